@@ -1,8 +1,10 @@
 //! What is said of programs. Each class here was once claimed otherwise. Most were seen when real programs ran, some in reading
 //! what those runs were about.
 
-use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, Writes};
+use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, ShowsTracked, Writes};
 use crate::{Reading, read};
+
+mod git;
 
 /// The files of all actions of a text.
 fn files(text: &str) -> Vec<(String, Access, bool)> {
@@ -114,7 +116,7 @@ fn paths_outside_of_a_repository_are_compared_as_files() {
 #[test]
 fn a_stash_is_shown_with_its_contents() {
     for text in ["git stash show", "git stash show --no-renames", "git stash show -p"] {
-        assert!(has(text, ".", ReadsTracked, false), "{text}");
+        assert!(has(text, ".", ShowsTracked, false), "{text}");
     }
     assert_eq!(files("git stash show --stat"), []);
 }
@@ -122,7 +124,7 @@ fn a_stash_is_shown_with_its_contents() {
 #[test]
 fn a_reflog_is_shown_with_the_contents_that_options_ask_for() {
     assert!(
-        has("git reflog -p", ".", ReadsTracked, false) && has("git reflog show -p", ".", ReadsTracked, false)
+        has("git reflog -p", ".", ShowsTracked, false) && has("git reflog show -p", ".", ShowsTracked, false)
     );
     assert_eq!(files("git reflog"), []);
     assert!(!is_readable("git reflog delete"));
@@ -280,6 +282,21 @@ fn options_of_pytest_that_load_modules_or_write_elsewhere_are_refused() {
     for text in ["--cov-report=html:.git/hooks", "--cov-report xml:a", "--cov-report=lcov:a", "-W error::a.B"]
     {
         assert!(!is_readable(&format!("pytest {text}")), "{text}");
+    }
+}
+
+#[test]
+fn links_below_a_folder_are_not_followed() {
+    assert!(
+        is_readable("ls -R a")
+            && is_readable("ls -L a")
+            && is_readable("cp -r a b")
+            && is_readable("cp -L a b")
+    );
+    for text in
+        ["ls -L -R", "ls -lRL a", "ls --recursive -L a", "cp -rL a b", "cp -L -a a b", "cp --archive -L a b"]
+    {
+        assert!(!is_readable(text), "{text}");
     }
 }
 

@@ -74,6 +74,13 @@ impl Line {
         Claims { actions: self.commands.iter().flat_map(|command| &command.actions).collect(), line: self }
     }
 
+    /// What is claimed of the commands that are not git.
+    pub(crate) fn besides_git(&self) -> Claims<'_> {
+        let is_other = |action: &&Action| action.program.rsplit('/').next() != Some("git");
+        let actions = self.commands.iter().flat_map(|command| &command.actions).filter(is_other);
+        Claims { actions: actions.collect(), line: self }
+    }
+
     /// What is claimed of one command.
     pub(crate) fn of(&self, command: usize) -> Claims<'_> {
         Claims { actions: self.commands[command].actions.iter().collect(), line: self }
@@ -93,9 +100,10 @@ impl Claims<'_> {
             Access::Reads => path == given || path == real,
             Access::ReadsTree => path == given || is_below(real, &resolved(path)),
             // Without a path, git shows what it tracks anywhere in the repository.
-            Access::ReadsTracked => {
+            Access::ReadsTracked | Access::ShowsTracked | Access::ReadsStored => {
                 let is_whole = self.line.bases.iter().any(|base| base == path);
-                path == given || is_tracked(real) && (is_below(real, path) || is_whole)
+                let is_known = is_tracked(real) || access == Access::ReadsStored && is_stored(real);
+                path == given || is_known && (is_below(real, path) || is_whole)
             }
             Access::Writes | Access::Lists | Access::Enters => false,
         }) || self.leads(Access::ReadsTree, real)
@@ -234,9 +242,14 @@ pub(crate) fn resolved(path: &str) -> String {
     path.to_owned()
 }
 
+/// Whether git has stored a file of the project that it does not track.
+fn is_stored(path: &str) -> bool {
+    FILES.iter().any(|(file, state)| *state == State::Stashed && whole(file) == path)
+}
+
 /// Whether git tracks a file of the project, or did once.
 pub(crate) fn is_tracked(path: &str) -> bool {
-    let is_state = |state: State| !matches!(state, State::Untracked | State::Outside);
+    let is_state = |state: State| !matches!(state, State::Untracked | State::Stashed | State::Outside);
     let files = FILES.iter().filter(|(_, state)| is_state(*state)).map(|(path, _)| *path);
     let others = HOSTILE.iter().map(|(path, _)| *path).chain(LINKS.iter().map(|(path, _)| *path));
     files.chain(others).any(|file| whole(file) == path)

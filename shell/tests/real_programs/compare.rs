@@ -6,7 +6,7 @@ use bitacora_shell::Word;
 
 use super::claims::{Line, is_below, is_match};
 use super::exceptions;
-use super::project::{FILES, HOSTILE, LINKS, PROJECT, marker, whole};
+use super::project::{FILES, HOME, HOSTILE, LINKS, PROJECT, SECRET_SETTING, marker, whole};
 use super::sandbox::Outcome;
 use super::trace::{Event, OfProcess, absolute, events};
 
@@ -169,6 +169,12 @@ fn shown(line: &Line, output: &str) -> Vec<String> {
         if output.contains(&marker(number)) && !by_any_name(&path, |name| claims.reads(name, &path)) {
             found.push(format!("{path} was printed"));
         }
+    }
+    // That git reads its configuration is claimed; most of what stands there is not for showing.
+    let settings = [whole(".git/config"), format!("{HOME}/.gitconfig")];
+    let others = line.besides_git();
+    if output.contains(SECRET_SETTING) && !settings.iter().any(|path| others.reads(path, path)) {
+        found.push("a secret setting was printed".to_owned());
     }
     found
 }

@@ -81,8 +81,8 @@ pub(crate) fn may_read(claims: &Claims<'_>, given: &str, path: &str) -> bool {
         let compares = claims.actions.iter().any(|action| GIT_COMPARES.contains(&action.part.as_str()));
         let own = format!("{PROJECT}/.git");
         let is_own = is_below(path, &own) || is_below(given, &own) || GIT_RULES.contains(&name);
-        // Git looks whether the folder that it stands in, or one above, is a repository itself.
-        let is_sought = name == "HEAD" && is_below(path, PROJECT);
+        // Git looks whether the folder that it stands in, or one above, is a repository itself, or a file says where one is.
+        let is_sought = matches!(name, "HEAD" | ".git") && is_below(path, PROJECT);
         return is_own || is_sought || is_setting(path) || compares && is_tracked(path);
     }
     let searches = ["rg", "fd", "fdfind"].iter().any(|program| is_of(claims, program));

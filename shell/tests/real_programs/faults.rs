@@ -6,7 +6,7 @@ use super::project::PROJECT;
 use super::sandbox::{Request, Sandbox};
 
 /// Lines of which nothing is claimed, how the project is prepared, and what has to be seen.
-const FAULTS: [(&str, &str, &str); 26] = [
+const FAULTS: [(&str, &str, &str); 31] = [
     ("sort -o made.txt /dev/null", "", "/scratch/project/made.txt was written by `sort`"),
     ("sort -o README.md README.md", "", "/scratch/project/README.md is another file now"),
     (
@@ -25,6 +25,11 @@ const FAULTS: [(&str, &str, &str); 26] = [
     ("git status", "configured", "evil.sh"),
     ("git -C nested status", "", "evil.sh"),
     ("git show 'HEAD:config/prod.env'", "", "/scratch/project/config/prod.env was printed"),
+    ("git show stash^3", "", "/scratch/project/config/local.env was printed"),
+    ("git cat-file -p bc21959c2b", "", "/scratch/project/config/local.env was printed"),
+    ("git log -p --all", "", "/scratch/project/config/local.env was printed"),
+    ("git config --list --local", "", "a secret setting was printed"),
+    ("git config --global --get-regexp user", "", "a secret setting was printed"),
     ("git branch made", "", "/scratch/project/.git/refs/heads/made"),
     ("git add build/../.env", "", "/scratch/project/.git/index lists other files"),
     ("xxd -i README.md -p", "", "/scratch/project/-p was written by `xxd`"),

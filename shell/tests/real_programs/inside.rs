@@ -9,7 +9,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use project::{CONFIGURED, FILES, HOME, HOSTILE, LINKS, PROJECT, ROOTS, State, marker, whole};
+use project::{
+    CONFIGURED, FILES, HOME, HOSTILE, LINKS, PROJECT, ROOTS, SECRET_SETTING, STASHED, State, marker, whole,
+};
 
 /// The folder of copies that the roots are made from.
 const TEMPLATE: &str = "/oracle/work/template";
@@ -168,7 +170,10 @@ fn make_template() -> io::Result<()> {
         fs::create_dir_all(Path::new(&whole(path)).parent().unwrap_or(Path::new("/")))?;
         symlink(target, whole(path))?;
     }
-    write(&format!("{HOME}/.gitconfig"), "[user]\n\tname = Ana\n\temail = ana@example.org\n")?;
+    let of_user = format!(
+        "[user]\n\tname = Ana\n\temail = ana@example.org\n[credential \"https://example.org\"]\n\tusername = {SECRET_SETTING}\n"
+    );
+    write(&format!("{HOME}/.gitconfig"), &of_user)?;
     let write_all = |states: &[State], version: &str| {
         let mut ours = FILES.iter().enumerate().filter(|(_, (_, state))| states.contains(state));
         ours.try_for_each(|(number, (path, _))| write(path, &text(number, path, version)))
@@ -184,8 +189,10 @@ fn make_template() -> io::Result<()> {
     write_all(&[State::Modified, State::Staged], "second")?;
     git(&["commit", "-q", "-a", "-m", "second"])?;
     git(&["tag", "-a", "-m", "the second", "v2"])?;
-    write_all(&[State::Modified], "stashed")?;
-    git(&["stash", "-q"])?;
+    write_all(&[State::Modified, State::Stashed], "stashed")?;
+    git(&["stash", "-q", "-u"])?;
+    git(&["cat-file", "-e", STASHED])?;
+    git(&["config", "http.https://example.org/.extraheader", SECRET_SETTING])?;
     git(&["remote", "add", "origin", "/outside/remote.git"])?;
     write_all(&[State::Staged], "third")?;
     git(&["add", "src/lib.rs"])?;

@@ -21,11 +21,13 @@ pub(crate) enum State {
     Removed,
     /// Not known to git.
     Untracked,
+    /// Not known to git, and not in the working folder: a stash keeps it.
+    Stashed,
     /// Not in the project.
     Outside,
 }
 
-use State::{Committed, Modified, Outside, Removed, Staged, Untracked};
+use State::{Committed, Modified, Outside, Removed, Staged, Stashed, Untracked};
 
 /// Files with markers. The name of a file in a folder outside of the project is whole.
 pub(crate) const FILES: &[(&str, State)] = &[
@@ -62,7 +64,13 @@ pub(crate) const FILES: &[(&str, State)] = &[
     ("/home/ana/notes.txt", Outside),
     ("/scratch/beside/.env", Outside),
     ("/scratch/beside/a.txt", Outside),
+    ("config/local.env", Stashed),
 ];
+
+/// The hash of the file that a stash keeps, as git shortens it.
+pub(crate) const STASHED: &str = "bc21959c2b";
+/// What settings of the repository and of the user hold that nobody should see who asks git for something else.
+pub(crate) const SECRET_SETTING: &str = "marksettingx";
 
 /// Links of the project, and where they lead.
 pub(crate) const LINKS: &[(&str, &str)] = &[

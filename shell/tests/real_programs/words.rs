@@ -1,5 +1,7 @@
 //! Words for arguments: files, texts, revisions and patterns.
 
+use super::project::STASHED;
+
 /// Files and folders as a line may name them.
 pub(crate) const FILES: &[&str] = &[
     "README.md",
@@ -158,6 +160,8 @@ pub(crate) const WORDS: &[&str] = &[
     "c",
     "rust",
     "diff.evil.textconv",
+    "http.https://example.org/.extraheader",
+    "credential.https://example.org.username",
 ];
 pub(crate) const NUMBERS: &[&str] = &["0", "1", "2", "3", "7", "10", "100"];
 pub(crate) const COUNTS: &[&str] = &["0", "1", "5", "+2", "-3", "1k", "+1", "10b"];
@@ -190,6 +194,11 @@ pub(crate) const REVISIONS: &[&str] = &[
     "stash",
     "HEAD@{1}",
     "^topic",
+    "stash^3",
+    "refs/stash^3",
+    "main..stash@{0}^3",
+    "stash^3:config/local.env",
+    STASHED,
 ];
 /// Pathspecs of git.
 pub(crate) const PATHSPECS: &[&str] = &[

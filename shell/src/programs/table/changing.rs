@@ -84,6 +84,10 @@ pub(super) const PROGRAMS: &[Program] = &[
 /// All but the last one are read, with whatever lies below them.
 fn copied(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let is_recursive = given.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
+    // What every link below a folder leads to would be copied.
+    if is_recursive && given.has(&["-L"]) {
+        return Err(unlisted(given.offset));
+    }
     placed(given, if is_recursive { Access::ReadsTree } else { Reads })
 }
 

@@ -11,11 +11,20 @@
 //! Three things happen besides what the entries claim. `stash list` and `fsck` run other parts of git itself, in the same repository.
 //! `status`, `diff`, `describe` and `ls-files` read tracked files to compare them with the index, and show nothing of them without a
 //! claim. The first three also write into `.git/index` which files have not changed. The index lists the same files afterwards.
+//!
+//! A repository can hold files that it does not track: a stash keeps them in its third parent, and whatever was once added
+//! has a hash. So contents are shown of files that a path names, of branches, tags and `HEAD` ([`crate::Access::ShowsTracked`]), and
+//! of hashes ([`crate::Access::ReadsStored`]). They are not shown of stashes, nor of every reference without a path. A branch or tag
+//! that somebody made of a hash counts as a branch or tag: who makes one acts. `stash.showIncludeUntracked` is the owner's to set.
+//!
+//! Settings can hold tokens. Those in a list are read, one by its name at a time; `remote -v` shows the addresses of remotes.
 
 pub(super) mod acting;
 pub(super) mod looking;
 mod operands;
 mod options;
+mod revisions;
+mod settings;
 
 /// What may stand before the subcommand.
 const BEFORE: &str = "-P --no-optional-locks --no-pager";

@@ -1,7 +1,7 @@
 //! Programs that show files, folders and the machine.
 
 use crate::action::Access::{Lists, Reads, ReadsTree};
-use crate::programs::arguments::{Given, unlisted};
+use crate::programs::arguments::{Given, here, unlisted};
 use crate::programs::entry::Check::{Any, By, Count, Number, Of, Word};
 use crate::programs::entry::Takes::{File, Perhaps, Text};
 use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
@@ -73,7 +73,12 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["ls"],
-        &[Use { flags: &[LS], values: &[LS_VALUES], operands: Operands::FilesOrHere(Lists), ..LOOKS }],
+        &[Use {
+            flags: &[LS],
+            values: &[LS_VALUES],
+            operands: Operands::By(named, "files, or the working folder"),
+            ..LOOKS
+        }],
     ),
     program(
         &["tree"],
@@ -215,6 +220,15 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(&["whoami", "nproc", "arch", "tty"], &[LOOKS]),
     program(&["id"], &[Use { flags: &["-G -g -n -r -u --group --groups --name --real --user"], ..LOOKS }]),
 ];
+
+/// Files whose names `ls` shows. `-L` and `-R` together lead behind every link below a folder.
+fn named(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    if given.has(&["-L"]) && given.has(&["-R", "--recursive"]) {
+        return Err(unlisted(given.offset));
+    }
+    let files = given.files(&given.operands, Lists)?;
+    Ok(Meaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
+}
 
 /// One file: a second one would be written.
 fn one_file(given: &Given<'_>) -> Result<Meaning, Unreadable> {

@@ -1,13 +1,17 @@
 //! Subcommands of git that change the repository, the working folder or another repository.
 
 use super::BEFORE;
-use super::operands::{added, cloned, pushed, remote_first, set, written};
+use super::operands::{added, cloned, pushed, remote_first, revised, written};
+use super::revisions::is_no_stash;
+use super::settings::{set, set_setting};
 use crate::action::Access::Reads;
-use crate::programs::entry::Check::{Any, Number, Of, Prose, Word};
+use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
 use crate::programs::entry::Takes::{self, File, Perhaps, Text};
 use crate::programs::entry::{ACTS, Operands, Program, Style, Use};
 
 const GIT: Use = Use { style: Style::Mixed, ..ACTS };
+/// Without stashes: what one keeps is taken back by `stash pop` and `stash apply`, and gets no other name.
+const REVISION: Operands = Operands::Texts(By(is_no_stash));
 const PATHS: &str = "paths";
 const REMOTE: &str = "the name of a remote, then revisions";
 const COMMIT: &str = "-a -q -s -v --all --allow-empty --allow-empty-message --amend --dry-run --no-edit --no-gpg-sign \
@@ -32,7 +36,7 @@ const MERGE_VALUES: &[(&str, Takes)] = &[
 const STRATEGIES: &str = "octopus ort ours recursive resolve subtree";
 const REBASE: &str = "-f -q -v --abort --autosquash --autostash --committer-date-is-author-date --continue --force-rebase \
     --fork-point --keep-base --keep-empty --merge --no-autosquash --no-autostash --no-ff --no-fork-point --no-stat --quiet --quit \
-    --rebase-merges --reapply-cherry-picks --root --show-current-patch --skip --stat --update-refs --verbose";
+    --rebase-merges --reapply-cherry-picks --root --skip --stat --update-refs --verbose";
 const PICK: &str = "-n -x --abort --allow-empty --continue --ff --keep-redundant-commits --no-commit --no-edit --quit --skip";
 const FETCH: &str = "-4 -6 -a -f -k -n -p -q -t -v --all --append --atomic --dry-run --force --keep --multiple --no-auto-gc \
     --no-progress --no-recurse-submodules --no-tags --porcelain --progress --prune --prune-tags --quiet --tags --unshallow \
@@ -117,14 +121,14 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             words: "checkout",
             flags: &[CHECKOUT],
             values: &[&[("-b -B --orphan", Text(Word)), ("--conflict", Text(Word))]],
-            operands: Operands::By(written, "revisions and paths"),
+            operands: Operands::By(revised, "revisions and paths"),
             ..GIT
         },
         Use {
             words: "switch",
             flags: &[CHECKOUT, "--discard-changes"],
             values: &[&[("-c -C --create --force-create --orphan", Text(Word))]],
-            operands: Operands::Texts(Word),
+            operands: REVISION,
             ..GIT
         },
         Use {
@@ -132,28 +136,28 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             flags: &[
                 "-S -W -q --ignore-unmerged --merge --no-overlay --ours --overlay --progress --quiet --staged --theirs --worktree",
             ],
-            values: &[&[("-s --source", Text(Word))]],
+            values: &[&[("-s --source", Text(By(is_no_stash)))]],
             operands: Operands::By(written, PATHS),
             ..GIT
         },
         Use {
             words: "reset",
             flags: &["-N -q --intent-to-add --keep --merge --mixed --no-refresh --quiet --refresh --soft"],
-            operands: Operands::By(written, "revisions and paths"),
+            operands: Operands::By(revised, "revisions and paths"),
             ..GIT
         },
         Use {
             words: "reset",
             part: Some("reset --hard"),
             flags: &["-q --hard --quiet"],
-            operands: Operands::Texts(Any),
+            operands: REVISION,
             ..GIT
         },
         Use {
             words: "merge",
             flags: &[MERGE],
             values: &[MERGE_VALUES, &[("-F --file", File(Reads))]],
-            operands: Operands::Texts(Word),
+            operands: REVISION,
             ..GIT
         },
         Use {
@@ -163,7 +167,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
                 ("--onto -X --strategy-option --empty", Text(Word)),
                 ("-s --strategy", Text(Of(STRATEGIES))),
             ]],
-            operands: Operands::Texts(Word),
+            operands: REVISION,
             ..GIT
         },
         Use {
@@ -174,7 +178,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
                 ("--strategy", Text(Of(STRATEGIES))),
                 ("-X --strategy-option", Text(Word)),
             ]],
-            operands: Operands::Texts(Any),
+            operands: REVISION,
             ..GIT
         },
         Use {
@@ -185,7 +189,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
                 ("--strategy", Text(Of(STRATEGIES))),
                 ("-X --strategy-option", Text(Word)),
             ]],
-            operands: Operands::Texts(Any),
+            operands: REVISION,
             ..GIT
         },
         Use {
@@ -194,14 +198,14 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
                 "-C -D -M -c -d -f -m -q -r -t --copy --delete --force --move --no-track --quiet --remotes --track --unset-upstream",
             ],
             values: &[&[("-u --set-upstream-to", Text(Word)), ("--track", Perhaps(Of("direct inherit")))]],
-            operands: Operands::Texts(Any),
+            operands: REVISION,
             ..GIT
         },
         Use {
             words: "tag",
             flags: &["-a -d -f --annotate --delete --force --no-sign"],
             values: &[&[("-m -am --message", Text(Prose)), ("-F --file", File(Reads))]],
-            operands: Operands::Texts(Any),
+            operands: REVISION,
             ..GIT
         },
         Use {
@@ -258,7 +262,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
                 "-d -f -q --checkout --detach --force --guess-remote --lock --no-checkout --no-guess-remote --no-track --orphan --quiet --track",
             ],
             values: &[&[("-b -B", Text(Word))]],
-            operands: Operands::By(written, "a folder, then a revision"),
+            operands: Operands::By(revised, "a folder, then a revision"),
             ..GIT
         },
         Use {
@@ -314,27 +318,27 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
         Use {
             words: "config",
             flags: &["--add --bool --global --int --local --replace-all --system --unset --unset-all"],
-            operands: Operands::By(set, "a setting and its value"),
+            operands: Operands::By(set_setting, "a setting and its value"),
             ..GIT
         },
         Use {
             words: "config set",
             part: Some("config"),
             flags: &["--all --append --global --local"],
-            operands: Operands::By(set, "a setting and its value"),
+            operands: Operands::By(set_setting, "a setting and its value"),
             ..GIT
         },
         Use {
             words: "config unset",
             part: Some("config"),
             flags: &["--all --global --local"],
-            operands: Operands::By(set, "a setting"),
+            operands: Operands::By(set_setting, "a setting"),
             ..GIT
         },
         Use { words: "gc", flags: &["-q --auto --prune --quiet"], ..GIT },
         Use { words: "prune", flags: &["-n -v --dry-run --verbose"], ..GIT },
-        Use { words: "update-ref", flags: &["-d --no-deref"], operands: Operands::Texts(Word), ..GIT },
-        Use { words: "read-tree", flags: &["-m -u --empty --reset"], operands: Operands::Texts(Word), ..GIT },
-        Use { words: "symbolic-ref", flags: &["-d --delete"], operands: Operands::Texts(Word), ..GIT },
+        Use { words: "update-ref", flags: &["-d --no-deref"], operands: REVISION, ..GIT },
+        Use { words: "read-tree", flags: &["-m -u --empty --reset"], operands: REVISION, ..GIT },
+        Use { words: "symbolic-ref", flags: &["-d --delete"], operands: REVISION, ..GIT },
     ],
 }];

@@ -2,17 +2,19 @@
 
 use super::BEFORE;
 use super::operands::{
-    all_settings, blamed, compared, is_format, is_range, listed, logged, names_if_listing, objects, one_name,
-    reflog, searched, settings, stash_shown, stashed, status,
+    blamed, compared, is_format, is_range, listed, logged, named_object, names_if_listing, objects, one_name,
+    reflog, searched, stash_shown, status,
 };
-use super::options::{CONTENTS, CONTENTS_VALUES, LOG, LOG_VALUES, NAMES, NAMES_VALUES};
+use super::options::{CONTENTS, CONTENTS_VALUES, LOG, LOG_VALUES, NAMES, NAMES_VALUES, PATCH};
+use super::settings::{is_open, setting};
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
 use crate::programs::entry::Takes::{self, Perhaps, Text, UnlessLast};
 use crate::programs::entry::{LOOKS, Operands, Program, Style, Use};
 
 const GIT: Use = Use { style: Style::Mixed, ..LOOKS };
 const REVISIONS: &str = "revisions, then paths";
-const ALL_OPTIONS: &[&str] = &[LOG, NAMES, CONTENTS];
+const SETTING: &str = "the name of a setting that holds no secret";
+const ALL_OPTIONS: &[&str] = &[LOG, NAMES, CONTENTS, PATCH];
 const ALL_VALUES: &[&[(&str, Takes)]] = &[LOG_VALUES, NAMES_VALUES, CONTENTS_VALUES];
 /// Lists of branches and tags. Without `--column`, which runs another part of git.
 const REFS_VALUES: &[(&str, Takes)] = &[
@@ -85,21 +87,25 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
         Use { operands: Operands::By(objects, REVISIONS), ..logs("show") },
         Use {
             words: "diff",
-            flags: &[NAMES, CONTENTS, "--cached --merge-base --no-color --staged"],
+            flags: &[NAMES, CONTENTS, PATCH, "--cached --merge-base --no-color --staged"],
             values: &[NAMES_VALUES, CONTENTS_VALUES, &[("--color --abbrev --relative", Perhaps(Word))]],
             operands: Operands::By(compared, REVISIONS),
             ..GIT
         },
-        Use { words: "diff-tree", flags: &[LOG, NAMES, CONTENTS, "-r -t --no-commit-id --root"], ..logs("") },
+        Use {
+            words: "diff-tree",
+            flags: &[LOG, NAMES, CONTENTS, PATCH, "-r -t --no-commit-id --root"],
+            ..logs("")
+        },
         Use {
             words: "diff-index",
-            flags: &[NAMES, CONTENTS, "-r --cached --merge-base"],
+            flags: &[NAMES, CONTENTS, PATCH, "-r --cached --merge-base"],
             values: &[NAMES_VALUES, CONTENTS_VALUES],
             ..logs("")
         },
         Use {
             words: "diff-files",
-            flags: &[NAMES, CONTENTS, "-r"],
+            flags: &[NAMES, CONTENTS, PATCH, "-r"],
             values: &[NAMES_VALUES, CONTENTS_VALUES],
             ..logs("")
         },
@@ -148,7 +154,12 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             ..GIT
         },
         Use { words: "cat-file", flags: &["-e -s -t"], operands: Operands::Texts(Any), ..GIT },
-        Use { words: "cat-file", flags: &["-p"], operands: Operands::By(objects, "an object"), ..GIT },
+        Use {
+            words: "cat-file",
+            flags: &["-p"],
+            operands: Operands::By(named_object, "a file of a revision, or `HEAD`"),
+            ..GIT
+        },
         Use {
             words: "describe",
             flags: &["--all --always --contains --debug --exact-match --first-parent --long --tags"],
@@ -209,18 +220,14 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             ],
             ..GIT
         },
-        Use {
-            words: "stash list",
-            flags: ALL_OPTIONS,
-            values: ALL_VALUES,
-            operands: Operands::By(stashed, "nothing"),
-            ..GIT
-        },
+        // Without what shows contents: with `--all` or `-m`, other stashes and what they keep of untracked files.
+        Use { words: "stash list", flags: &[LOG, NAMES], values: &[LOG_VALUES, NAMES_VALUES], ..GIT },
+        // Without `-u`, `--include-untracked` and `--only-untracked`.
         Use {
             words: "stash show",
             part: Some("stash list"),
-            flags: ALL_OPTIONS,
-            values: ALL_VALUES,
+            flags: &[NAMES, CONTENTS],
+            values: &[NAMES_VALUES, CONTENTS_VALUES],
             operands: Operands::By(stash_shown, "a stash"),
             ..GIT
         },
@@ -251,27 +258,22 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             ..GIT
         },
         Use { words: "worktree list", flags: &["-v -z --porcelain --verbose"], ..GIT },
+        // Without what lists settings or takes a pattern for their names.
         Use {
             words: "config",
             part: Some("config list"),
             flags: &[
-                "-l -z --bool --global --int --list --local --name-only --null --path --show-origin --show-scope --system --worktree",
+                "-z --bool --global --int --local --null --path --show-origin --show-scope --system --worktree",
             ],
-            values: &[&[("--get --get-all --get-regexp", Text(Word)), ("--default --type", Text(Word))]],
-            operands: Operands::By(settings, "the name of a setting"),
+            values: &[&[("--get --get-all", Text(By(is_open))), ("--default --type", Text(Word))]],
+            operands: Operands::By(setting, SETTING),
             ..GIT
         },
         Use {
             words: "config get",
             part: Some("config list"),
             flags: &["--all --global --local --show-origin --show-scope"],
-            operands: Operands::By(settings, "the name of a setting"),
-            ..GIT
-        },
-        Use {
-            words: "config list",
-            flags: &["-z --global --local --name-only --show-origin --show-scope --system"],
-            operands: Operands::By(all_settings, "nothing"),
+            operands: Operands::By(setting, SETTING),
             ..GIT
         },
     ],

@@ -1,21 +1,20 @@
 //! Operands of git: revisions, and the files that they and pathspecs name.
 
-use super::options::{CONTENTS, CONTENTS_VALUES};
-use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, Writes};
+use super::options::{CONTENTS, CONTENTS_VALUES, PATCH};
+use super::revisions::{has_hash, has_stash, is_any_object, is_head, is_range_of_files, is_revision};
+use crate::action::Access::{self, Lists, Reads, ReadsStored, ReadsTracked, ReadsTree, ShowsTracked, Writes};
 use crate::action::FileUse;
 use crate::programs::arguments::{Given, Operand, here, unlisted};
-use crate::programs::entry::Check::{Any, Word};
+use crate::programs::entry::Check::{Any, Number, Word};
 use crate::programs::entry::Meaning;
 use crate::unreadable::Unreadable;
 
-/// The file that `git config` reads and writes.
-const CONFIG: &str = ".git/config";
 /// What may stand behind `%` in a format, besides a colour and what is in parentheses. `G` would run gpg.
 const PLACEHOLDERS: &str = "HhTtPpacseBbdDfgnNSCwx%<>|+- ";
-/// What may begin the text in the parentheses of a format. `describe` and `signature` would run programs.
+/// What may begin the text in the parentheses of a format. `describe` and `signature` would run programs, `raw` shows any object.
 const ATOMS: &str = "HEAD ahead align author authordate authoremail authorname body color committer committerdate \
     committeremail committername contents creatordate decorate deltabase else end if numparent objectname objectsize \
-    objecttype parent push raw refname subject symref tag tagger taggerdate taggeremail taggername then trailers tree \
+    objecttype parent push refname subject symref tag tagger taggerdate taggeremail taggername then trailers tree \
     upstream worktreepath";
 
 /// Options of differences that show names and counts, and no contents.
@@ -30,6 +29,9 @@ const ONLY_NAMES: [&str; 9] = [
     "-s",
     "--quiet",
 ];
+
+/// Options that add every reference to the revisions, `refs/stash` among them.
+const EVERY_REFERENCE: [&str; 2] = ["--all", "--glob"];
 
 /// Whether a format shows only what git itself knows.
 pub(super) fn is_format(text: &str) -> bool {
@@ -58,24 +60,19 @@ pub(super) fn is_format(text: &str) -> bool {
     true
 }
 
-/// Whether an operand looks like a revision and hardly like a file.
-fn is_revision(text: &str) -> bool {
-    let is_hash = (7..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    text.starts_with("HEAD") || text == "@" || text.contains("..") || is_hash
-}
-
-/// Whether an operand is `HEAD` or a revision that is counted from it. Other words may be files: outside of a repository, git compares
-/// any two names.
-fn is_head(text: &str) -> bool {
-    let behind = text.strip_prefix("HEAD").or_else(|| text.strip_prefix('@'));
-    let is_step = |c: char| c.is_ascii_digit() || "~^@{}".contains(c);
-    behind.is_some_and(|steps| !steps.starts_with(|c: char| c.is_ascii_digit()) && steps.chars().all(is_step))
-}
-
 /// A word of git's: a revision, or something in the working folder. Long pathspecs begin with a colon and are refused.
 fn checked<'w>(given: &Given<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
     let text = given.text(operand, Any)?;
     if text.is_empty() || text.starts_with(':') && !is_of_index(text) {
+        return Err(unlisted(operand.word.offset));
+    }
+    Ok(text)
+}
+
+/// The same where contents are shown. What a stash keeps, git may not track.
+fn checked_to_show<'w>(given: &Given<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
+    let text = checked(given, operand)?;
+    if !operand.is_behind_dashes && (has_stash(text) || is_range_of_files(text)) {
         return Err(unlisted(operand.word.offset));
     }
     Ok(text)
@@ -122,6 +119,8 @@ fn pathspec(path: &str, access: Access) -> FileUse {
     const WILDCARDS: [char; 3] = ['*', '?', '['];
     let path = path.strip_prefix(':').unwrap_or(path);
     if !path.contains(WILDCARDS) {
+        let is_folder = path.ends_with('/') || path.split('/').all(|step| matches!(step, "." | ".."));
+        let access = if access == ReadsTracked && is_folder { ShowsTracked } else { access };
         return FileUse { path: path.to_owned(), access, is_pattern: false };
     }
     let mut pattern = String::new();
@@ -159,31 +158,55 @@ fn class_bytes(text: &str) -> usize {
 
 fn shows_contents(given: &Given<'_>) -> bool {
     let is_one = |name: &str| {
-        CONTENTS.split_whitespace().any(|flag| flag == name)
+        let mut flags = CONTENTS.split_whitespace().chain([PATCH]);
+        flags.any(|flag| flag == name)
             || CONTENTS_VALUES.iter().any(|(names, _)| names.split_whitespace().any(|listed| listed == name))
     };
-    given.options.iter().any(|option| is_one(option.name))
+    // `-c` of `shortlog` groups by committers.
+    given.used.words != "shortlog" && given.options.iter().any(|option| is_one(option.name))
 }
 
-/// Files that a difference shows: those that are named, or any one that git tracks.
-fn shown<'w>(given: &Given<'w>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
+/// Whether only files are shown that pathspecs or the names of a glob tell.
+fn has_paths(given: &Given<'_>) -> bool {
+    let is_path = |operand: &Operand<'_>| operand.is_behind_dashes || operand.word.is_glob;
+    given.operands.iter().any(is_path) && !given.has(&["--full-diff"])
+}
+
+/// Whether an operand holds for any that may be a revision.
+fn any_revision(given: &Given<'_>, holds: fn(&str) -> bool) -> bool {
+    given.operands.iter().any(|operand| !operand.is_behind_dashes && holds(&operand.word.text))
+}
+
+/// Files that a difference shows: those that are named, or any one that git tracks. A hash and `--all` may lead to a stash.
+fn shown(given: &Given<'_>) -> Result<Vec<FileUse>, Unreadable> {
+    let (is_bounded, has_every_reference) = (has_paths(given), given.has(&EVERY_REFERENCE));
+    if has_every_reference && !is_bounded {
+        return Err(unlisted(given.offset));
+    }
+    let is_stored = has_every_reference || any_revision(given, has_hash);
+    let access = if is_stored { ReadsStored } else { ReadsTracked };
+    let mut files = named(given, access)?;
+    if !is_bounded {
+        files.push(here(if is_stored { ReadsStored } else { ShowsTracked }));
+    }
+    Ok(files)
+}
+
+/// The files of revisions and pathspecs.
+fn named(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
     let mut files = Vec::new();
-    let mut has_paths = false;
     for operand in &given.operands {
         if operand.word.is_glob {
             files.append(&mut given.files(&[*operand], access)?);
-        } else {
-            let text = checked(given, *operand)?;
-            if operand.is_behind_dashes {
-                files.push(pathspec(text, access));
-            } else {
-                files.extend(of_revision(text, access).unwrap_or_else(|| vec![pathspec(text, access)]));
-            }
+            continue;
         }
-        has_paths |= operand.is_behind_dashes || operand.word.is_glob;
-    }
-    if access == ReadsTracked && !has_paths {
-        files.push(here(ReadsTracked));
+        let text =
+            if access == Lists { checked(given, *operand)? } else { checked_to_show(given, *operand)? };
+        if operand.is_behind_dashes {
+            files.push(pathspec(text, access));
+        } else {
+            files.extend(of_revision(text, access).unwrap_or_else(|| vec![pathspec(text, access)]));
+        }
     }
     Ok(files)
 }
@@ -194,7 +217,10 @@ pub(super) fn logged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let paths = ranges
         .filter_map(|range| range.value.as_deref()?.rsplit_once(':').map(|(_, path)| pathspec(path, Reads)));
     let mut files: Vec<FileUse> = paths.collect();
-    files.append(&mut shown(given, if shows_contents(given) { ReadsTracked } else { Lists })?);
+    if !files.is_empty() && any_revision(given, has_stash) {
+        return Err(unlisted(given.offset));
+    }
+    files.append(&mut if shows_contents(given) { shown(given)? } else { named(given, Lists)? });
     Ok(Meaning::of(files))
 }
 
@@ -214,7 +240,7 @@ pub(super) fn is_range(text: &str) -> bool {
 /// `diff`: contents are shown unless an option says otherwise. Two operands may be files that git does not track.
 pub(super) fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let shows = shows_contents(given) || !given.has(&ONLY_NAMES);
-    let mut files = shown(given, if shows { ReadsTracked } else { Lists })?;
+    let mut files = if shows { shown(given)? } else { named(given, Lists)? };
     if let [one, other] = given.operands.as_slice() {
         let texts = [one, other].map(|operand| operand.word.text.as_str());
         // With one path outside of the repository, both are taken for files, whatever they look like.
@@ -225,29 +251,50 @@ pub(super) fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
             }
         }
     }
+    // Pathspecs leave out no file whose hash is compared.
+    if shows && any_revision(given, is_any_object) {
+        files.push(here(ReadsStored));
+    }
     Ok(Meaning::of(files))
 }
 
-/// `show` and `cat-file`: files of revisions by their names, or any one that git tracks.
+/// `show`: files of revisions by their names, or any one that git tracks. A hash may be that of any file.
 pub(super) fn objects(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    if given.has(&EVERY_REFERENCE) {
+        return Err(unlisted(given.offset));
+    }
+    let access = if any_revision(given, has_hash) { ReadsStored } else { ReadsTracked };
     let mut files = Vec::new();
     let mut is_any = given.operands.is_empty();
-    let has_paths = given.operands.iter().any(|operand| operand.is_behind_dashes);
+    let is_bounded = has_paths(given);
     for operand in &given.operands {
-        let text = checked(given, *operand)?;
+        let text = checked_to_show(given, *operand)?;
         if operand.is_behind_dashes {
-            files.push(pathspec(text, ReadsTracked));
+            files.push(pathspec(text, access));
             continue;
         }
-        match of_revision(text, ReadsTracked) {
+        match of_revision(text, access) {
             Some(uses) => files.extend(uses),
-            None => is_any |= !has_paths || !is_revision(text),
+            None => is_any |= !is_bounded || !is_revision(text),
         }
     }
-    if is_any {
-        files.push(here(ReadsTracked));
+    if any_revision(given, is_any_object) {
+        files.push(here(ReadsStored));
+    } else if is_any || given.has(&["--full-diff"]) {
+        files.push(here(ShowsTracked));
     }
     Ok(Meaning::of(files))
+}
+
+/// `cat-file -p`: a file of a revision by its name, or the commit that `HEAD` is.
+pub(super) fn named_object(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let [operand] = given.operands.as_slice() else { return Err(unlisted(given.offset)) };
+    let text = checked_to_show(given, *operand)?;
+    match of_revision(text, ReadsTracked) {
+        Some(files) if !operand.is_behind_dashes => Ok(Meaning::of(files)),
+        None if !operand.is_behind_dashes && is_head(text) => Ok(Meaning::default()),
+        _ => Err(unlisted(operand.word.offset)),
+    }
 }
 
 /// `grep`: a text, revisions, and paths behind `--`.
@@ -262,7 +309,7 @@ pub(super) fn searched(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut files = Vec::new();
     let mut is_bounded = false;
     for operand in behind_text {
-        let text = checked(given, *operand)?;
+        let text = checked_to_show(given, *operand)?;
         // Everything below a folder of a revision would be searched, from the root of the repository on.
         if in_revision(text).is_some() && !operand.is_behind_dashes {
             return Err(unlisted(operand.word.offset));
@@ -271,7 +318,13 @@ pub(super) fn searched(given: &Given<'_>) -> Result<Meaning, Unreadable> {
         is_bounded |= operand.is_behind_dashes;
         files.push(if file.is_pattern { FileUse { access: Reads, ..file } } else { file });
     }
-    if !is_bounded {
+    // Pathspecs leave out no file whose hash is searched.
+    let is_stored =
+        behind_text.iter().any(|operand| !operand.is_behind_dashes && has_hash(&operand.word.text));
+    if is_stored {
+        files.push(here(ReadsStored));
+    }
+    if !is_bounded || is_stored {
         files.push(here(ReadsTree));
     }
     Ok(Meaning::of(files))
@@ -279,6 +332,9 @@ pub(super) fn searched(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 
 /// `blame`: a revision, if need be, and a file.
 pub(super) fn blamed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    if any_revision(given, has_stash) {
+        return Err(unlisted(given.offset));
+    }
     Ok(Meaning::of(given.files(&given.operands, Reads)?))
 }
 
@@ -299,27 +355,22 @@ pub(super) fn listed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 pub(super) fn status(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut meaning = listed(given)?;
     if given.has(&["-v", "--verbose"]) {
-        meaning.files.push(here(ReadsTracked));
+        meaning.files.push(here(ShowsTracked));
     }
     Ok(meaning)
 }
 
-/// `stash list`: contents only if an option says so.
-pub(super) fn stashed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    stashes(given, shows_contents(given))
-}
-
-/// `stash show`: contents unless an option says otherwise. Any option that does not makes a difference of the counts.
+/// `stash show`: contents unless an option says otherwise. Any option that does not makes a difference of the counts. Of what the stash
+/// keeps, only files are shown that git tracked.
 pub(super) fn stash_shown(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    stashes(given, shows_contents(given) || !given.has(&ONLY_NAMES))
-}
-
-fn stashes(given: &Given<'_>, shows_contents: bool) -> Result<Meaning, Unreadable> {
     for operand in &given.operands {
-        given.text(*operand, Any)?;
+        let text = given.text(*operand, Any)?;
+        if !Number.takes(text) && !has_stash(text) {
+            return Err(unlisted(operand.word.offset));
+        }
     }
-    let files = if shows_contents { vec![here(ReadsTracked)] } else { Vec::new() };
-    Ok(Meaning::of(files))
+    let shows = shows_contents(given) || !given.has(&ONLY_NAMES);
+    Ok(Meaning::of(if shows { vec![here(ShowsTracked)] } else { Vec::new() }))
 }
 
 /// Names of branches and tags only where an option makes patterns of them; without one, a name would be made.
@@ -336,42 +387,12 @@ pub(super) fn names_if_listing(given: &Given<'_>) -> Result<Meaning, Unreadable>
     Ok(Meaning::default())
 }
 
-/// Names of settings; their values are what the configuration holds.
-pub(super) fn settings(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    if let Some(second) = given.operands.get(1) {
-        return Err(unlisted(second.word.offset));
-    }
-    for operand in &given.operands {
-        given.text(*operand, Word)?;
-    }
-    if given.options.is_empty() && given.operands.is_empty() {
-        return Err(unlisted(given.offset));
-    }
-    Ok(Meaning::of(vec![FileUse { path: CONFIG.to_owned(), access: Reads, is_pattern: false }]))
-}
-
-/// All settings.
-pub(super) fn all_settings(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    match given.operands.first() {
-        Some(odd) => Err(unlisted(odd.word.offset)),
-        None => Ok(Meaning::of(vec![FileUse { path: CONFIG.to_owned(), access: Reads, is_pattern: false }])),
-    }
-}
-
 /// One name: with a second one it would be changed.
 pub(super) fn one_name(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     match given.operands.as_slice() {
         [name] => given.text(*name, Word).map(|_| Meaning::default()),
         _ => Err(unlisted(given.offset)),
     }
-}
-
-/// A setting and its value.
-pub(super) fn set(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    for operand in &given.operands {
-        given.text(*operand, Any)?;
-    }
-    Ok(Meaning::of(vec![FileUse { path: CONFIG.to_owned(), access: Writes, is_pattern: false }]))
 }
 
 /// The name of a remote, then revisions. A path or an address would be another repository.
@@ -382,7 +403,9 @@ pub(super) fn remote_first(given: &Given<'_>) -> Result<Meaning, Unreadable> {
             return Err(unlisted(remote.word.offset));
         }
         for operand in refs {
-            given.text(*operand, Word)?;
+            if has_stash(given.text(*operand, Word)?) {
+                return Err(unlisted(operand.word.offset));
+            }
         }
     }
     Ok(Meaning::default())
@@ -391,7 +414,8 @@ pub(super) fn remote_first(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 /// The same of a push that neither forces nor deletes.
 pub(super) fn pushed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let refs = given.operands.get(1..).unwrap_or_default();
-    match refs.iter().find(|operand| operand.word.text.starts_with(['+', ':'])) {
+    let is_odd = |operand: &&Operand<'_>| operand.word.text.starts_with(['+', ':']);
+    match refs.iter().find(is_odd) {
         Some(forced) => Err(unlisted(forced.word.offset)),
         None => remote_first(given),
     }
@@ -402,10 +426,17 @@ pub(super) fn written(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     paths(given, Writes)
 }
 
+/// Revisions and pathspecs that are written.
+pub(super) fn revised(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    if any_revision(given, has_stash) { Err(unlisted(given.offset)) } else { written(given) }
+}
+
 /// Pathspecs whose contents become part of history; without one, whatever git tracks.
 pub(super) fn added(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut meaning = paths(given, Reads)?;
-    if meaning.files.is_empty() {
+    if given.used.words == "commit" && given.has(&["-v", "--verbose"]) {
+        meaning.files.push(here(ShowsTracked));
+    } else if meaning.files.is_empty() {
         meaning.files.push(here(ReadsTracked));
     }
     Ok(meaning)

@@ -30,15 +30,17 @@ pub(super) const NAMES_VALUES: &[(&str, Takes)] = &[
     ("-M --find-renames --find-copies --stat --stat-width --dirstat", Perhaps(Word)),
     ("-l --diff-filter", Text(Word)),
     ("--ignore-submodules", Perhaps(Of("all dirty none untracked"))),
-    ("-S -G", Text(Prose)),
 ];
-/// How a difference is shown that shows contents. Without `--ext-diff` and `--textconv`, which run what the configuration names, and
-/// `--output`.
-pub(super) const CONTENTS: &str = "-R -W -a -b -c -m -p -u -w --binary --cc --check --color-words --full-diff --full-index \
+/// How a difference is shown that shows contents, or what they have in them. Without `--ext-diff` and `--textconv`, which run what the
+/// configuration names, and `--output`.
+pub(super) const CONTENTS: &str = "-R -W -a -b -c -m -p -w --binary --cc --check --color-words --full-diff --full-index \
     --function-context --histogram --ignore-all-space --ignore-blank-lines --ignore-cr-at-eol --ignore-space-at-eol \
     --ignore-space-change --minimal --no-indent-heuristic --no-prefix --patch --patch-with-raw --patch-with-stat --patience \
     --pickaxe-all --pickaxe-regex --text --word-diff";
+/// The same as `-p`, except of `stash show`, which shows the files with it that git does not track.
+pub(super) const PATCH: &str = "-u";
 pub(super) const CONTENTS_VALUES: &[(&str, Takes)] = &[
+    ("-S -G", Text(Prose)),
     ("-U --unified --inter-hunk-context", Text(Number)),
     ("--color-moved --color-words --word-diff --word-diff-regex", Perhaps(Any)),
     ("--diff-algorithm", Text(Of("default histogram minimal myers patience"))),
