@@ -107,7 +107,9 @@ impl Command {
         }
         let access = match file.access {
             Access::Lists | Access::Enters => FileAccess::List,
-            Access::Reads | Access::ReadsTracked | Access::ShowsTracked | Access::ReadsStored => FileAccess::Read,
+            Access::Reads | Access::ReadsTracked | Access::ShowsTracked | Access::ReadsStored => {
+                FileAccess::Read
+            }
             Access::ReadsTree => FileAccess::ReadTree,
             Access::Writes => FileAccess::Write,
         };
