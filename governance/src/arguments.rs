@@ -262,6 +262,8 @@ impl Examined {
                 let reach = self.reach.get_or_insert_default();
                 reach.is_command = true;
                 reach.runs_programs = command.acts();
+                reach.shows_tracked = command.shows_tracked;
+                reach.reads_stored = command.reads_stored;
             }
         }
     }

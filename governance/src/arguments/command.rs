@@ -31,6 +31,10 @@ pub(super) struct Command {
     pub(super) places: Vec<(String, FileAccess)>,
     /// Patterns for names of files that it works on.
     pub(super) patterns: Vec<(String, FileAccess)>,
+    /// Whether it shows contents of tracked files that it does not name.
+    pub(super) shows_tracked: bool,
+    /// Whether it may show any object that git ever stored.
+    pub(super) reads_stored: bool,
 }
 
 /// Reads a command line that is given in this working folder.
@@ -105,6 +109,8 @@ impl Command {
         if !is_inside && !is_name {
             self.parts.insert(OUTSIDE.to_owned());
         }
+        self.shows_tracked |= file.access == Access::ShowsTracked;
+        self.reads_stored |= file.access == Access::ReadsStored;
         let access = match file.access {
             Access::Lists | Access::Enters => FileAccess::List,
             Access::Reads | Access::ReadsTracked | Access::ShowsTracked | Access::ReadsStored => {

@@ -20,6 +20,12 @@ pub struct Reach {
     /// Whether programs run that reach more than the arguments name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs_programs: bool,
+    /// Whether it shows contents of tracked files that it does not name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_tracked: bool,
+    /// Whether it may show any object that git ever stored, files that were never tracked among them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads_stored: bool,
 }
 
 /// Returns where a pattern begins that names files outside of the working folder: at the root of a disk, or in a home folder. Of one

@@ -87,6 +87,13 @@ impl GuardedFiles {
             let is_own = is_narrowed && !reach.is_command;
             guarded.place(self, (place, cwd), access, is_own, reach.is_command);
         }
+        if !self.secret.is_empty() {
+            // Git can leave files out of what it tracks, and cannot tell what an object by its hash was called.
+            guarded.excludes |= reach.shows_tracked;
+            if reach.reads_stored {
+                guarded.find(GuardFinding::SecretPossible);
+            }
+        }
         if reach.patterns.len() > MAX_COMPARED_PATTERNS {
             guarded.find(GuardFinding::SecretPossible);
         }

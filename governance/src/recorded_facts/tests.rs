@@ -24,6 +24,8 @@ fn examined() -> Examined {
             patterns: vec![(FileAccess::List, text("**/*.rs"))],
             is_command: true,
             runs_programs: true,
+            shows_tracked: true,
+            reads_stored: true,
         }),
     }
 }

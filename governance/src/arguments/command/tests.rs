@@ -55,3 +55,19 @@ fn patterns_are_told_apart_from_files() {
     let command = read_command("grep -rn x src --include='*.pem'", CWD);
     assert!(command.patterns.contains(&("**/*.pem".to_owned(), FileAccess::Read)), "{command:?}");
 }
+
+#[test]
+fn what_git_shows_without_naming_it_is_told() {
+    for (text, shown) in [
+        ("git diff", (true, false)),
+        ("git log -p | head", (true, false)),
+        ("ls && git show HEAD", (true, false)),
+        ("git show 1a2b3c4d", (false, true)),
+        ("git show HEAD:src/a.rs", (false, false)),
+        ("git diff --stat", (false, false)),
+        ("git log", (false, false)),
+    ] {
+        let command = read_command(text, CWD);
+        assert_eq!((command.shows_tracked, command.reads_stored), shown, "{text}");
+    }
+}

@@ -212,3 +212,15 @@ fn a_pattern_is_compared_as_names_are_and_one_that_would_become_another_is_looke
         assert_eq!(of_pattern(pattern, FileAccess::Read, false).finding, Some(finding), "{pattern}");
     }
 }
+
+#[test]
+fn what_git_shows_without_naming_files_leaves_secrets_out_and_an_object_by_its_hash_is_looked_at() {
+    let tracked = Reach { shows_tracked: true, is_command: true, ..Reach::default() };
+    let stored = Reach { reads_stored: true, is_command: true, ..Reach::default() };
+    let judged = |reach: &Reach| files().judge(&[], reach, Some("/home/ana/project"));
+    assert_eq!(judged(&tracked), Guarded { finding: None, excludes: true });
+    assert_eq!(judged(&stored), Guarded { finding: Some(GuardFinding::SecretPossible), excludes: false });
+    for reach in [&tracked, &stored] {
+        assert_eq!(GuardedFiles::default().judge(&[], reach, None), Guarded::default());
+    }
+}

@@ -3,14 +3,14 @@
 //! Some hold tokens: headers and addresses of `http`, `url` and `remote`, whatever `credential` is told, commands
 //! with passwords. Only settings that are listed here are read, one by its name at a time.
 
-use crate::action::Access::{self, Reads, Writes};
+use crate::action::Access::Writes;
 use crate::action::FileUse;
 use crate::programs::arguments::{Given, unlisted};
 use crate::programs::entry::Check::{Any, Word};
 use crate::programs::entry::Meaning;
 use crate::unreadable::Unreadable;
 
-/// The file that `git config` reads and writes.
+/// The file that `git config` writes.
 const CONFIG: &str = ".git/config";
 /// Sections whose settings hold no secret, whatever their names.
 const SECTIONS: &str = "branch color commit diff init merge pull rebase tag";
@@ -49,7 +49,8 @@ pub(super) fn setting(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     if given.operands.is_empty() && !given.has(&["--get", "--get-all"]) {
         return Err(unlisted(given.offset));
     }
-    Ok(config(Reads))
+    // Of the file, nothing but this is shown.
+    Ok(Meaning::default())
 }
 
 /// A setting and its value, or a setting to remove. A name by itself would be shown.
@@ -70,9 +71,5 @@ pub(super) fn set(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     for operand in &given.operands {
         given.text(*operand, Any)?;
     }
-    Ok(config(Writes))
-}
-
-fn config(access: Access) -> Meaning {
-    Meaning::of(vec![FileUse { path: CONFIG.to_owned(), access, is_pattern: false }])
+    Ok(Meaning::of(vec![FileUse { path: CONFIG.to_owned(), access: Writes, is_pattern: false }]))
 }
