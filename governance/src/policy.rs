@@ -97,8 +97,12 @@ pub struct Question<'a> {
     pub risk: Option<Risk>,
     /// Governed time.
     pub time: Micros,
+    /// Whether its arguments may name places of which the tool's registration says nothing.
+    pub unlisted: bool,
     /// Which conditions on arguments are met.
     pub arguments: &'a ArgumentMatches,
+    /// The version of the rules by which it is judged.
+    pub reactor_version: u32,
 }
 
 /// A part of a call.

@@ -75,7 +75,9 @@ pub(crate) fn rule_on<'p>(
             task_type: facts.task_type.as_deref().map_or(Part::Unknown, Part::Known),
             risk,
             time,
+            unlisted: facts.examined.as_ref().is_some_and(|found| found.unlisted),
             arguments: matches,
+            reactor_version: facts.reactor_version,
         })
     };
     let both = |one: RuleVerdict<'p>, other: RuleVerdict<'p>| {

@@ -25,6 +25,7 @@ fn examined() -> Examined {
             is_command: true,
             runs_programs: true,
         }),
+        unlisted: true,
     }
 }
 
