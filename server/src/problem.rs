@@ -163,6 +163,7 @@ codes! {
     NoSuchCheckpoint, "no-such-checkpoint", 404, false, None, "there is no such checkpoint";
     NoSuchContent, "no-such-content", 422, false, None, "a checkpoint names content that is not there";
     ContentTooLarge, "content-too-large", 413, false, None, "a content is too large";
+    ThreadOfAnother, "thread-of-another", 403, false, None, "the thread is another agent's";
     ThreadTaken, "thread-taken", 409, false, None, "the thread holds checkpoints already";
     ThreadFull, "thread-full", 507, false, None, "the thread holds too much";
     // Ledgers and reads.
