@@ -369,3 +369,16 @@ fn a_grant_lifts_nothing_that_was_found_of_files() {
         assert_eq!(decision(&run(&mut desk, "coder", command)).reason_code.as_str(), code, "{command}");
     }
 }
+
+#[test]
+fn an_id_that_another_agents_call_has_is_refused_by_name() {
+    let mut desk = open();
+    let request = |path: &str| json!({"call": "c1", "tool": "fs.write", "args": {"path": path}});
+    assert_eq!(desk.ask_as("mallory", request("src/a.rs")).unwrap().verdict, Verdict::Allow);
+    for path in ["src/a.rs", "src/b.rs"] {
+        let refused = desk.ask_as("coder", request(path)).unwrap_err();
+        assert_eq!(refused.code.as_str(), "call-taken");
+        assert!(!refused.reason.contains("mallory") && !refused.reason.contains("src"), "{}", refused.reason);
+    }
+    assert_eq!(desk.ask_as("mallory", request("src/a.rs")).unwrap_err().code.as_str(), "call-reused");
+}

@@ -1,8 +1,9 @@
-//! What one agent names stays its own: others save and delete nothing of its threads.
+//! What one agent names stays its own: others save and delete nothing of its threads, and are told where its calls have their ids.
 
 use serde_json::{Value, json};
 
 use crate::checkpoints::settled;
+use crate::governed::governed;
 use crate::identities::{append, ask, event, guard, hash, token};
 use crate::service::{Answer, Service};
 
@@ -107,4 +108,33 @@ fn an_operator_deletes_what_an_agent_took_and_gives_the_thread_away() {
     assert_eq!(newest(&service)[0], "c2");
     delete(&service, "admin", "t?checkpoint=c2").expect(200);
     act(&service, "mallory", "t:save", &save("c3")).expect_problem(403, "thread-of-another");
+}
+
+#[test]
+fn an_id_that_another_agents_call_has_is_told_by_name_and_nothing_of_the_call() {
+    let service = governed("allow");
+    admit(&service);
+    let decide = |who: &str, call: &str, path: &str| {
+        let body = json!({"call": call, "tool": "fs.write", "args": {"path": path}});
+        ask(&service, "POST", "/v1/ledgers/main/decide", Some(&token(who)), &body.to_string())
+    };
+    decide("mallory", "c1", "a").expect(200);
+    // One that was asked for by an event of its own.
+    let requested = json!({"call": "c2", "tool": "fs.write", "args": {"path": "a"}});
+    let mut requested = event("tool.requested", &requested);
+    requested["call"] = json!("c2");
+    append(&service, &token("mallory"), &requested).expect(201);
+    let before = tip(&service);
+    for call in ["c1", "c2"] {
+        for path in ["a", "b"] {
+            let problem = decide("agent", call, path).expect_problem(409, "call-taken");
+            assert!(problem.get("position").is_none(), "{problem}");
+            assert!(!problem.to_string().contains("mallory"), "{problem}");
+        }
+    }
+    decide("mallory", "c1", "b").expect_problem(409, "id-reused");
+    let outcome = json!({"call": "c1", "status": "ok"}).to_string();
+    ask(&service, "POST", "/v1/ledgers/main/outcome", Some(&token("agent")), &outcome)
+        .expect_problem(404, "no-such-call");
+    assert_eq!(tip(&service), before);
 }
