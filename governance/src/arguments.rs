@@ -58,6 +58,8 @@ pub struct Examined {
     /// What it does there, and the patterns that it works on. `None` where that was not recorded: before version 6 of the rules, and
     /// of arguments that were not shown.
     pub reach: Option<Reach>,
+    /// Whether the arguments may name places of which the tool's registration says nothing: it reads none, and takes any argument.
+    pub unlisted: bool,
     /// What an approval and an idempotency key are bound to. It is there whenever the arguments could be read.
     pub action_digest: Option<Sha256Text>,
     /// The digest of all arguments, where it is another one: by it calls are known to be the same.
@@ -103,7 +105,8 @@ impl fmt::Display for ArgumentsRefusal {
 /// works in, from whoever asks.
 #[must_use]
 pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> Examined {
-    let mut examined = Examined { reach: Some(Reach::default()), ..Examined::unread() };
+    let unlisted = tool.takes_unlisted();
+    let mut examined = Examined { reach: Some(Reach::default()), unlisted, ..Examined::unread() };
     let value: Option<Value> = check_json(args).ok().and_then(|()| serde_json::from_slice(args).ok());
     let Some(value) = value else {
         examined.refuse(ArgumentsRefusal::NotJson);
@@ -137,7 +140,7 @@ pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> Examined 
 /// destinations stay unknown even then.
 #[must_use]
 pub fn examine_digest(tool: &CompiledTool, digest: &Sha256Text) -> Examined {
-    let mut examined = Examined::unread();
+    let mut examined = Examined { unlisted: tool.takes_unlisted(), ..Examined::unread() };
     if tool.has_binding_fields() {
         examined.refuse(ArgumentsRefusal::DigestOnly);
     } else {
@@ -189,6 +192,7 @@ impl Examined {
             opaque: false,
             destinations: Vec::new(),
             reach: None,
+            unlisted: false,
             action_digest: None,
             args_digest: None,
         }

@@ -60,6 +60,7 @@ pub(crate) struct CompiledSchema {
     /// Names that the schema gives to members: what may be told of a violation's place.
     known_names: BTreeSet<String>,
     takes_anything: bool,
+    takes_unlisted: bool,
 }
 
 impl CompiledSchema {
@@ -79,8 +80,8 @@ impl CompiledSchema {
             .map_err(|error| invalid(&error))?;
         let mut known_names = BTreeSet::new();
         note_names(&schema, &mut known_names);
-        let takes_anything = takes_anything(&schema);
-        Ok((schema, Self { validator, steps, known_names, takes_anything }))
+        let (takes_anything, takes_unlisted) = (takes_anything(&schema), takes_unlisted(&schema));
+        Ok((schema, Self { validator, steps, known_names, takes_anything, takes_unlisted }))
     }
 
     /// Whether a value fits. Of each violation's place is told what `tell` makes of its pointer.
@@ -112,6 +113,11 @@ impl CompiledSchema {
         self.takes_anything
     }
 
+    /// Whether an object may have members that it does not name. Where that is not plain from its outermost words, it may.
+    pub(crate) const fn takes_unlisted(&self) -> bool {
+        self.takes_unlisted
+    }
+
     /// The same pointer without names that only the value knows.
     pub(crate) fn known_pointer(&self, pointer: &str) -> String {
         let mut known = String::new();
@@ -139,6 +145,12 @@ fn takes_anything(schema: &Value) -> bool {
         Value::Object(keywords) => keywords.iter().all(says_nothing),
         _ => false,
     }
+}
+
+fn takes_unlisted(schema: &Value) -> bool {
+    let others = schema.get("additionalProperties");
+    let is_closed = others == Some(&Value::Bool(false)) && schema.get("patternProperties").is_none();
+    schema != &Value::Bool(false) && !is_closed
 }
 
 fn note_names(schema: &Value, names: &mut BTreeSet<String>) {

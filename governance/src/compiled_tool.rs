@@ -165,6 +165,11 @@ impl CompiledTool {
         !self.binding_fields.is_empty()
     }
 
+    /// Whether its arguments may name places that nobody finds: the registration reads none from them, and takes any argument.
+    pub(crate) fn takes_unlisted(&self) -> bool {
+        self.context.is_none() && self.destinations.is_empty() && self.schema.takes_unlisted()
+    }
+
     /// SHA-256 over the canonical JSON of all arguments, where those that approvals are bound to are not all.
     pub(crate) fn args_digest(&self, args: &Value) -> Option<Sha256Text> {
         if !self.has_binding_fields() {

@@ -99,8 +99,12 @@ pub struct Question<'a> {
     pub is_in_session_folder: Option<bool>,
     /// Governed time.
     pub time: Micros,
+    /// Whether its arguments may name places of which the tool's registration says nothing.
+    pub unlisted: bool,
     /// Which conditions on arguments are met.
     pub arguments: &'a ArgumentMatches,
+    /// The version of the rules by which it is judged.
+    pub reactor_version: u32,
 }
 
 /// A part of a call.

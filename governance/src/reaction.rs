@@ -17,7 +17,7 @@ use crate::caused::Caused;
 use crate::decide::{approvers, decide, undrawn};
 use crate::derived::Derived;
 use crate::ended_calls::CheckedCall;
-use crate::examination::Examination;
+use crate::examination::{CallFacts, Examination};
 use crate::limits::APPROVAL_LIFE;
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
@@ -146,16 +146,8 @@ impl State {
                 "the request was not examined; send it again",
             ));
         };
-        if !facts.imported
-            && self.calls.get(&facts.call).is_some_and(|open| {
-                !open.may_be_asked_again(facts.approval.as_ref(), placed.time)
-                    || !open.is_of(placed.event.agent.as_deref())
-            })
-        {
-            return Err(ReactorRefusal::new(
-                RefusalCode::CallReused,
-                format!("call `{}` was asked for before; use a new id for each call", facts.call),
-            ));
+        if let Some(open) = self.calls.get(&facts.call).filter(|_| !facts.imported) {
+            asked_again(facts, open, placed)?;
         }
         let mut facts = std::borrow::Cow::Borrowed(&**facts);
         if facts.imported {
@@ -343,6 +335,19 @@ pub(crate) fn request_rollback(
 fn fitting(text: &str) -> Name {
     let end = text.floor_char_boundary(MAX_NAME_BYTES);
     Name::new(text.get(..end).unwrap_or_default()).unwrap_or(Name::LEAST)
+}
+
+/// Refuses a call that is open and may not be asked for once more, or is another agent's. Of that one nothing is said.
+fn asked_again(facts: &CallFacts, open: &OpenCall, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
+    let refused = |code, why: &str| Err(ReactorRefusal::new(code, format!("call `{}` {why}", facts.call)));
+    if !open.is_of(placed.event.agent.as_deref()) {
+        let why = "was asked for by another caller; use an id that nobody can guess";
+        return refused(RefusalCode::CallTaken, why);
+    }
+    if !open.may_be_asked_again(facts.approval.as_ref(), placed.time) {
+        return refused(RefusalCode::CallReused, "was asked for before; use a new id for each call");
+    }
+    Ok(())
 }
 
 fn no_such_call(outcome: &Outcome) -> ReactorRefusal {

@@ -127,6 +127,8 @@ pub enum RefusalCode {
     NoSuchCall,
     /// Another request was made under the same call.
     CallReused,
+    /// Another caller made one.
+    CallTaken,
     /// Another call was made under the same idempotency key.
     KeyReused,
     /// There is no such approval.
@@ -157,6 +159,7 @@ impl RefusalCode {
             Self::InvalidData => "schema",
             Self::NoSuchCall => "no-such-call",
             Self::CallReused => "call-reused",
+            Self::CallTaken => "call-taken",
             Self::KeyReused => "key-reused",
             Self::NoSuchApproval => "no-such-approval",
             Self::AlreadyResolved => "already-resolved",

@@ -74,6 +74,8 @@ struct RecordedExamined<'a> {
     opaque: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reach: Option<Cow<'a, Reach>>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    unlisted: bool,
 }
 
 /// What a decision with these inputs keeps of the facts that it rests on.
@@ -101,7 +103,7 @@ pub(crate) fn facts_text(facts: &CallFacts, inputs: &DecisionInputs) -> Result<F
 }
 
 fn examined_text<'a>(examined: &'a Examined, inputs: &DecisionInputs) -> RecordedExamined<'a> {
-    let Examined { refusal, violations, context, parts, opaque, reach, .. } = examined;
+    let Examined { refusal, violations, context, parts, opaque, reach, unlisted, .. } = examined;
     RecordedExamined {
         refusal: *refusal,
         violations: Cow::Borrowed(violations),
@@ -109,6 +111,7 @@ fn examined_text<'a>(examined: &'a Examined, inputs: &DecisionInputs) -> Recorde
         parts: (parts != std::slice::from_ref(context)).then_some(Cow::Borrowed(parts)),
         opaque: *opaque,
         reach: reach.as_ref().map(Cow::Borrowed),
+        unlisted: *unlisted,
     }
 }
 
@@ -164,6 +167,7 @@ impl RecordedExamined<'_> {
             opaque: self.opaque,
             destinations: inputs.destinations.clone(),
             reach: self.reach.map(Cow::into_owned),
+            unlisted: self.unlisted,
             action_digest: inputs.action_digest.clone(),
             args_digest: inputs.args_digest.clone(),
         })

@@ -231,6 +231,24 @@ impl Rounds {
                 round.calls = round.calls.saturating_add(u64::from(may_run));
             });
         }
+        self.keep_known(question, time);
+    }
+
+    /// Keeps known how deep a run is in which its own agent goes on: forgotten, it would be what another agent says next.
+    fn keep_known(&mut self, question: &RoundQuestion<'_>, time: Micros) {
+        let Some(run) = question.run.filter(|_| is_isolated(question.rules)) else { return };
+        let own = self.by_name.get(&RoundName::of_run_by(question.agent, run, question.rules));
+        if let Some(begun) = own.and_then(|own| own.begun) {
+            self.begin(&RoundName::of_run(run), question.agent, begun, time);
+        }
+    }
+
+    /// Begins a run in a round, or lowers how deep it is there.
+    fn begin(&mut self, name: &RoundName, agent: Option<&str>, begun: Begun, time: Micros) {
+        self.change(name, agent, time, |round| {
+            let known = round.begun.get_or_insert(begun);
+            known.depth = known.depth.min(begun.depth);
+        });
     }
 
     /// Folds `loop.detected`, told of these.
@@ -243,7 +261,9 @@ impl Rounds {
         }
     }
 
-    /// Folds `run.started`. What it was begun with first stands, and by the newest rules for who began it.
+    /// Folds `run.started`. What it was begun with first stands, and by the newest rules for who began it. For the children that others
+    /// are handed the least depth counts then that any agent began it at: who names another one's run cannot put it deeper, and who
+    /// wants it less deep could leave its parent out.
     pub(crate) fn apply_started(
         &mut self,
         started: &RunStarted,
@@ -252,7 +272,7 @@ impl Rounds {
         time: Micros,
     ) {
         let above = |parent: &str| {
-            // A parent of the agent's own, or else whoever's run it was first.
+            // A parent of the agent's own, or else one that it was handed.
             let names = [RoundName::of_run_by(agent, parent, rules), RoundName::of_run(parent)];
             names.iter().find_map(|name| self.by_name.get(name)?.begun)
         };
@@ -263,16 +283,14 @@ impl Rounds {
             .map_or(0, |parent| above(parent).map_or(0, |begun| begun.depth).saturating_add(1));
         let budget = started.budget.unwrap_or_default();
         let begun = Begun { depth, calls: budget.calls.map(u64::from), steps: budget.steps.map(u64::from) };
-        let mut begin = |name: &RoundName| {
-            self.change(name, agent, time, |round| {
-                round.begun.get_or_insert(begun);
-            });
-        };
         let known_by_all = RoundName::of_run(&started.run);
-        begin(&known_by_all);
         if is_isolated(rules) {
-            begin(&RoundName::of_run_by(agent, &started.run, rules));
+            self.begin(&known_by_all, agent, begun, time);
         }
+        let own = RoundName::of_run_by(agent, &started.run, rules);
+        self.change(&own, agent, time, |round| {
+            round.begun.get_or_insert(begun);
+        });
     }
 
     /// Folds a step that came to its end. One of another agent than the run's is none of it.

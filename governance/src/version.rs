@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// older versions stay callable. Version 2 asks budgets, and looks for what goes round; under version 3 nobody gets past these by what
 /// they leave out, or tell of others; under version 4 nothing that is reserved, open or waited for leaves by a clock that jumped; under
 /// version 5 too many approvals deny the calls that need another one, and no others; under version 6 a policy guards files by their
-/// names, no verdict is a dead end, what belongs to different agents and workspaces is kept apart, and an accepted correction of the clock
-/// moves governed time on.
+/// names, no verdict is a dead end, what belongs to different agents, servers and workspaces is kept apart, and an accepted correction of the
+/// clock moves governed time on.
 pub const REACTOR_VERSION: u32 = 6;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
@@ -24,6 +24,8 @@ const ROOM_WHERE_ASKED: u32 = 5;
 /// From this version on runs, budgets and grants are kept apart by agent and workspace, ids of approvals are drawn, and governed time
 /// goes on after an accepted correction of the clock.
 const ISOLATED: u32 = 6;
+/// From this version on a rule that allows says of which server's tools it speaks, and names in full what nobody can look into.
+const NAMING: u32 = 6;
 /// From this version on a policy guards files by their names.
 const GUARDING: u32 = 6;
 /// From this version on no verdict is a dead end: exit codes say nothing of trust, what is blocked is reviewed, a tool that nobody
@@ -63,6 +65,11 @@ pub(crate) const fn needs_room_for_approvals(version: u32) -> bool {
 /// Whether a version's rules keep apart what belongs to different agents and workspaces.
 pub(crate) const fn is_isolated(version: u32) -> bool {
     version >= ISOLATED
+}
+
+/// Whether under a version's rules a name that a server gave to its tool is not taken for another tool's.
+pub(crate) const fn tells_servers_apart(version: u32) -> bool {
+    version >= NAMING
 }
 
 /// Whether a version's rules guard files by their names.

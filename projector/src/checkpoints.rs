@@ -9,6 +9,7 @@ mod reading;
 mod row;
 mod thread;
 mod told;
+mod whose;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ use serde_json::Value;
 use crate::models::RowKey;
 pub(crate) use fold::Checkpoints;
 pub use held::{CheckpointError, Held};
+use whose::{Owner, Sender};
 
 /// One checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,6 +176,30 @@ pub struct ThreadLoad {
     pub bytes: u64,
     /// The greatest id that there was when all of it was deleted: what is written behind it or a smaller one comes too late.
     pub deleted: Option<String>,
+    owner: Option<Owner>,
+}
+
+impl ThreadLoad {
+    /// Whether what this actor sends for this agent counts in the thread: it is nobody's or this agent's, or the actor governs agents.
+    #[must_use]
+    pub fn takes(&self, actor: &str, agent: Option<&str>) -> bool {
+        Sender::new(Some(actor), agent).may_act(self.owner.as_ref())
+    }
+
+    /// Whether the thread belongs to an agent, and is nobody's again once this actor deletes all of it.
+    #[must_use]
+    pub fn is_freed_by(&self, actor: &str) -> bool {
+        self.owner().is_some() && Sender::new(Some(actor), None).governs
+    }
+
+    /// The agent that the thread belongs to.
+    #[must_use]
+    pub fn owner(&self) -> Option<&str> {
+        match self.owner.as_ref()? {
+            Owner::Nobody => None,
+            Owner::Agent(agent) => Some(agent),
+        }
+    }
 }
 
 impl CheckpointPlace {

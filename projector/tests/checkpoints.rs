@@ -8,12 +8,14 @@ mod checkpointed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bitacora_formats::{Event, Keyring};
+use bitacora_formats::{Data, Event, Keyring};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::limits::{LOOKED_AT_CHECKPOINTS, ORDER_PAGE_ENTRIES};
 use bitacora_projector::{
     CheckpointPage, CheckpointQuery, Content, Held, IndexOptions, IndexedLedger, ReadModels, Version,
 };
+
+use serde_json::Value;
 
 use checkpointed::{blob, digest, told};
 
@@ -37,6 +39,28 @@ struct Naive {
     saved: BTreeMap<String, BTreeMap<Key, Saved>>,
     writes: BTreeMap<String, BTreeMap<Key, Writes>>,
     deleted: BTreeMap<String, String>,
+    /// Whose the threads are: of one whose first event named no agent, nobody's.
+    owners: BTreeMap<String, Option<&'static str>>,
+}
+
+/// The sender of an event: its actor and agent.
+#[derive(Debug, Clone, Copy)]
+struct Sender(Option<&'static str>, Option<&'static str>);
+
+impl Sender {
+    /// Mostly nobody who is known; two agents, and an operator, who may name one of them.
+    fn any(dice: &mut Dice) -> Self {
+        match dice.below(10) {
+            0 | 1 => Self(Some("agent:111111111111"), Some("one")),
+            2 | 3 => Self(Some("agent:222222222222"), Some("two")),
+            4 => Self(Some("operator:333333333333"), (dice.below(2) == 0).then_some("two")),
+            _ => Self(None, None),
+        }
+    }
+
+    fn governs(self) -> bool {
+        self.0.is_some_and(|actor| actor.starts_with("operator:"))
+    }
 }
 
 impl Naive {
@@ -130,8 +154,34 @@ fn quoted<'t>(texts: impl Iterator<Item = (&'t String, String)>) -> String {
     texts.map(|(name, value)| format!(r#""{name}":{value}"#)).collect::<Vec<_>>().join(",")
 }
 
-/// Does something to both; the events that it is.
+/// Does something to both, for somebody; the events that it is.
 fn step(dice: &mut Dice, number: u64, naive: &mut Naive) -> Vec<Event<'static>> {
+    let (before, sender) = (naive.clone(), Sender::any(dice));
+    let mut events = done(dice, number, naive);
+    let Some(event) = events.last_mut() else { return events };
+    (event.actor, event.agent) = (sender.0.map(Into::into), sender.1.map(Into::into));
+    let Data::Json(data) = &event.data else { return events };
+    let data: Value = serde_json::from_slice(data.as_bytes()).unwrap();
+    let thread = data["to"].as_str().or(data["thread"].as_str()).unwrap();
+    let owner = before.owners.get(thread).copied();
+    let is_of_another = owner.flatten().zip(sender.1).is_some_and(|(owner, agent)| owner != agent);
+    if is_of_another && !sender.governs() {
+        *naive = before;
+        return events;
+    }
+    let is_whole = ["checkpoint", "namespace", "keep_newest"].iter().all(|member| data[member].is_null());
+    match &*event.kind {
+        "checkpoint.deleted" if is_whole && sender.governs() => drop(naive.owners.remove(thread)),
+        "checkpoint.deleted" => {}
+        "checkpoint.copied" if data["thread"] == data["to"] => {}
+        "checkpoint.copied"
+            if before.saved.get(data["thread"].as_str().unwrap()).is_none_or(BTreeMap::is_empty) => {}
+        _ => drop(naive.owners.entry(thread.to_owned()).or_insert(sender.1)),
+    }
+    events
+}
+
+fn done(dice: &mut Dice, number: u64, naive: &mut Naive) -> Vec<Event<'static>> {
     let (thread, namespace) = (dice.of(&THREADS), dice.of(&NAMESPACES));
     let mut any = || format!("c{:03}", dice.below(200));
     let (id, parent) = (any(), any());
@@ -352,4 +402,63 @@ fn a_clean_close_leaves_nothing_in_the_journal_and_every_row_in_its_place() {
         ledger.close().unwrap();
         assert_eq!(journal_bytes(&path), [0], "round {round}");
     }
+}
+
+#[test]
+fn a_thread_is_the_agents_that_saved_in_it_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
+    let path = folder.path().join("main");
+    Ledger::create(&Environment::real(), &path, &"main".parse().unwrap(), &keyring, &Options::small())
+        .unwrap();
+    let ledger = open(&path, &keyring);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut number = 0;
+    let mut tell = |sender: Sender, kind: &'static str, data: &str| {
+        number += 1;
+        let mut event = told(format!("w{number}"), kind, data.to_owned());
+        (event.actor, event.agent) = (sender.0.map(Into::into), sender.1.map(Into::into));
+        ledger.append(AppendRequest::of(vec![event])).unwrap().wait().unwrap();
+        let models = ledger.read_models().unwrap();
+        runtime.block_on(models.wait("checkpoints", ledger.head().position));
+        let newest = models.checkpoint("t", "", None).unwrap().0;
+        newest.map(|newest| (newest.checkpoint.checkpoint, newest.writes.len()))
+    };
+    let (coder, mallory) = (Sender(Some("agent:1"), Some("coder")), Sender(Some("agent:2"), Some("mallory")));
+    let (operator, nobody) = (Sender(Some("operator:3"), None), Sender(None, None));
+    let save = |id: &str| format!(r#"{{"thread":"t","checkpoint":"{id}","step":1,"source":"loop"}}"#);
+    let write =
+        r#"{"thread":"t","checkpoint":"c1","task":"x","writes":[{"channel":"z","inline":"00","bytes":1}]}"#;
+    let (all, copy) = (r#"{"thread":"t"}"#, r#"{"thread":"m","to":"t"}"#);
+    let first = Some(("c1".to_owned(), 0));
+    // What came before anything was saved deletes nothing, and takes nothing.
+    assert_eq!(tell(mallory, "checkpoint.deleted", all), None);
+    assert_eq!(tell(coder, "checkpoint.saved", &save("c1")), first);
+    tell(mallory, "checkpoint.saved", r#"{"thread":"m","checkpoint":"c9","step":1,"source":"loop"}"#);
+    for (kind, data) in [
+        ("checkpoint.saved", save("c2")),
+        ("checkpoint.saved", save("c1").replace("loop", "fork")),
+        ("checkpoint.writes", write.to_owned()),
+        ("checkpoint.deleted", all.to_owned()),
+        ("checkpoint.deleted", r#"{"thread":"t","checkpoint":"c1"}"#.to_owned()),
+        ("checkpoint.copied", copy.to_owned()),
+    ] {
+        assert_eq!(tell(mallory, kind, &data), first, "{kind} {data}");
+    }
+    // What the owner says counts, what names no agent, and what is an operator's.
+    assert_eq!(tell(coder, "checkpoint.writes", write), Some(("c1".to_owned(), 1)));
+    assert_eq!(tell(nobody, "checkpoint.saved", &save("c2")), Some(("c2".to_owned(), 0)));
+    assert_eq!(tell(operator, "checkpoint.saved", &save("c3")), Some(("c3".to_owned(), 0)));
+    // The owner's deletion leaves the thread the owner's; an operator's gives it away.
+    assert_eq!(tell(coder, "checkpoint.deleted", all), None);
+    assert_eq!(tell(mallory, "checkpoint.saved", &save("c4")), None);
+    assert_eq!(tell(operator, "checkpoint.deleted", all), None);
+    assert_eq!(tell(mallory, "checkpoint.saved", &save("c4")), Some(("c4".to_owned(), 0)));
+    assert_eq!(tell(coder, "checkpoint.saved", &save("c5")), Some(("c4".to_owned(), 0)));
+    // A thread that began without an agent is nobody's, whoever goes on in it.
+    tell(operator, "checkpoint.deleted", all);
+    tell(nobody, "checkpoint.saved", &save("d1"));
+    tell(coder, "checkpoint.saved", &save("d2"));
+    assert_eq!(tell(mallory, "checkpoint.saved", &save("d3")), Some(("d3".to_owned(), 0)));
+    ledger.close().unwrap();
 }

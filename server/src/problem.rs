@@ -136,6 +136,7 @@ codes! {
     NoSuchSession, "no-such-session", 404, false, None, "the session is not known";
     NoSuchContract, "no-such-contract", 404, false, None, "the contract is not known";
     CallReused, "call-reused", 409, false, None, "the call was asked for before";
+    CallTaken, "call-taken", 409, false, None, "another caller asked for a call of this id";
     KeyReused, "key-reused", 409, false, None, "the idempotency key stands for another call";
     NoSuchApproval, "no-such-approval", 404, false, None, "there is no such approval";
     AlreadyResolved, "already-resolved", 409, false, None, "the approval is resolved already";
@@ -163,6 +164,7 @@ codes! {
     NoSuchCheckpoint, "no-such-checkpoint", 404, false, None, "there is no such checkpoint";
     NoSuchContent, "no-such-content", 422, false, None, "a checkpoint names content that is not there";
     ContentTooLarge, "content-too-large", 413, false, None, "a content is too large";
+    ThreadOfAnother, "thread-of-another", 403, false, None, "the thread is another agent's";
     ThreadTaken, "thread-taken", 409, false, None, "the thread holds checkpoints already";
     ThreadFull, "thread-full", 507, false, None, "the thread holds too much";
     // Ledgers and reads.
@@ -246,6 +248,11 @@ impl Problem {
 
     pub(crate) fn detail(&self) -> &str {
         &self.detail
+    }
+
+    /// What a member of the problem document says.
+    pub(crate) fn member(&self, name: &str) -> Option<&str> {
+        self.members.iter().find(|(member, _)| *member == name).map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn with_fault(mut self, place: Place, detail: impl Into<String>) -> Self {

@@ -26,7 +26,7 @@ const LAST_STEP: i64 = 1_000_000_000;
 /// `checkpoint.saved`: a thread's state was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointSaved {
-    /// The thread.
+    /// The thread. It is the agent's that saved in it first: what others save in it or delete of it counts for nothing.
     pub thread: Name,
     /// The subgraph; empty, or not there, is the outermost one.
     #[serde(default, skip_serializing_if = "Namespace::is_outermost")]

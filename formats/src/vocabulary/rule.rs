@@ -73,11 +73,12 @@ pub enum TrustUse {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleMatch {
-    /// Globs for the tool.
+    /// Globs for the tool. One with a wildcard allows no tool that takes any arguments and reads no places from them.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub tool: Option<OneOrMany<Glob>>,
-    /// Globs for the server that offers the tool. A tool without a server matches none.
+    /// Globs for the server that offers the tool. A tool without a server matches none. Without this member a rule that allows is about
+    /// tools without a server, and about those of a server whose names say so: `mcp__server__tool`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub server: Option<OneOrMany<Glob>>,

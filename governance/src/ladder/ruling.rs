@@ -90,7 +90,9 @@ pub(crate) fn rule_on<'p>(
             risk: circumstances.risk,
             is_in_session_folder: circumstances.is_in_session_folder,
             time: circumstances.time_of_day,
+            unlisted: facts.examined.as_ref().is_some_and(|found| found.unlisted),
             arguments: matches,
+            reactor_version: facts.reactor_version,
         })
     };
     let both = |one: RuleVerdict<'p>, other: RuleVerdict<'p>| {

@@ -1,6 +1,6 @@
 //! A rule that is ready to be compared with calls.
 
-use bitacora_formats::vocabulary::{Glob, OneOrMany, Rule, RuleMatch};
+use bitacora_formats::vocabulary::{Glob, OneOrMany, Rule, RuleMatch, Verdict};
 
 use super::arguments::PlaceCondition;
 use super::glob::{Dialect, GlobPattern};
@@ -8,6 +8,12 @@ use super::places::Places;
 use super::window::Window;
 use super::{Destinations, Part, PolicyError, Question, RuleVerdict};
 use crate::arguments::{PlaceText, is_cut};
+use crate::version::tells_servers_apart;
+
+/// Begins a tool's name that says of which server it is.
+const OF_SERVER: &str = "mcp__";
+/// Ends the server in it. A server with these characters in its name is not told by the names of its tools.
+const SERVER_END: &str = "__";
 
 /// Whether a condition holds, from the weakest: of several that must all hold, the least counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +117,38 @@ impl CompiledRule {
         if let Some(globs) = &self.destination {
             fit = fit.min(question.destinations.fit(globs));
         }
+        fit = fit.min(self.means_tool(question));
         if self.arguments.is_empty() || fit == Fit::No { fit } else { fit.min(arguments()) }
+    }
+
+    /// Whether the tool of this name is one that it means. Servers name their tools as they like, so a rule that allows, and names no
+    /// server, is about no server's tools but those of which the name says whose they are. A glob allows no tool of which nobody can
+    /// see where its calls reach.
+    fn means_tool(&self, question: &Question<'_>) -> Fit {
+        if self.rule.action != Verdict::Allow || !tells_servers_apart(question.reactor_version) {
+            return Fit::Yes;
+        }
+        let is_named = |globs: &[GlobPattern]| globs.iter().any(|glob| glob.exact() == Some(question.tool));
+        if question.unlisted && !self.tool.as_deref().is_none_or(is_named) {
+            return Fit::No;
+        }
+        match question.server {
+            Part::Known(server) => Fit::from(self.names_server() || is_called_after(question.tool, server)),
+            Part::Unknown if !self.names_server() => Fit::Perhaps,
+            Part::None | Part::Unknown => Fit::Yes,
+        }
+    }
+
+    /// Whether it says of which servers it is.
+    pub(super) const fn names_server(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Whether it is about a tool of a server, or of none, wherever it is about one of that name.
+    pub(super) fn is_about_server(&self, tool: &str, server: Option<&str>) -> bool {
+        self.rule.action != Verdict::Allow
+            || self.names_server()
+            || server.is_none_or(|server| is_called_after(tool, server))
     }
 
     pub(super) fn verdict(&self) -> RuleVerdict<'_> {
@@ -160,6 +197,12 @@ impl From<bool> for Fit {
     }
 }
 
+/// Whether a tool's name says that it is of this server: `mcp__server__tool`.
+fn is_called_after(tool: &str, server: &str) -> bool {
+    let named = tool.strip_prefix(OF_SERVER).and_then(|rest| rest.split_once(SERVER_END));
+    named.is_some_and(|(named, own)| named == server && !own.is_empty())
+}
+
 /// Reads the globs of one member of a rule.
 pub(super) fn globs(
     rule: &str,
@@ -176,4 +219,79 @@ pub(super) fn globs(
         })
     };
     given.as_slice().iter().map(glob).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::Micros;
+    use bitacora_formats::vocabulary::TrustRules;
+
+    use super::super::{ArgumentMatches, Policy};
+    use super::*;
+    use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
+
+    /// What a rule that allows tools by these globs says of a tool of a server, by the rules of each version.
+    fn said(tool: &str, unlisted: bool) -> Vec<Verdict> {
+        let rule =
+            format!(r#"[{{"id": "r", "match": {{"tool": "{tool}"}}, "action": "allow", "reason": "r"}}]"#);
+        let rules: Vec<Rule> = serde_json::from_str(&rule).unwrap();
+        let policy = Policy::compile(&rules, &TrustRules::v2()).unwrap();
+        let hidden = ArgumentMatches::hidden();
+        let server = if unlisted { Part::None } else { Part::Known("s") };
+        let question = |reactor_version| Question {
+            tool: "Task",
+            server,
+            context: Part::None,
+            destinations: Destinations::None,
+            cwd: Part::Unknown,
+            model: Part::Unknown,
+            agent: Part::Unknown,
+            role: Part::Unknown,
+            task_type: Part::Unknown,
+            risk: None,
+            is_in_session_folder: None,
+            time: Micros(0),
+            unlisted,
+            arguments: &hidden,
+            reactor_version,
+        };
+        (OLDEST_REACTOR_VERSION..=REACTOR_VERSION)
+            .map(|version| policy.judge(&question(version)).verdict)
+            .collect()
+    }
+
+    #[test]
+    fn rules_of_before_take_a_servers_tool_for_the_one_of_that_name() {
+        let mut expected = vec![Verdict::Allow; 5];
+        expected.push(Verdict::Review);
+        assert_eq!(said("Task", false), expected, "of a server");
+        assert_eq!(said("Ta*", true), expected, "by a glob");
+        assert_eq!(said("Task", true), vec![Verdict::Allow; 6]);
+    }
+
+    #[test]
+    fn of_a_server_that_is_not_known_it_is_not_known() {
+        let rule = r#"[{"id": "r", "match": {"tool": "Task"}, "action": "allow", "reason": "r"}]"#;
+        let rules: Vec<Rule> = serde_json::from_str(rule).unwrap();
+        let rule = CompiledRule::compile(&rules[0], &mut Places::default()).unwrap();
+        let hidden = ArgumentMatches::hidden();
+        let question = Question {
+            tool: "Task",
+            server: Part::Unknown,
+            context: Part::None,
+            destinations: Destinations::None,
+            cwd: Part::None,
+            model: Part::None,
+            agent: Part::None,
+            role: Part::None,
+            task_type: Part::None,
+            risk: None,
+            is_in_session_folder: None,
+            time: Micros(0),
+            unlisted: false,
+            arguments: &hidden,
+            reactor_version: REACTOR_VERSION,
+        };
+        assert_eq!(rule.fit(&question, || Fit::Yes), Fit::Perhaps);
+    }
 }

@@ -114,6 +114,7 @@ impl CompiledRule {
             (Some(globs), Some(server)) => globs.iter().any(|glob| glob.matches(server)),
         };
         of_server
+            && self.is_about_server(tool, server)
             && may(self.tool.as_deref(), tool)
             && (context.starts_with(SEVERAL) || may(self.context.as_deref(), context))
             && may(self.model.as_deref(), model)
@@ -324,6 +325,17 @@ mod tests {
             policy.would_speak(&git, &rule("new", &json!({"tool": "sh"}), "review"), Some(Risk::Read))
         };
         assert!(speaks(&[all("review")]) && speaks(&[of_writers]) && !speaks(&[all("deny")]));
+    }
+
+    #[test]
+    fn what_allows_without_a_server_says_nothing_of_a_servers_tool() {
+        let served = Dimension::new("server/sh", "git", "m", "-").unwrap();
+        let new = rule("new", &json!({"tool": "sh", "server": "server"}), "allow");
+        let changes = |matches: &Value| {
+            let policy = Policy::compile(&[rule("own", matches, "allow")], &TrustRules::v2()).unwrap();
+            policy.would_change(&served, &new, Some(Risk::Read))
+        };
+        assert!(changes(&json!({"tool": "sh"})) && !changes(&json!({"tool": "sh", "server": "*"})));
     }
 
     #[test]

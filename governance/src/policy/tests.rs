@@ -1,4 +1,5 @@
 use super::*;
+use crate::version::REACTOR_VERSION;
 
 fn rules(text: &str) -> Vec<Rule> {
     serde_json::from_str(text).unwrap()
@@ -24,7 +25,9 @@ fn call<'a>(tool: &'a str, arguments: &'a ArgumentMatches) -> Question<'a> {
         is_in_session_folder: Some(true),
         // A Sunday, 05:12 UTC.
         time: Micros(1_795_324_320_000_000),
+        unlisted: false,
         arguments,
+        reactor_version: REACTOR_VERSION,
     }
 }
 

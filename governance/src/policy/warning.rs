@@ -6,7 +6,8 @@ use std::fmt;
 use bitacora_formats::vocabulary::{RuleMatch, Verdict};
 use serde::Serialize;
 
-use super::Policy;
+use super::compiled_rule::CompiledRule;
+use super::{GlobPattern, Policy};
 
 /// What is probably not meant. Not everything that is not meant is found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,28 +33,52 @@ impl Policy {
     #[must_use]
     pub fn warnings(&self) -> Vec<PolicyWarning> {
         let mut warnings = Vec::new();
-        let everything = RuleMatch::default();
-        let mut seen: BTreeMap<String, String> = BTreeMap::new();
-        let mut catch_all: Option<String> = None;
-        for (index, rule) in self.rules().enumerate() {
-            let id = rule.id.to_string();
-            let key = serde_json::to_string(&rule.matches).unwrap_or_default();
-            if let Some(behind) = catch_all.as_ref().or_else(|| seen.get(&key)) {
-                warnings.push(PolicyWarning::Unreachable { rule: id, behind: behind.clone() });
+        let mut seen: BTreeMap<String, Vec<&CompiledRule>> = BTreeMap::new();
+        let mut catch_alls: Vec<&CompiledRule> = Vec::new();
+        for (index, compiled) in self.rules.iter().enumerate() {
+            let rule = &compiled.rule;
+            let alike = seen.entry(serde_json::to_string(&rule.matches).unwrap_or_default()).or_default();
+            let mut before = catch_alls.iter().chain(&*alike);
+            if let Some(behind) = before.find(|first| !first.leaves_any_to(compiled)) {
+                let (rule, behind) = (rule.id.to_string(), behind.rule.id.to_string());
+                warnings.push(PolicyWarning::Unreachable { rule, behind });
                 continue;
             }
-            let tool_alone = RuleMatch { tool: rule.matches.tool.clone(), ..RuleMatch::default() };
-            let compiled = self.rules.get(index).and_then(|rule| rule.tool.as_deref());
-            let every_tool = compiled.is_none_or(|globs| globs.iter().any(super::GlobPattern::is_everything));
-            if rule.matches == everything || (rule.matches == tool_alone && every_tool) {
+            if compiled.is_about_everything() {
                 if index == 0 && rule.action == Verdict::Deny {
-                    warnings.push(PolicyWarning::DeniesEverything { rule: id.clone() });
+                    warnings.push(PolicyWarning::DeniesEverything { rule: rule.id.to_string() });
                 }
-                catch_all = Some(id.clone());
+                catch_alls.push(compiled);
             }
-            seen.insert(key, id);
+            alike.push(compiled);
         }
         warnings
+    }
+}
+
+impl CompiledRule {
+    /// Whether it asks for nothing, or for any tool.
+    fn is_about_everything(&self) -> bool {
+        let matches = &self.rule.matches;
+        let tool_alone = RuleMatch { tool: matches.tool.clone(), ..RuleMatch::default() };
+        let every_tool =
+            self.tool.as_deref().is_none_or(|globs| globs.iter().any(GlobPattern::is_everything));
+        *matches == tool_alone && every_tool
+    }
+
+    /// Whether it leaves some calls to a rule behind it that asks for the same or more: one that allows leaves those of servers that it
+    /// does not name, and those of tools that have to be named in full.
+    fn leaves_any_to(&self, later: &Self) -> bool {
+        let is_same = self.rule.matches == later.rule.matches && self.rule.action == later.rule.action;
+        if self.rule.action != Verdict::Allow || is_same {
+            return false;
+        }
+        let is_exact = |glob: &GlobPattern| glob.exact().is_some();
+        let has_globs = self.tool.as_deref().is_some_and(|globs| !globs.iter().all(is_exact));
+        let names_more = later.tool.as_deref().is_none_or(|globs| globs.iter().any(is_exact));
+        let allows = later.rule.action == Verdict::Allow;
+        let leaves_servers = !self.names_server() && (!allows || later.names_server());
+        leaves_servers || has_globs && (!allows || names_more)
     }
 }
 
@@ -107,6 +132,39 @@ mod tests {
             ("c", "{}", "deny"),
         ];
         assert!(warnings(&fine).is_empty());
+    }
+
+    #[test]
+    fn what_an_allow_leaves_to_others_is_left_to_the_rules_behind_it() {
+        let behind = |rule: &str, first: &str| {
+            vec![format!(
+                "rule `{rule}` never decides: `{first}` before it matches all that it does; move it up, or leave it out"
+            )]
+        };
+        let pair = |first: (&'static str, &'static str), second: (&'static str, &'static str)| {
+            warnings(&[("a", first.0, first.1), ("b", second.0, second.1)])
+        };
+        let (all, x) = ("{}", r#"{"tool": "x"}"#);
+        // Tools of servers, and tools that have to be named, are none of theirs.
+        for (first, second) in [
+            ((all, "allow"), (all, "review")),
+            ((all, "allow"), (x, "deny")),
+            ((all, "allow"), (r#"{"server": "s"}"#, "allow")),
+            ((x, "allow"), (x, "review")),
+            ((r#"{"tool": "*"}"#, "allow"), (x, "allow")),
+            ((r#"{"tool": "x*", "server": "*"}"#, "allow"), (r#"{"tool": "x*", "server": "*"}"#, "review")),
+        ] {
+            assert!(pair(first, second).is_empty(), "{first:?} {second:?}");
+        }
+        for (first, second) in [
+            ((all, "allow"), (x, "allow")),
+            ((x, "allow"), (x, "allow")),
+            ((r#"{"tool": "x", "server": "s"}"#, "allow"), (r#"{"tool": "x", "server": "s"}"#, "deny")),
+        ] {
+            assert_eq!(pair(first, second), behind("b", "a"), "{first:?} {second:?}");
+        }
+        let third = [("a", "{}", "allow"), ("b", "{}", "review"), ("c", r#"{"server": "s"}"#, "allow")];
+        assert_eq!(warnings(&third), behind("c", "b"));
     }
 
     #[test]

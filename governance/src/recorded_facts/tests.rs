@@ -27,6 +27,7 @@ fn examined() -> Examined {
             shows_tracked: true,
             reads_stored: true,
         }),
+        unlisted: true,
     }
 }
 

@@ -66,16 +66,27 @@ fn a_run_is_counted_for_each_agent_that_names_it() {
     assert_eq!(rejudged(&desk.log).1.disagreements, []);
 }
 
+/// An agent begins a run.
+fn begin(desk: &mut Desk, agent: &'static str, run: &str, more: Value) {
+    let mut started = json!({"run": run, "kind": "task"});
+    started.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let mut event = desk.event("run.started", "agent:111111111111", &started);
+    event.agent = Some(agent.into());
+    desk.append(vec![event]).unwrap();
+}
+
+/// An agent begins runs of its own, each of which comes from the one before it, and one of this name that comes from all of them.
+fn begin_deep(desk: &mut Desk, agent: &'static str, run: &str) {
+    begin(desk, agent, "m0", json!({}));
+    for number in 1..=6 {
+        begin(desk, agent, &format!("m{number}"), json!({"parent": format!("m{}", number - 1)}));
+    }
+    begin(desk, agent, run, json!({"parent": "m6"}));
+}
+
 #[test]
 fn a_run_ends_by_what_its_own_agent_began_it_with() {
     let mut desk = open();
-    let begin = |desk: &mut Desk, agent: &'static str, run: &str, more: Value| {
-        let mut started = json!({"run": run, "kind": "task"});
-        started.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let mut event = desk.event("run.started", "agent:111111111111", &started);
-        event.agent = Some(agent.into());
-        desk.append(vec![event]).unwrap();
-    };
     begin(&mut desk, "mallory", "r1", json!({"budget": {"calls": 0}}));
     begin(&mut desk, "coder", "r1", json!({"budget": {"calls": 1}}));
     assert_eq!(said(&mut desk, "mallory", Some("r1"), CLI).1, "iteration-cap");
@@ -102,6 +113,46 @@ fn a_run_ends_by_what_its_own_agent_began_it_with() {
     }
     assert_eq!(said(&mut desk, "coder", Some("d5"), CLI), allowed());
     assert_eq!(said(&mut desk, "tester", Some("d6"), CLI).1, "delegation-too-deep");
+}
+
+#[test]
+fn no_agent_makes_another_ones_run_deeper_for_those_that_it_hands_work_to() {
+    let deep = (Verdict::Deny, "delegation-too-deep".to_owned());
+    for is_first in [true, false] {
+        let mut desk = open();
+        if is_first {
+            begin_deep(&mut desk, "mallory", "p");
+        }
+        begin(&mut desk, "coder", "p", json!({}));
+        if !is_first {
+            begin_deep(&mut desk, "mallory", "p");
+        }
+        begin(&mut desk, "tester", "c", json!({"parent": "p"}));
+        assert_eq!(said(&mut desk, "tester", Some("c"), CLI), allowed(), "{is_first}");
+        assert_eq!(said(&mut desk, "coder", Some("p"), CLI), allowed(), "{is_first}");
+        // Its own run stays as deep as it began it, also for its own children.
+        begin(&mut desk, "mallory", "own", json!({"parent": "p"}));
+        for run in ["p", "own"] {
+            assert_eq!(said(&mut desk, "mallory", Some(run), CLI), deep, "{run}");
+        }
+        begin(&mut desk, "coder", "p", json!({"parent": "m6"}));
+        assert_eq!(said(&mut desk, "coder", Some("p"), CLI), allowed(), "what it began it with first stands");
+        assert_eq!(rejudged(&desk.log).1.disagreements, []);
+    }
+}
+
+#[test]
+fn how_deep_a_run_is_stays_known_while_its_agent_goes_on_in_it() {
+    let mut desk = open();
+    begin(&mut desk, "coder", "p", json!({}));
+    for _ in 0..3 {
+        desk.pass(DAY / 2 + 1);
+        assert_eq!(said(&mut desk, "coder", Some("p"), CLI), allowed());
+    }
+    begin_deep(&mut desk, "mallory", "p");
+    begin(&mut desk, "tester", "c", json!({"parent": "p"}));
+    assert_eq!(said(&mut desk, "tester", Some("c"), CLI), allowed());
+    assert_eq!(rejudged(&desk.log).1.disagreements, []);
 }
 
 #[test]
@@ -317,4 +368,17 @@ fn a_grant_lifts_nothing_that_was_found_of_files() {
     ] {
         assert_eq!(decision(&run(&mut desk, "coder", command)).reason_code.as_str(), code, "{command}");
     }
+}
+
+#[test]
+fn an_id_that_another_agents_call_has_is_refused_by_name() {
+    let mut desk = open();
+    let request = |path: &str| json!({"call": "c1", "tool": "fs.write", "args": {"path": path}});
+    assert_eq!(desk.ask_as("mallory", request("src/a.rs")).unwrap().verdict, Verdict::Allow);
+    for path in ["src/a.rs", "src/b.rs"] {
+        let refused = desk.ask_as("coder", request(path)).unwrap_err();
+        assert_eq!(refused.code.as_str(), "call-taken");
+        assert!(!refused.reason.contains("mallory") && !refused.reason.contains("src"), "{}", refused.reason);
+    }
+    assert_eq!(desk.ask_as("mallory", request("src/a.rs")).unwrap_err().code.as_str(), "call-reused");
 }

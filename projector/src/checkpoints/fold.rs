@@ -13,6 +13,7 @@ use super::order::Entry;
 use super::row::{Row, Whence, Write, channel_name};
 use super::thread::{Thread, Wrote};
 use super::told::{Blob, Copied, Deleted, Saved, Writes};
+use super::whose::Sender;
 use crate::models::{FoldError, Folded, Model, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
@@ -35,7 +36,7 @@ impl Model for Checkpoints {
     }
 
     fn version(&self) -> u32 {
-        2
+        3
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -56,7 +57,7 @@ impl Model for Checkpoints {
         match kind {
             CheckpointSaved::KIND => event.data::<Saved<'_>>()?.map(|told| saved(event, rows, told)),
             CheckpointWrites::KIND => event.data::<Writes<'_>>()?.map(|told| wrote(event, rows, &told)),
-            CheckpointDeleted::KIND => event.data::<Deleted<'_>>()?.map(|told| deleted(rows, &told)),
+            CheckpointDeleted::KIND => event.data::<Deleted<'_>>()?.map(|told| deleted(event, rows, &told)),
             _ => event.data::<Copied<'_>>()?.map(|told| copied(event, rows, &told)),
         }
         .unwrap_or(Ok(()))
@@ -82,6 +83,9 @@ fn saved(event: &Folded<'_>, rows: &mut Rows<'_>, told: Saved<'_>) -> Result<(),
     let entry = Entry::new(&told.checkpoint, &told.namespace);
     let position = event.position.get();
     let mut thread = Thread::open(rows, &told.thread)?;
+    if !thread.takes(&Sender::of(event)) {
+        return Ok(());
+    }
     let channels = channels(&mut thread, position, &told)?;
     let of_parent = told.parent.as_ref().map(|parent| Entry::new(parent, &told.namespace));
     if let Some(parent) = &of_parent {
@@ -137,12 +141,19 @@ fn wrote(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Writes<'_>) -> Result<(
     let writes = writes(event.position.get(), None, &told.writes);
     let path = told.path.as_deref();
     let mut thread = Thread::open(rows, &told.thread)?;
+    if !thread.takes(&Sender::of(event)) {
+        return Ok(());
+    }
     thread.write(&entry, Wrote { task: &told.task, path, replace: told.replace, writes })?;
     thread.close()
 }
 
-fn deleted(rows: &mut Rows<'_>, told: &Deleted<'_>) -> Result<(), FoldError> {
+fn deleted(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Deleted<'_>) -> Result<(), FoldError> {
+    let sender = Sender::of(event);
     let mut thread = Thread::open(rows, &told.thread)?;
+    if !thread.may_be_deleted_by(&sender) {
+        return Ok(());
+    }
     let all = thread.entries()?;
     let is_meant = |entry: &Entry| {
         told.namespace.as_ref().is_none_or(|namespace| namespace == entry.namespace())
@@ -159,6 +170,9 @@ fn deleted(rows: &mut Rows<'_>, told: &Deleted<'_>) -> Result<(), FoldError> {
         meant = kept;
     } else if told.checkpoint.is_none() && told.namespace.is_none() {
         thread.end(&all);
+        if sender.governs {
+            thread.free();
+        }
     }
     thread.delete(&meant)?;
     thread.close()
@@ -200,6 +214,9 @@ fn copied(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Copied<'_>) -> Result<
         }
     }
     let mut to = Thread::open(rows, &told.to)?;
+    if copies.is_empty() || !to.takes(&Sender::of(event)) {
+        return Ok(());
+    }
     for (number, (entry, checkpoint, writes)) in (0_u64..).zip(copies) {
         if to.checkpoint(&entry)?.is_some() {
             continue;

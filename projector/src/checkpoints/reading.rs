@@ -136,8 +136,8 @@ impl ReadModels {
     pub fn thread_load(&self, thread: &str) -> Result<ThreadLoad, ModelError> {
         let view = self.view(Checkpoints.name())?;
         let counts: Counts = view.row(&view.key(THREAD, &[thread]))?.unwrap_or_default();
-        let Counts { entries, bytes, deleted } = counts;
-        Ok(ThreadLoad { entries, bytes, deleted })
+        let Counts { entries, bytes, deleted, owner } = counts;
+        Ok(ThreadLoad { entries, bytes, deleted, owner })
     }
 
     fn found(&self, view: &View, place: CheckpointPlace) -> Result<Option<FoundCheckpoint>, CheckpointError> {

@@ -8,6 +8,7 @@ use super::CheckpointPlace;
 use super::fold::{CHECKPOINT, NEWEST, SAVED};
 use super::order::{self, Entry};
 use super::row::{Row, TaskWrites, Write};
+use super::whose::{Owner, Sender};
 use crate::limits::{MAX_THREAD_BYTES, MAX_THREAD_ENTRIES};
 use crate::models::{FoldError, RowKey, Rows};
 
@@ -32,6 +33,8 @@ pub(super) struct Counts {
     pub(super) bytes: u64,
     /// The greatest id that there was when all of it was deleted: what is written behind it or a smaller one comes too late.
     pub(super) deleted: Option<String>,
+    /// Whose it is, once something was saved in it.
+    pub(super) owner: Option<Owner>,
 }
 
 /// The newest checkpoint of a subgraph.
@@ -62,6 +65,25 @@ impl<'r, 'a> Thread<'r, 'a> {
         let before: Counts = rows.row(&rows.key(THREAD, &[name]))?.unwrap_or_default();
         let counts = before.clone();
         Ok(Self { rows, name, before, counts })
+    }
+
+    /// Whether what its sender says counts here. Whoever saves first has the thread.
+    pub(super) fn takes(&mut self, sender: &Sender<'_>) -> bool {
+        let takes = self.may_be_deleted_by(sender);
+        if takes && self.counts.owner.is_none() {
+            self.counts.owner = Some(sender.owner());
+        }
+        takes
+    }
+
+    /// The same of a deletion, after which the thread is whose it was.
+    pub(super) fn may_be_deleted_by(&self, sender: &Sender<'_>) -> bool {
+        sender.may_act(self.counts.owner.as_ref())
+    }
+
+    /// Whoever saves next has the thread.
+    pub(super) fn free(&mut self) {
+        self.counts.owner = None;
     }
 
     /// Stores what there is of it now.

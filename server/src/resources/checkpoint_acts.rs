@@ -38,7 +38,7 @@ pub(super) const MODEL: &str = "checkpoints";
     ),
     request_body(content = CheckpointSaveRequest),
     responses(
-        (status = 200, description = "Recorded", body = CheckpointActAnswer),
+        (status = 200, description = "Recorded. What another agent's thread would have to take is refused (`thread-of-another`): a thread is the agent's that saved in it first", body = CheckpointActAnswer),
         Refusals,
     )
 )]
@@ -69,7 +69,7 @@ pub(crate) async fn act(mut act: Act) -> Result<Response, Problem> {
         ("id" = Option<String>, Query, description = "The request's own id: one that was lost on its way is sent again under it, and done once"),
     ),
     responses(
-        (status = 200, description = "Recorded: they are found no more. What the log says of them stays", body = CheckpointActAnswer),
+        (status = 200, description = "Recorded: they are found no more. What the log says of them stays. Of another agent's thread an operator or an admin deletes (else `thread-of-another`)", body = CheckpointActAnswer),
         Refusals,
     )
 )]
@@ -107,7 +107,11 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
             Some(namespace) => models.checkpoint_place(&thread, namespace, id)?.is_some(),
             None => models.thread_has(&thread, id)?,
         },
-        None => models.thread_load(&thread)?.entries > 0,
+        None => {
+            let load = models.thread_load(&thread)?;
+            let is_all = data.namespace.is_none() && data.keep_newest.is_none();
+            load.entries > 0 || is_all && load.is_freed_by(act.caller.caller())
+        }
     };
     if !is_there {
         return Err(Problem::new(
@@ -118,6 +122,7 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
     act.caller.still_holds(&act.api)?;
     let about = About { agent: agent_of(&act, None)?, ..About::default() };
     let event = Draft::of(&act, &thread, id, about, &data)?;
+    event.must_count(&act.ledger, &thread)?;
     event.record(act, None).await
 }
 
@@ -155,6 +160,7 @@ async fn copy(mut act: Act, thread: Name) -> Result<Response, Problem> {
     act.caller.still_holds(&act.api)?;
     let about = About { agent: agent_of(&act, None)?, ..About::default() };
     let event = Draft::of(&act, to, id, about, &data)?;
+    event.must_count(&act.ledger, to)?;
     event.record(act, None).await
 }
 
@@ -172,6 +178,24 @@ pub(super) fn agent_of(
 ) -> Result<Option<crate::governed::PlaceName>, Problem> {
     let agent = act.caller.agent_for(named)?.map(crate::governed::PlaceName::new).transpose();
     agent.map_err(|error| Problem::new(Code::BadBody, format!("the member `agent` is not taken: {error}")))
+}
+
+/// Refuses what would count for nothing, because the thread is another agent's.
+pub(super) fn must_be_of(
+    ledger: &IndexedLedger,
+    thread: &str,
+    actor: &str,
+    agent: Option<&str>,
+) -> Result<(), Problem> {
+    // While the model is folded anew nobody knows. What is recorded then counts for as little.
+    let Ok(load) = read_models(ledger)?.thread_load(thread) else { return Ok(()) };
+    if load.takes(actor, agent) {
+        return Ok(());
+    }
+    let owner = load.owner().unwrap_or_default();
+    let detail =
+        format!("thread {thread} belongs to agent {owner}, who saved in it first; take another thread");
+    Err(Problem::new(Code::ThreadOfAnother, detail))
 }
 
 /// Refuses what a thread has no room for.
@@ -263,6 +287,11 @@ impl Draft {
         event.run = self.about.run.as_deref().map(Into::into);
         event.data = Data::Json(self.data.borrowed());
         event
+    }
+
+    /// Refuses it where it would count for nothing.
+    pub(super) fn must_count(&self, ledger: &IndexedLedger, thread: &str) -> Result<(), Problem> {
+        must_be_of(ledger, thread, &self.actor, self.about.agent.as_deref())
     }
 
     /// Sends it, behind the pieces that it names. Blocks until they are on their way.

@@ -218,7 +218,9 @@ pub(super) async fn fork(mut act: Act, thread: Name) -> Result<Response, Problem
     let about = About { agent: agent_of(&act, None)?, ..About::default() };
     must_have_room(&act.ledger, &thread, 0)?;
     act.caller.still_holds(&act.api)?;
-    Draft::of(&act, &thread, request, about, &data)?.record(act, Some(true)).await
+    let draft = Draft::of(&act, &thread, request, about, &data)?;
+    draft.must_count(&act.ledger, &thread)?;
+    draft.record(act, Some(true)).await
 }
 
 fn versions(base: &Checkpoint) -> Option<BoundedMap<ChannelVersion, MAX_CHECKPOINT_CHANNELS>> {
@@ -399,6 +401,7 @@ async fn record<T: Saved + Send + 'static>(
     act.caller.still_holds(&act.api)?;
     let (api, ledger) = (Arc::clone(&act.api), act.ledger.clone());
     let sent = api.read(move || {
+        draft.must_count(&ledger, data.key().0)?;
         contents.look_up(&ledger)?;
         let found = data.finds(&ledger)?;
         if let Some(position) = data.repeats(&ledger, &draft.data)? {

@@ -129,7 +129,10 @@ impl Asking {
         let mut request = Arc::clone(&first);
         let mut tries = 0;
         let (appended, (position, time), mut decision) = loop {
-            let appended = request.append_shared(api, ledger).await?;
+            let appended = match request.append_shared(api, ledger).await {
+                Err(problem) if problem.is(Code::IdReused) => return Err(self.taken(problem, &first).await),
+                appended => appended?,
+            };
             let made = decision_in(&appended)?;
             let DerivedReceipt { position, time, .. } = *made;
             let decision = said_by(made, Meaning::decision, api, ledger).await?.into_owned();
@@ -153,6 +156,24 @@ impl Asking {
         let rules = governance.read(|state| rules_of(&decision, state));
         let answer = DecisionAnswer { decision: &decision, position, time, rules, explain: self.explain };
         Ok((appended.head, answer.to_json()))
+    }
+}
+
+impl Asking {
+    /// Tells an id that another agent's call has from one that the caller used before. Of the other call nothing is told.
+    async fn taken(&self, problem: Problem, asked: &Governed) -> Problem {
+        let position = problem.member("position").and_then(|position| position.parse().ok());
+        let Some(position) = position.and_then(Position::new) else { return problem };
+        let ledger = self.ledger.clone();
+        let stored = self.api.read(move || Ok(ledger.event(position)?)).await;
+        let own = asked.about.agent.as_deref();
+        if !stored.is_ok_and(|stored| stored.event.agent.as_deref() != own) {
+            return problem;
+        }
+        let call = asked.about.call.as_deref().unwrap_or_default();
+        let detail =
+            format!("call `{call}` was asked for by another caller; use an id that nobody can guess");
+        Problem::new(Code::CallTaken, detail)
     }
 }
 

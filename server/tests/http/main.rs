@@ -31,6 +31,7 @@ mod governed;
 mod identities;
 mod imports;
 mod ingesting;
+mod kept_apart;
 mod learning;
 mod ledgers;
 mod lifecycle;

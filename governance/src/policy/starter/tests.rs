@@ -1,5 +1,5 @@
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BoundedText, ToolDocument, TrustRules, Verdict};
+use bitacora_formats::vocabulary::{BoundedText, Risk, ToolDocument, TrustRules, Verdict};
 use serde_json::json;
 
 use super::super::{Destinations, GuardFinding, Part, Policy, Question, parse_policy};
@@ -7,6 +7,7 @@ use super::*;
 use crate::arguments::{clean_folder, examine};
 use crate::compiled_tool::CompiledTool;
 use crate::registry::STARTER_TOOLS;
+use crate::version::REACTOR_VERSION;
 
 const PROJECT: Option<&str> = Some("/home/dev/project");
 
@@ -60,7 +61,9 @@ impl Starter {
                 risk: Some(document.risk),
                 is_in_session_folder: Some(true),
                 time: Micros(0),
+                unlisted: found.unlisted,
                 arguments: &matches,
+                reactor_version: REACTOR_VERSION,
             });
             (said.verdict, said.rule.map(|rule| rule.id.as_str()))
         };
@@ -418,5 +421,39 @@ fn patterns_that_begin_outside_are_looked_at() {
     for pattern in ["**/*.rs", "{src,tests}/**/*.rs", "src/*", "/home/dev/project/**/*.rs"] {
         let glob = json!({"pattern": pattern}).to_string();
         assert_eq!(starter.says("Glob", &glob, PROJECT).0, Verdict::Allow, "{pattern}");
+    }
+}
+
+/// Servers name their tools as they like, and agents name the tools that they call.
+#[test]
+fn it_allows_no_tool_of_a_server_but_the_one_that_it_registers() {
+    let starter = Starter::new();
+    let named = |(document, _): &(ToolDocument, CompiledTool)| document.tool.as_str().to_owned();
+    let others = ["mcp__fs__read_multiple_files", "mcp__fs__x", "mcp__evil__Task", "evil"];
+    for tool in starter.tools.iter().map(named).chain(others.map(str::to_owned)) {
+        for server in ["evil", "fs", "fetch"] {
+            for risk in [Risk::Read, Risk::Write] {
+                let matches = starter.policy.match_arguments(&tool, b"{}");
+                let said = starter.policy.judge(&Question {
+                    tool: &tool,
+                    server: Part::Known(server),
+                    context: Part::Known("src"),
+                    destinations: Destinations::None,
+                    cwd: Part::Known("/home/dev/project"),
+                    model: Part::Unknown,
+                    agent: Part::Known("a"),
+                    role: Part::Known("agent"),
+                    task_type: Part::Unknown,
+                    risk: Some(risk),
+                    is_in_session_folder: Some(true),
+                    time: Micros(0),
+                    unlisted: false,
+                    arguments: &matches,
+                    reactor_version: REACTOR_VERSION,
+                });
+                let is_meant = (&*tool, server, risk) == ("mcp__fs__read_text_file", "fs", Risk::Read);
+                assert_eq!(said.verdict == Verdict::Allow, is_meant, "{tool} of {server}: {said:?}");
+            }
+        }
     }
 }

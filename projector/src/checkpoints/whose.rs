@@ -1,0 +1,48 @@
+//! Whose a thread is: the agent's that saved in it first. What another agent saves in it or deletes of it counts for nothing.
+
+use bitacora_formats::vocabulary::Role;
+use serde::{Deserialize, Serialize};
+
+use crate::models::Folded;
+
+/// Whose a thread is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Owner {
+    /// Nobody's: what came first named no agent, as where nobody needs a token. Anybody goes on in it.
+    Nobody,
+    /// This agent's.
+    Agent(String),
+}
+
+/// The sender of an event about a thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sender<'a> {
+    agent: Option<&'a str>,
+    /// Whether it is an operator or an admin, who govern what agents keep.
+    pub(super) governs: bool,
+}
+
+impl<'a> Sender<'a> {
+    pub(super) fn of(event: &'a Folded<'_>) -> Self {
+        Self::new(event.record.actor.as_deref(), event.record.agent.as_deref())
+    }
+
+    pub(super) fn new(actor: Option<&str>, agent: Option<&'a str>) -> Self {
+        let role = actor.and_then(|actor| actor.split_once(':')).map(|(role, _)| role);
+        let governs = [Role::Operator, Role::Admin].iter().any(|governing| role == Some(governing.as_str()));
+        Self { agent, governs }
+    }
+
+    /// Whose a thread becomes that it begins.
+    pub(super) fn owner(&self) -> Owner {
+        self.agent.map_or(Owner::Nobody, |agent| Owner::Agent(agent.to_owned()))
+    }
+
+    /// Whether it may save and delete in a thread of this owner.
+    pub(super) fn may_act(&self, owner: Option<&Owner>) -> bool {
+        match owner {
+            None | Some(Owner::Nobody) => true,
+            Some(Owner::Agent(owner)) => self.governs || self.agent.is_none_or(|agent| agent == owner),
+        }
+    }
+}
