@@ -1,6 +1,6 @@
 //! What version 6 of the rules is new for, behind the history of everything else.
 
-use bitacora_formats::vocabulary::TrustRules;
+use bitacora_formats::vocabulary::{TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, decision, tool};
@@ -35,9 +35,10 @@ pub(crate) fn at_the_gate(desk: &mut Desk) {
         "files": {"secret": ["**/.env"], "not_secret": ["**/.env.example"], "run_by_themselves": ["**/Makefile"]},
         "exit_codes_count": ["deploy"],
     });
-    desk.publish_document(3, rules, TrustRules::v2(), settings);
+    desk.publish_document(3, rules, TrustRules::v2(), settings.clone());
     by_files_and_commands(desk);
     apart(desk);
+    in_sessions_and_of_servers(desk, settings);
 }
 
 fn ask(desk: &mut Desk, agent: &'static str, call: &str, tool: &str, args: Value) -> Option<String> {
@@ -125,4 +126,49 @@ fn apart(desk: &mut Desk) {
     {
         run(desk, "coder", &format!("p6-{number}"), command);
     }
+}
+
+/// Rules that hold calls to their session's folder, and tools that have the names of others; whose run it is that work is handed from.
+fn in_sessions_and_of_servers(desk: &mut Desk, settings: Value) {
+    for (name, server) in [("Task", "web"), ("mcp__fs__look", "fs")] {
+        let mut document = tool(name);
+        document["server"] = json!(server);
+        desk.act("tool.registered", document).unwrap();
+    }
+    let rule = |id: &str, matches: Value| json!({"id": id, "match": matches, "action": "allow", "reason": "for a test", "trust": "ignore"});
+    let rules = json!([
+        rule("history", json!({"context": "git *", "in_session_folder": true})),
+        rule("looking", json!({"context": ["cat", "ls"]})),
+        rule("delegation", json!({"tool": "Task"})),
+        rule("served", json!({"tool": "mcp__fs__*"})),
+    ]);
+    desk.publish_document(4, rules, TrustRules::v2(), settings);
+    let vendored = format!("{PROJECT}/vendor/x");
+    let commands =
+        [("ls", PROJECT), ("git status", PROJECT), ("git status", &vendored), ("git show 1a2b3c4", PROJECT)];
+    for (number, (command, cwd)) in commands.into_iter().enumerate() {
+        let call = format!("s6-{number}");
+        let request = json!({"call": call, "tool": "Bash", "args": {"command": command}, "cwd": cwd});
+        let mut event = desk.event("tool.requested", "agent:111111111111", &request);
+        (event.agent, event.session) = (Some("coder".into()), Some("s6".into()));
+        desk.append(vec![event]).unwrap();
+    }
+    for (name, server) in [("Task", "web"), ("mcp__fs__look", "fs")] {
+        let call = format!("of-{server}");
+        desk.ask_with(json!({"call": call, "tool": name, "server": server, "args": {"path": "src/a.rs"}, "cwd": PROJECT})).unwrap();
+    }
+    let begun = [
+        ("tester", json!({"run": "above", "kind": "task", "parent": "d7"})),
+        ("coder", json!({"run": "above", "kind": "task"})),
+        ("reviewer", json!({"run": "below", "kind": "task", "parent": "above"})),
+    ];
+    for (agent, started) in begun {
+        let mut event = desk.event("run.started", "agent:111111111111", &started);
+        event.agent = Some(agent.into());
+        desk.append(vec![event]).unwrap();
+    }
+    let request = json!({"call": "below-1", "tool": "Bash", "args": {"command": "cat a"}, "cwd": PROJECT});
+    let mut event = desk.event("tool.requested", "agent:111111111111", &request);
+    (event.agent, event.run) = (Some("reviewer".into()), Some("below".into()));
+    assert_eq!(decision(&desk.append(vec![event]).unwrap()).verdict, Verdict::Allow);
 }

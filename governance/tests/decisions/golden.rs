@@ -46,8 +46,8 @@ const GOLDEN: [Golden; 6] = [
     },
     Golden {
         frames: include_str!("golden-v6.ndjson"),
-        digest: "d206212379b8c5a7e890aa306c9a871dba983973d2a2bc3b16afcaad2a3d838d",
-        decisions: 100,
+        digest: "5287b4b926c52f3300bd83e84ef33b76addccacdeebd28ed6f0eaf6a94c32363",
+        decisions: 107,
     },
 ];
 
@@ -184,6 +184,8 @@ fn the_newer_histories_have_what_their_rules_are_new_for() {
         r#"\"verdict\":\"deny\",\"mode\":\"enforce\",\"reason_code\":\"approval-rejected\""#,
         "\"parts\\\":",
         "granted",
+        "session_folder",
+        r#"\"rule\":\"served\""#,
     ] {
         assert!(sixth.frames.contains(said), "{said}");
     }
