@@ -1,6 +1,6 @@
 //! Checkpoints beside a naive model of them: whatever is saved, written, copied and deleted in whatever order.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 
 #[expect(dead_code, reason = "what executors leave is another test's")]
 mod checkpointed;

@@ -1,6 +1,6 @@
 //! Ways in which secrets left by git without being named, by class.
 
-use super::{Lists, Reads, ReadsTracked, ReadsTree, ShowsTracked, Writes, files, has, is_readable};
+use super::{Lists, ReadsTracked, ReadsTree, ShowsTracked, Writes, files, has, is_readable};
 use crate::action::Access::ReadsStored;
 
 /// Names of a stash, each with what may stand behind it.
