@@ -3,10 +3,10 @@
 //! A call is watched in the run that it belongs to, and in what its agent does in its session; one that names neither in none. Which
 //! that is, and by whom a run was begun, is the caller's word.
 
+mod name;
+
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
-    BudgetPeriod, CallBounds, LoopKind, Name, ReasonCode, RunStarted, Sha256Text,
-};
+use bitacora_formats::vocabulary::{CallBounds, LoopKind, Name, ReasonCode, RunStarted, Sha256Text};
 use serde::{Deserialize, Serialize};
 
 use crate::examination::NOBODY;
@@ -14,6 +14,8 @@ use crate::journal::Journaled;
 use crate::limits::{MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
 use crate::shares::Shares;
 use crate::version::{is_isolated, is_strict};
+
+pub(crate) use name::RoundName;
 
 /// Runs and sessions that are looked at, and taken away if they are quiet, with each that is counted.
 const SWEPT_AT_ONCE: usize = 8;
@@ -100,64 +102,6 @@ pub(crate) struct Objection {
     pub(crate) bound: u64,
     /// What is to be told, where it was not yet.
     pub(crate) untold: Option<LoopKind>,
-}
-
-/// What calls are watched in.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct RoundName(String);
-
-impl RoundName {
-    /// What an agent's calls are watched in, by the rules of a version: a run, and what the agent does in a session; by the first ones
-    /// a run, else a session.
-    pub(crate) fn of(
-        agent: Option<&str>,
-        session: Option<&str>,
-        run: Option<&str>,
-        rules: u32,
-    ) -> [Option<Self>; 2] {
-        let of_run = run.map(|run| Self::of_run_by(agent, run, rules));
-        if is_strict(rules) {
-            return [of_run, session.map(|session| Self::of_agent(agent, session))];
-        }
-        [of_run.or_else(|| session.map(Self::of_session)), None]
-    }
-
-    /// What a budget that each run or session has anew calls this one; `None` where it is for others, or for days.
-    pub(crate) fn window(&self, period: BudgetPeriod) -> Option<&str> {
-        match period {
-            BudgetPeriod::Run => self.0.strip_prefix("run/"),
-            BudgetPeriod::Session => self.0.strip_prefix("session/").or_else(|| {
-                let (length, rest) = self.0.strip_prefix("agent/")?.split_once('/')?;
-                rest.get(length.parse().ok()?..)?.strip_prefix("/session/")
-            }),
-            BudgetPeriod::Day | BudgetPeriod::SevenDays | BudgetPeriod::ThirtyDays => None,
-        }
-    }
-
-    fn of_run(run: &str) -> Self {
-        Self(format!("run/{run}"))
-    }
-
-    /// A run as an agent's calls are watched in it. The newest rules watch each agent by itself: who names another one's run neither
-    /// stops it nor lives by what it was begun with.
-    fn of_run_by(agent: Option<&str>, run: &str, rules: u32) -> Self {
-        if !is_isolated(rules) {
-            return Self::of_run(run);
-        }
-        let agent = agent.unwrap_or_default();
-        Self(format!("agent/{}/{agent}/run/{run}", agent.len()))
-    }
-
-    fn of_session(session: &str) -> Self {
-        Self(format!("session/{session}"))
-    }
-
-    /// What one agent does in a session, which others may name too.
-    fn of_agent(agent: Option<&str>, session: &str) -> Self {
-        let of = |agent: &str| Self(format!("agent/{}/{agent}/session/{session}", agent.len()));
-        agent.map_or_else(|| Self::of_session(session), of)
-    }
 }
 
 impl RoundQuestion<'_> {
