@@ -179,7 +179,7 @@ fn nobody_answers_for_the_call_of_another_agent_or_takes_it_over() {
     resolve(&mut desk, &approval, "approved");
     let mut stolen = desk.event("tool.requested", "agent:2", &ask("c1", "src/a.rs", &approval));
     stolen.agent = Some("another".into());
-    assert_eq!(desk.append(vec![stolen]).unwrap_err().code, RefusalCode::CallReused);
+    assert_eq!(desk.append(vec![stolen]).unwrap_err().code, RefusalCode::CallTaken);
     let allowed = desk.ask_with(ask("c1", "src/a.rs", &approval)).unwrap();
     assert_eq!(verdict(&allowed), (Verdict::Allow, "approved".into()), "it waited for its own agent");
 
