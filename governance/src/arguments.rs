@@ -268,6 +268,7 @@ impl Examined {
                 reach.runs_programs = command.acts();
                 reach.shows_tracked = command.shows_tracked;
                 reach.reads_stored = command.reads_stored;
+                reach.acts_elsewhere = command.acts_elsewhere;
             }
         }
     }

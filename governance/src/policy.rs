@@ -14,11 +14,13 @@
 mod arguments;
 mod comparison;
 mod compiled_rule;
+mod destinations;
 mod digest;
 mod error;
 mod file_guard;
 mod glob;
 mod index;
+mod names;
 mod placement;
 mod places;
 mod reading;
@@ -41,7 +43,7 @@ use glob::{Dialect, GlobPattern};
 use index::RuleIndex;
 use places::Places;
 
-use crate::arguments::{Examined, PlaceText, is_cut};
+use crate::arguments::{Examined, PlaceText, Reach, is_cut};
 
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};
@@ -83,6 +85,8 @@ pub struct Question<'a> {
     pub context: Part<'a>,
     /// Where it reaches, computed from the arguments and the working folder.
     pub destinations: Destinations<'a>,
+    /// What it does there, and the patterns that it works on, where that is recorded.
+    pub reach: Option<&'a Reach>,
     /// The working folder that the caller names, cleaned.
     pub cwd: Part<'a>,
     /// The model, as the caller says.
@@ -105,6 +109,31 @@ pub struct Question<'a> {
     pub arguments: &'a ArgumentMatches,
     /// The version of the rules by which it is judged.
     pub reactor_version: u32,
+}
+
+#[cfg(test)]
+impl<'a> Question<'a> {
+    /// A call of a tool of which nothing else is known.
+    pub(crate) fn of(tool: &'a str, arguments: &'a ArgumentMatches) -> Self {
+        Self {
+            tool,
+            server: Part::None,
+            context: Part::None,
+            destinations: Destinations::None,
+            reach: None,
+            cwd: Part::Unknown,
+            model: Part::Unknown,
+            agent: Part::Unknown,
+            role: Part::Unknown,
+            task_type: Part::Unknown,
+            risk: None,
+            is_in_session_folder: None,
+            time: Micros(0),
+            unlisted: false,
+            arguments,
+            reactor_version: crate::version::REACTOR_VERSION,
+        }
+    }
 }
 
 /// A part of a call.

@@ -27,8 +27,11 @@ impl State {
 }
 
 impl CallFacts {
-    /// Returns whether the call works in the folder of its session; `None` where that is not known.
+    /// Returns whether the call works in the folder of its session. `None` where that is not known, or only a part of a command works
+    /// there.
     pub(crate) fn is_in(&self, session_folder: Option<&Sha256Text>) -> Option<bool> {
-        Some(self.folder.as_ref()? == session_folder?)
+        let is_in = self.folder.as_ref()? == session_folder?;
+        let reach = self.examined.as_ref().and_then(|found| found.reach.as_ref());
+        (!is_in || !reach.is_some_and(|reach| reach.acts_elsewhere)).then_some(is_in)
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{BoundedList, Glob};
 
 /// Globs of one list of a policy's guarded files.
-pub const MAX_GUARDED_GLOBS: usize = 256;
+pub const MAX_GUARDED_GLOBS: usize = 512;
 
 /// One list of globs for the paths of files.
 pub type FileGlobs = BoundedList<Glob, 0, MAX_GUARDED_GLOBS>;
@@ -24,6 +24,10 @@ pub struct FileGuard {
     /// Files that hold no secret, although a glob of `secret` matches them.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub not_secret: FileGlobs,
+    /// Files that a person looks at before a call reads them: settings that may hold tokens, whatever git has stored. A call that may
+    /// read one among others excludes them, or is reviewed.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub reviewed: FileGlobs,
     /// Files whose contents programs run by themselves. A call that writes one is reviewed, whatever trust it has earned.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub run_by_themselves: FileGlobs,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bitacora_formats::vocabulary::{DimensionPart, FileAccess};
 use bitacora_shell::{Access, Action, Effect, FileUse, Reading};
 
-use super::path::{lies_inside, read_path};
+use super::path::{clean_folder, lies_inside, read_path};
 
 /// What stands before the names of several programs, so that no pattern for one of them takes all.
 pub(crate) const SEVERAL: &str = DimensionPart::SEVERAL;
@@ -35,6 +35,8 @@ pub(super) struct Command {
     pub(super) shows_tracked: bool,
     /// Whether it may show any object that git ever stored.
     pub(super) reads_stored: bool,
+    /// Whether a program that does more than look may run in another folder than the working folder.
+    pub(super) acts_elsewhere: bool,
 }
 
 /// Reads a command line that is given in this working folder.
@@ -84,6 +86,7 @@ impl Command {
         let writes = action.files.iter().any(|file| file.access == Access::Writes);
         if action.effect != Effect::Looks && (!action.program.is_empty() || writes) {
             self.acting.insert(action.part.clone());
+            self.acts_elsewhere |= entered.iter().any(|folder| leaves(folder, cwd));
         }
         for file in action.files.iter().filter(|file| !HARMLESS.contains(&file.path.as_str())) {
             // A `cd` may have failed, so the file can lie in every folder before it too.
@@ -133,6 +136,12 @@ impl Command {
             list.push((place, access));
         }
     }
+}
+
+/// Whether a folder that was entered is another one than the working folder, or may be.
+fn leaves(folder: &str, cwd: Option<&str>) -> bool {
+    let entered = read_path(folder, cwd).map(|path| path.whole());
+    entered.ok() != cwd.and_then(clean_folder)
 }
 
 /// A pattern with folders, from the root on where that is known.

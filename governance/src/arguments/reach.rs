@@ -26,6 +26,9 @@ pub struct Reach {
     /// Whether it may show any object that git ever stored, files that were never tracked among them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_stored: bool,
+    /// Whether a program that does more than look may run in another folder than the working folder.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acts_elsewhere: bool,
 }
 
 /// Returns where a pattern begins that names files outside of the working folder: at the root of a disk, or in a home folder. Of one

@@ -82,6 +82,7 @@ pub(crate) fn rule_on<'p>(
             server: facts.server.as_deref().map_or(Part::None, Part::Known),
             context,
             destinations: reached(facts),
+            reach: facts.examined.as_ref().and_then(|found| found.reach.as_ref()),
             cwd: cwd.as_deref().map_or(Part::Unknown, Part::Known),
             model: facts.model.as_deref().map_or(Part::Unknown, Part::Known),
             agent: facts.agent.as_deref().map_or(Part::Unknown, Part::Known),

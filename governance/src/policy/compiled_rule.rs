@@ -3,11 +3,11 @@
 use bitacora_formats::vocabulary::{Glob, OneOrMany, Rule, RuleMatch, Verdict};
 
 use super::arguments::PlaceCondition;
+use super::destinations::DestinationGlobs;
 use super::glob::{Dialect, GlobPattern};
 use super::places::Places;
 use super::window::Window;
-use super::{Destinations, Part, PolicyError, Question, RuleVerdict};
-use crate::arguments::{PlaceText, is_cut};
+use super::{Part, PolicyError, Question, RuleVerdict};
 use crate::version::tells_servers_apart;
 
 /// Begins a tool's name that says of which server it is.
@@ -29,7 +29,7 @@ pub(super) struct CompiledRule {
     pub(super) tool: Option<Box<[GlobPattern]>>,
     pub(super) server: Option<Box<[GlobPattern]>>,
     pub(super) context: Option<Box<[GlobPattern]>>,
-    pub(super) destination: Option<Box<[GlobPattern]>>,
+    pub(super) destination: Option<DestinationGlobs>,
     pub(super) cwd: Option<Box<[GlobPattern]>>,
     pub(super) model: Option<Box<[GlobPattern]>>,
     pub(super) agent: Option<Box<[GlobPattern]>>,
@@ -66,7 +66,7 @@ impl CompiledRule {
             tool: texts("tool", tool, Dialect::Text)?,
             server: texts("server", server, Dialect::Text)?,
             context: texts("context", context, Dialect::Path)?,
-            destination: texts("destination", destination, Dialect::Path)?,
+            destination: DestinationGlobs::compile(texts("destination", destination, Dialect::Path)?, rule),
             cwd: texts("cwd", cwd, Dialect::Path)?,
             model: texts("model", model, Dialect::Text)?,
             agent: texts("agent", agent, Dialect::Text)?,
@@ -115,7 +115,7 @@ impl CompiledRule {
             }
         }
         if let Some(globs) = &self.destination {
-            fit = fit.min(question.destinations.fit(globs));
+            fit = fit.min(globs.fit(question));
         }
         fit = fit.min(self.means_tool(question));
         if self.arguments.is_empty() || fit == Fit::No { fit } else { fit.min(arguments()) }
@@ -164,27 +164,9 @@ impl CompiledRule {
 }
 
 impl Part<'_> {
-    fn fit(self, globs: &[GlobPattern]) -> Fit {
+    pub(super) fn fit(self, globs: &[GlobPattern]) -> Fit {
         match self {
             Self::Known(text) => Fit::from(globs.iter().any(|glob| glob.matches(text))),
-            Self::None => Fit::No,
-            Self::Unknown => Fit::Perhaps,
-        }
-    }
-}
-
-impl Destinations<'_> {
-    /// Where only some of them match, one rule says what another does not: that is not known, and the strictest counts.
-    fn fit(self, globs: &[GlobPattern]) -> Fit {
-        let of_one = |place: &PlaceText| {
-            if is_cut(place) { Fit::Perhaps } else { Part::Known(place).fit(globs) }
-        };
-        match self {
-            Self::Known(places) => {
-                let fits = || places.iter().map(of_one);
-                let (least, most) = (fits().min().unwrap_or(Fit::No), fits().max().unwrap_or(Fit::No));
-                if least == most { least } else { Fit::Perhaps }
-            }
             Self::None => Fit::No,
             Self::Unknown => Fit::Perhaps,
         }
@@ -223,7 +205,6 @@ pub(super) fn globs(
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::Micros;
     use bitacora_formats::vocabulary::TrustRules;
 
     use super::super::{ArgumentMatches, Policy};
@@ -238,23 +219,8 @@ mod tests {
         let policy = Policy::compile(&rules, &TrustRules::v2()).unwrap();
         let hidden = ArgumentMatches::hidden();
         let server = if unlisted { Part::None } else { Part::Known("s") };
-        let question = |reactor_version| Question {
-            tool: "Task",
-            server,
-            context: Part::None,
-            destinations: Destinations::None,
-            cwd: Part::Unknown,
-            model: Part::Unknown,
-            agent: Part::Unknown,
-            role: Part::Unknown,
-            task_type: Part::Unknown,
-            risk: None,
-            is_in_session_folder: None,
-            time: Micros(0),
-            unlisted,
-            arguments: &hidden,
-            reactor_version,
-        };
+        let question =
+            |reactor_version| Question { server, unlisted, reactor_version, ..Question::of("Task", &hidden) };
         (OLDEST_REACTOR_VERSION..=REACTOR_VERSION)
             .map(|version| policy.judge(&question(version)).verdict)
             .collect()
@@ -275,23 +241,7 @@ mod tests {
         let rules: Vec<Rule> = serde_json::from_str(rule).unwrap();
         let rule = CompiledRule::compile(&rules[0], &mut Places::default()).unwrap();
         let hidden = ArgumentMatches::hidden();
-        let question = Question {
-            tool: "Task",
-            server: Part::Unknown,
-            context: Part::None,
-            destinations: Destinations::None,
-            cwd: Part::None,
-            model: Part::None,
-            agent: Part::None,
-            role: Part::None,
-            task_type: Part::None,
-            risk: None,
-            is_in_session_folder: None,
-            time: Micros(0),
-            unlisted: false,
-            arguments: &hidden,
-            reactor_version: REACTOR_VERSION,
-        };
+        let question = Question { server: Part::Unknown, ..Question::of("Task", &hidden) };
         assert_eq!(rule.fit(&question, || Fit::Yes), Fit::Perhaps);
     }
 }

@@ -1,14 +1,12 @@
 //! Files that a policy guards by their names, whichever tool or command names them.
 
-mod names;
-
 use bitacora_formats::vocabulary::{FileAccess, FileGuard, Glob};
 use serde::{Deserialize, Serialize};
 
 use super::PolicyError;
 use super::glob::{Dialect, GlobPattern};
+use super::names::{as_windows_opens, folded, folded_glob, may_be_shortened};
 use crate::arguments::{PlaceText, Reach, clean_folder, is_cut};
-use names::{as_windows_opens, folded, folded_glob, may_be_shortened};
 
 /// Alternatives that the braces of one pattern may come to.
 const MAX_ALTERNATIVES: usize = 8;
@@ -22,6 +20,7 @@ const SAMPLES: [&str; 2] = ["", "q7"];
 pub(crate) struct GuardedFiles {
     secret: Box<[GlobPattern]>,
     not_secret: Box<[GlobPattern]>,
+    reviewed: Box<[GlobPattern]>,
     run_by_themselves: Box<[GlobPattern]>,
 }
 
@@ -42,7 +41,7 @@ pub struct Guarded {
 pub enum GuardFinding {
     /// It writes what runs by itself.
     RunsByItself,
-    /// It may read a secret, and cannot leave it out.
+    /// It may read a secret, and cannot leave it out; or it reads what a person looks at first.
     SecretPossible,
     /// It names a secret.
     Secret,
@@ -64,15 +63,17 @@ impl GuardedFiles {
     /// The first glob that is none.
     pub(super) fn compile(guard: &FileGuard) -> Result<Self, PolicyError> {
         let list = |member: &'static str, globs: &[Glob]| {
-            let one = |glob: &Glob| {
-                GlobPattern::compile(&folded_glob(glob).unwrap_or_else(|| glob.to_lowercase()), Dialect::Path)
-                    .map_err(|problem| PolicyError::Setting { member, glob: glob.to_string(), problem })
-            };
+            let one =
+                |glob: &Glob| {
+                    GlobPattern::compile(&folded(glob), Dialect::Path)
+                        .map_err(|problem| PolicyError::Setting { member, glob: glob.to_string(), problem })
+                };
             globs.iter().map(one).collect::<Result<Box<[_]>, _>>()
         };
         Ok(Self {
             secret: list("files.secret", &guard.secret)?,
             not_secret: list("files.not_secret", &guard.not_secret)?,
+            reviewed: list("files.reviewed", &guard.reviewed)?,
             run_by_themselves: list("files.run_by_themselves", &guard.run_by_themselves)?,
         })
     }
@@ -87,7 +88,7 @@ impl GuardedFiles {
             let is_own = is_narrowed && !reach.is_command;
             guarded.place(self, (place, cwd), access, is_own, reach.is_command);
         }
-        if !self.secret.is_empty() {
+        if self.guards_reading() {
             // Git can leave files out of what it tracks, and cannot tell what an object by its hash was called.
             guarded.excludes |= reach.shows_tracked;
             if reach.reads_stored {
@@ -106,6 +107,15 @@ impl GuardedFiles {
     /// Whether a place is a secret under any name by which a file system opens it.
     fn is_secret(&self, place: &str, opened: Option<&str>, cwd: Option<&str>) -> bool {
         [Some(place), opened].into_iter().flatten().any(|place| self.is_secret_name(place, cwd))
+    }
+
+    fn guards_reading(&self) -> bool {
+        !self.secret.is_empty() || !self.reviewed.is_empty()
+    }
+
+    fn is_reviewed(&self, place: &str, opened: Option<&str>) -> bool {
+        let names = [Some(place), opened];
+        self.reviewed.iter().any(|glob| names.iter().flatten().any(|name| glob.matches(name)))
     }
 
     fn runs_by_itself(&self, place: &str, opened: Option<&str>) -> bool {
@@ -145,7 +155,11 @@ impl Guarded {
         let cwd = cwd.and_then(clean_folder).map(|cwd| folded(&cwd));
         if files.is_secret(&text, opened.as_deref(), cwd.as_deref()) {
             self.find(if is_list { GuardFinding::SecretPossible } else { GuardFinding::Secret });
-        } else if access == FileAccess::ReadTree && !narrowed && !files.secret.is_empty() {
+        } else if matches!(access, FileAccess::Read | FileAccess::ReadTree)
+            && files.is_reviewed(&text, opened.as_deref())
+        {
+            self.find(GuardFinding::SecretPossible);
+        } else if access == FileAccess::ReadTree && !narrowed && files.guards_reading() {
             self.may_read(command);
         }
         if access == FileAccess::Write && files.runs_by_itself(&text, opened.as_deref()) {
@@ -153,14 +167,23 @@ impl Guarded {
         }
     }
 
-    fn pattern(&mut self, files: &GuardedFiles, pattern: &str, access: FileAccess, command: bool) {
-        // A glob that only looks like another one may match anything.
-        let Some(text) = folded_glob(pattern) else { return self.find(GuardFinding::SecretPossible) };
+    fn pattern(&mut self, files: &GuardedFiles, pattern: &PlaceText, access: FileAccess, command: bool) {
+        // What is left of a long pattern tells nothing, and one that only looks like another glob may match anything.
+        let Some(text) = folded_glob(pattern).filter(|_| !is_cut(pattern)) else {
+            return self.find(GuardFinding::SecretPossible);
+        };
         match overlap(&text, &files.secret) {
             Overlap::Whole if access == FileAccess::List => self.find(GuardFinding::SecretPossible),
             Overlap::Whole if !files.is_secret_exempt(&text) => self.find(GuardFinding::Secret),
             Overlap::Some if access != FileAccess::List => self.may_read(command),
             Overlap::Whole | Overlap::Some | Overlap::None => {}
+        }
+        if matches!(access, FileAccess::Read | FileAccess::ReadTree) {
+            match overlap(&text, &files.reviewed) {
+                Overlap::Whole => self.find(GuardFinding::SecretPossible),
+                Overlap::Some if !files.is_secret_exempt(&text) => self.may_read(command),
+                Overlap::Some | Overlap::None => {}
+            }
         }
         if access == FileAccess::Write && overlap(&text, &files.run_by_themselves) > Overlap::None {
             self.find(GuardFinding::RunsByItself);
@@ -234,7 +257,7 @@ fn sampled(pattern: &str, sample: &str) -> String {
 }
 
 /// The patterns that braces stand for. `None` where they are too many, or nested.
-fn expanded(pattern: &str) -> Option<Vec<String>> {
+pub(super) fn expanded(pattern: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut open = vec![pattern.to_owned()];
     while let Some(pattern) = open.pop() {

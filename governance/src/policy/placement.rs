@@ -5,6 +5,7 @@ use bitacora_formats::vocabulary::{Dimension, DimensionPart, Name, Risk, Rule, S
 
 use super::Policy;
 use super::compiled_rule::CompiledRule;
+use super::destinations::DestinationGlobs;
 use super::glob::GlobPattern;
 use crate::arguments::SEVERAL;
 
@@ -155,10 +156,11 @@ impl CompiledRule {
         let asks_for_unknown = |globs: &Option<Box<[GlobPattern]>>, part: &str| {
             (part == DimensionPart::UNKNOWN || part.starts_with(SEVERAL)) && asks(globs.as_deref())
         };
-        asks(self.destination.as_deref())
+        asks(self.destination.as_ref().map(DestinationGlobs::globs))
             || asks(self.agent.as_deref())
             || asks(self.role.as_deref())
             || self.window.is_some()
+            || self.rule.matches.in_session_folder.is_some()
             || !self.arguments.is_empty()
             || asks_for_unknown(&self.context, context)
             || asks_for_unknown(&self.model, model)

@@ -16,6 +16,7 @@ fn call<'a>(tool: &'a str, arguments: &'a ArgumentMatches) -> Question<'a> {
         server: Part::None,
         context: Part::Known("src/lib"),
         destinations: Destinations::None,
+        reach: None,
         cwd: Part::Known("/home/dev/project"),
         model: Part::Known("small-1"),
         agent: Part::Known("ci/7"),

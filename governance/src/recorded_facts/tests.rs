@@ -26,6 +26,7 @@ fn examined() -> Examined {
             runs_programs: true,
             shows_tracked: true,
             reads_stored: true,
+            acts_elsewhere: true,
         }),
         unlisted: true,
     }

@@ -10,6 +10,7 @@
 
 mod approval_ids;
 mod approvals;
+mod attacks;
 mod bad_input;
 mod bounds;
 mod breakers;

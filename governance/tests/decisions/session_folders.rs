@@ -57,6 +57,15 @@ fn git_is_not_let_into_a_repository_that_lies_in_the_project() {
             assert!(!is_allowed(&mut desk, command, ("a", Some("s"), Some(elsewhere))), "{command}");
         }
     }
+    // A command that goes there first is no call of the session's folder either.
+    for command in ["cd vendor/x && gh pr list", "cd vendor/x; ls && gh pr list", "cd .. && gh pr list"] {
+        assert!(!is_allowed(&mut desk, command, ("a", Some("s"), Some(PROJECT))), "{command}");
+    }
+    for command in
+        ["cd /home/ana/project && gh pr list", "cd . && gh pr list", "gh pr list && cd vendor/x && ls"]
+    {
+        assert!(is_allowed(&mut desk, command, ("a", Some("s"), Some(PROJECT))), "{command}");
+    }
     // What runs nothing of the folder's is free there.
     assert!(is_allowed(&mut desk, "ls", ("a", Some("s"), Some(VENDORED))));
     let (state, found) = rejudged(&desk.log);

@@ -224,3 +224,46 @@ fn what_git_shows_without_naming_files_leaves_secrets_out_and_an_object_by_its_h
         assert_eq!(GuardedFiles::default().judge(&[], reach, None), Guarded::default());
     }
 }
+
+#[test]
+fn what_is_to_be_looked_at_before_it_is_read_is_found_by_name_pattern_and_folder() {
+    let possible = Some(GuardFinding::SecretPossible);
+    for path in [
+        "/home/ana/project/.git/config",
+        "/home/ana/project/.GIT/modules/a/config",
+        "/home/ana/project/.git./config",
+        "/home/ana/project/.git/con\u{fb01}g",
+        "/home/ana/project/.git/objects/pack/a.pack",
+        "/home/ana/project/auth.json",
+    ] {
+        for is_command in [false, true] {
+            assert_eq!(of_place(path, FileAccess::Read, is_command).finding, possible, "{path}");
+            assert_eq!(of_place(path, FileAccess::List, is_command).finding, None, "{path}");
+        }
+    }
+    let folder = "/home/ana/project/.git";
+    assert_eq!(
+        of_place(folder, FileAccess::ReadTree, false).finding,
+        possible,
+        "a tool that reads all of it"
+    );
+    for pattern in ["/home/ana/project/.git/c?nfig", "**/.git/config", "**/.{git,x}/config"] {
+        assert_eq!(of_pattern(pattern, FileAccess::Read, true).finding, possible, "{pattern}");
+    }
+    for path in ["/home/ana/project/.git/HEAD", "/home/ana/project/git/config"] {
+        assert_eq!(of_place(path, FileAccess::Read, false), Guarded::default(), "{path}");
+    }
+}
+
+#[test]
+fn a_pattern_hides_no_secret_by_its_classes_or_its_length() {
+    for pattern in ["apps/.[!E]nv", "apps/.[^E]nv", "apps/id[A-z]rsa", ".aw[!S]/config", ".npmr[!C]"] {
+        let found = of_pattern(&format!("**/{pattern}"), FileAccess::Read, true).finding;
+        assert!(found >= Some(GuardFinding::SecretPossible), "{pattern}");
+        let of_tool = of_pattern(&format!("**/{pattern}"), FileAccess::Read, false);
+        assert!(of_tool.excludes || of_tool.finding.is_some(), "{pattern}");
+    }
+    let long = crate::arguments::shortened(&format!("**/[{}]pps/.en[{}]", "a".repeat(900), "v".repeat(900)));
+    assert!(is_cut(&long));
+    assert_eq!(of_pattern(&long, FileAccess::Read, true).finding, Some(GuardFinding::SecretPossible));
+}

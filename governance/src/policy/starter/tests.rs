@@ -39,7 +39,7 @@ impl Starter {
         }
         let guarded = self.policy.guard(&found, cwd).finding.map(|finding| match finding {
             GuardFinding::Secret => (Verdict::Deny, Some("files.secret")),
-            GuardFinding::SecretPossible => (Verdict::Review, Some("files.secret")),
+            GuardFinding::SecretPossible => (Verdict::Review, Some("files.possible")),
             GuardFinding::RunsByItself => (Verdict::Review, Some("files.run_by_themselves")),
         });
         let matches = self.policy.match_arguments(tool, arguments.as_bytes());
@@ -53,6 +53,7 @@ impl Starter {
                     [] => Destinations::None,
                     places => Destinations::Known(places),
                 },
+                reach: found.reach.as_ref(),
                 cwd: cwd.as_deref().map_or(Part::Unknown, Part::Known),
                 model: Part::Unknown,
                 agent: Part::Known("a"),
@@ -116,13 +117,19 @@ fn each_rule_catches_what_it_is_for_and_leaves_what_it_is_not() {
         ("network-commands", "git fetch origin", "git merge-base a b"),
         ("looking-into-files", "ls src | head -5", "ls > x"),
         ("looking", "ls src", "head x"),
-        ("repository-settings", "ls && cat .Git/config", "cat .git/HEAD"),
+        ("files.possible", "ls && cat .Git/config", "cat .git/HEAD"),
+        ("files.possible", "cat ./.git/c?nfig", "cat ./.git/H?AD"),
         ("looking-at-history", "git log --oneline | head -5", "git log --output=x"),
         ("looking-into-files", "grep x y", "/tmp/grep x y"),
         ("asking-the-forge", "gh pr view 5", "gh repo delete x"),
         ("building", "go test ./... 2>&1 | tail -5", "go run x.go"),
         ("tasks", "mise run lint", "mise run deploy"),
-        ("tasks", "npm run test:unit", "npm run deploy:production"),
+        ("tasks", "npm run test:unit", "npm run testimonials"),
+        ("consequential-tasks", "npm run test:deploy", "npm run test"),
+        ("consequential-tasks", "make docker-push", "make build"),
+        ("make-tasks", "make lint", "make doctor"),
+        ("just-tasks", "just test", "just checkout"),
+        ("task-tasks", "task fmt", "task circle"),
         ("checking", "ruff check", "python3 x.py"),
     ];
     for (rule, caught, left) in commands {
@@ -137,7 +144,7 @@ fn each_rule_catches_what_it_is_for_and_leaves_what_it_is_not() {
             r#"{"pattern": "x", "glob": "*.pem"}"#,
             r#"{"pattern": "x", "glob": "*.rs"}"#,
         ),
-        ("files.secret", "Glob", r#"{"pattern": "**/id_rsa*"}"#, r#"{"pattern": "**/*.rs"}"#),
+        ("files.possible", "Glob", r#"{"pattern": "**/id_rsa*"}"#, r#"{"pattern": "**/*.rs"}"#),
         (
             "no-sandbox",
             "Bash",
@@ -153,10 +160,16 @@ fn each_rule_catches_what_it_is_for_and_leaves_what_it_is_not() {
         ("outside", "Read", r#"{"file_path": "/etc/passwd"}"#, r#"{"file_path": "/home/dev/project/a"}"#),
         ("outside", "Grep", r#"{"pattern": "x", "path": "~/x"}"#, r#"{"pattern": "x"}"#),
         (
-            "repository-settings",
+            "files.possible",
             "Read",
             r#"{"file_path": ".git/modules/a/config"}"#,
             r#"{"file_path": "git/config"}"#,
+        ),
+        (
+            "files.possible",
+            "Grep",
+            r#"{"pattern": "x", "path": ".git"}"#,
+            r#"{"pattern": "x", "path": "git"}"#,
         ),
         ("network-tools", "WebFetch", r#"{"url": "https://x.example", "prompt": "x"}"#, ""),
         ("plans", "ExitPlanMode", r#"{"plan": "x"}"#, ""),
@@ -439,6 +452,7 @@ fn it_allows_no_tool_of_a_server_but_the_one_that_it_registers() {
                     server: Part::Known(server),
                     context: Part::Known("src"),
                     destinations: Destinations::None,
+                    reach: None,
                     cwd: Part::Known("/home/dev/project"),
                     model: Part::Unknown,
                     agent: Part::Known("a"),

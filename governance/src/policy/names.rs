@@ -12,7 +12,7 @@ use unicase::UniCase;
 const WILDCARDS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// Returns a text as it is compared: NFKC, full case folding, and nothing that is not shown.
-pub(super) fn folded(text: &str) -> String {
+pub(in crate::policy) fn folded(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
@@ -23,15 +23,50 @@ pub(super) fn folded(text: &str) -> String {
     normalizer.normalize(&folded).into_owned()
 }
 
-/// Returns a glob as it is compared; `None` if another glob would come of it.
-pub(super) fn folded_glob(glob: &str) -> Option<String> {
+/// Returns the glob of a call as it is compared; `None` if another glob would come of it. A class that tells letters apart becomes `?`:
+/// folded, it would match other names (`[!E]` is no `[!e]`).
+pub(in crate::policy) fn folded_glob(glob: &str) -> Option<String> {
     let wildcards = |text: &str| text.chars().filter(|c| WILDCARDS.contains(c)).collect::<String>();
-    let folded = folded(glob);
-    (wildcards(&folded) == wildcards(glob)).then_some(folded)
+    if glob.contains("\\[") {
+        return None;
+    }
+    let widened = without_classes(glob);
+    let folded = folded(&widened);
+    (wildcards(&folded) == wildcards(&widened)).then_some(folded)
+}
+
+/// A glob with `?` for each class but those of digits alone.
+fn without_classes(glob: &str) -> String {
+    let mut text = String::new();
+    let mut rest = glob;
+    while let Some((before, class)) = rest.split_once('[') {
+        text.push_str(before);
+        // The first character of a class does not close it, nor does one behind its negation.
+        let first = class.strip_prefix(['!', '^']).unwrap_or(class).chars().next().map_or(0, char::len_utf8);
+        let negation = class.len() - class.strip_prefix(['!', '^']).unwrap_or(class).len();
+        let Some((inside, behind)) = class
+            .get(negation + first..)
+            .and_then(|later| later.find(']'))
+            .and_then(|end| class.split_at_checked(negation + first + end))
+        else {
+            text.push('[');
+            rest = class;
+            continue;
+        };
+        if negation == 0 && inside.chars().all(|c| c.is_ascii_digit() || c == '-') {
+            text.push('[');
+            text.push_str(inside);
+            text.push(']');
+        } else {
+            text.push('?');
+        }
+        rest = behind.get(1..).unwrap_or_default();
+    }
+    text + rest
 }
 
 /// Returns a folded path with each name as Windows opens it; `None` if that is the same.
-pub(super) fn as_windows_opens(path: &str) -> Option<String> {
+pub(in crate::policy) fn as_windows_opens(path: &str) -> Option<String> {
     let mut steps = path.split('/');
     let first = steps.next().map(|step| if is_drive(step) { step } else { opened_name(step) });
     let opened: Vec<&str> = first.into_iter().chain(steps.map(opened_name)).collect();
@@ -39,7 +74,7 @@ pub(super) fn as_windows_opens(path: &str) -> Option<String> {
 }
 
 /// Returns whether a path of Windows has a name that may be short for another one: up to eight letters with `~` and a digit.
-pub(super) fn may_be_shortened(path: &str) -> bool {
+pub(in crate::policy) fn may_be_shortened(path: &str) -> bool {
     let is_short = |step: &str| {
         let (stem, _) = step.split_once('.').unwrap_or((step, ""));
         let behind = stem.rsplit_once('~').map(|(_, number)| number);
@@ -89,8 +124,19 @@ mod tests {
     #[test]
     fn a_glob_stays_the_glob_that_it_is() {
         assert_eq!(folded_glob("**/.E\u{17f}*").as_deref(), Some("**/.es*"));
+        for (glob, expected) in [
+            ("a/.[!E]nv", "a/.?nv"),
+            ("id[A-z]rsa", "id?rsa"),
+            ("[]a]x[^]b]y", "?x?y"),
+            ("key[0-9].db", "key[0-9].db"),
+            ("key[!0-9].db", "key?.db"),
+            ("a[b", "a[b"),
+        ] {
+            assert_eq!(folded_glob(glob).as_deref(), Some(expected), "{glob}");
+        }
         assert_eq!(folded_glob("**/\u{ff0a}.pem"), None);
         assert_eq!(folded_glob("a\u{ff1f}"), None);
+        assert_eq!(folded_glob("\\[!E]"), None);
     }
 
     #[test]
