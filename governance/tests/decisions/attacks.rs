@@ -167,7 +167,7 @@ fn what_agents_do_all_day_is_allowed_once_it_has_earned_trust() {
         "grep TODO src/a.rs",
         "cd /home/ana/project && cargo test",
         "gh pr list",
-        "mkdir build",
+        "mkdir src/new",
         "wc -l src/keyring.rs",
     ] {
         assert!(is_command_allowed(&mut desk, command), "{command}");

@@ -148,7 +148,7 @@ pub struct ObligationsAnswer {
     pub timeout_ms: Option<u64>,
     /// How often it is tried again.
     pub retry: Option<RetryAnswer>,
-    /// `true`: the executor leaves out files that match `files.secret` and not `files.not_secret` of the active policy.
+    /// `true`: the executor leaves out files that match `files.secret` or `files.reviewed`, and not `files.not_secret`, of the active policy.
     #[serde(default)]
     pub exclude_secret_files: bool,
 }
