@@ -155,8 +155,12 @@ impl<'w> Given<'w> {
     /// What the operands mean, with the files that options name.
     ///
     /// # Errors
-    /// An operand that the use does not list.
+    /// An operand that the use does not list, or no flag of those that it needs.
     pub(super) fn meaning(&self) -> Result<Meaning, Unreadable> {
+        let mut needed = self.used.needs.split_whitespace().peekable();
+        if needed.peek().is_some() && !needed.any(|flag| self.has(&[flag])) {
+            return Err(unlisted(self.offset));
+        }
         let mut meaning = match self.used.operands {
             Operands::None => match self.operands.first() {
                 None => Meaning::default(),

@@ -4,6 +4,7 @@
 use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, ShowsTracked, Writes};
 use crate::{Reading, read};
 
+mod flags;
 mod git;
 
 /// The files of all actions of a text.
@@ -15,6 +16,14 @@ fn files(text: &str) -> Vec<(String, Access, bool)> {
 
 fn has(text: &str, path: &str, access: Access, is_pattern: bool) -> bool {
     files(text).contains(&(path.to_owned(), access, is_pattern))
+}
+
+/// The parts of all actions of a text; none if it is not readable.
+fn parts(text: &str) -> Vec<String> {
+    match read(text) {
+        Reading::Readable(actions) => actions.into_iter().map(|action| action.part).collect(),
+        Reading::Unreadable(..) => Vec::new(),
+    }
 }
 
 fn is_readable(text: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Programs that build and test a project. They run its code.
 
-use crate::action::Access::{Lists, Reads, Writes};
+use crate::action::Access::{Lists, Reads, ReadsTree, Writes};
 use crate::action::FileUse;
 use crate::programs::arguments::{Given, Operand, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of, Word};
@@ -29,6 +29,12 @@ const GO_TEST_VALUES: &[(&str, Takes)] = &[
     ("-blockprofile -coverprofile -cpuprofile -memprofile -mutexprofile -trace", File(Writes)),
 ];
 const PACKAGES: Operands = Operands::By(packages, "packages");
+const GOLANGCI: &str = "-v --allow-parallel-runners --fast --fast-only --new --no-config --tests --verbose";
+const GOLANGCI_VALUES: &[(&str, Takes)] = &[
+    ("-D -E --disable --enable --enable-only", Text(Word)),
+    ("--new-from-rev --out-format --timeout --build-tags", Text(Word)),
+    ("-j --concurrency --max-issues-per-linter --max-same-issues", Text(Number)),
+];
 /// Without `--config`, `-Z`, `-C`, `--manifest-path` and toolchains.
 const CARGO: &str = "-q -r -v -vv --all --all-features --all-targets --benches --bins --examples --frozen --keep-going \
     --lib --locked --message-format --no-default-features --offline --quiet --release --tests --verbose --workspace";
@@ -55,6 +61,10 @@ const fn cargo(words: &'static str, flags: &'static [&'static str]) -> Use {
 
 const fn go(words: &'static str, flags: &'static [&'static str], operands: Operands) -> Use {
     Use { words, flags, values: &[GO_BUILD_VALUES], operands, ..GO }
+}
+
+const fn golangci(flags: &'static [&'static str]) -> Use {
+    Use { words: "run", style: Style::Mixed, flags, values: &[GOLANGCI_VALUES], ..ACTS }
 }
 
 pub(super) const PROGRAMS: &[Program] = &[
@@ -102,28 +112,28 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["gofmt", "goimports"],
         &[
-            Use { flags: &["-d -e -l -s"], operands: Operands::Files(Reads), ..GO },
-            Use { part: Some("-w"), flags: &["-d -e -l -s -w"], operands: Operands::Files(Writes), ..GO },
+            Use { flags: &["-e -l -s"], needs: "-l", operands: Operands::Files(Reads), ..GO },
+            Use { flags: &["-d -e -l -s"], operands: Operands::By(printed, "files and folders"), ..GO },
+            Use {
+                part: Some("-w"),
+                flags: &["-d -e -l -s -w"],
+                needs: "-w",
+                operands: Operands::Files(Writes),
+                ..GO
+            },
         ],
     ),
     program(
         &["golangci-lint"],
         &[
+            Use { operands: Operands::Files(Reads), ..golangci(&[GOLANGCI]) },
             Use {
-                words: "run",
-                style: Style::Mixed,
-                flags: &[
-                    "-v --allow-parallel-runners --fast --fast-only --new --no-config --tests --verbose --fix",
-                ],
-                values: &[&[
-                    ("-D -E --disable --enable --enable-only", Text(Word)),
-                    ("--new-from-rev --out-format --timeout --build-tags", Text(Word)),
-                    ("-j --concurrency --max-issues-per-linter --max-same-issues", Text(Number)),
-                ]],
-                operands: Operands::Files(Reads),
-                ..ACTS
+                part: Some("run --fix"),
+                needs: "--fix",
+                operands: Operands::FilesOrHere(Writes),
+                ..golangci(&[GOLANGCI, "--fix"])
             },
-            Use { words: "fmt", operands: Operands::Files(Writes), ..ACTS },
+            Use { words: "fmt", operands: Operands::FilesOrHere(Writes), ..ACTS },
             Use { words: "linters", ..ACTS },
             Use { words: "version", ..ACTS },
             Use { words: "--version", ..ACTS },
@@ -147,6 +157,12 @@ pub(super) const PROGRAMS: &[Program] = &[
                 ..cargo("nextest run", &[CARGO, "--no-capture --no-fail-fast --no-run"])
             },
             Use {
+                operands: Operands::By(lints, "lints behind `--`"),
+                ..cargo("clippy", &[CARGO, "--no-deps"])
+            },
+            Use {
+                part: Some("clippy --fix"),
+                needs: "--fix",
                 operands: Operands::By(lints, "lints behind `--`"),
                 ..cargo("clippy", &[CARGO, "--allow-dirty --allow-staged --fix --no-deps"])
             },
@@ -172,7 +188,8 @@ pub(super) const PROGRAMS: &[Program] = &[
             cargo("clean", &["--doc --dry-run --release -r"]),
             cargo("install", &["-f --all-features --force --locked --no-default-features"]),
             cargo("search", &[]),
-            cargo("audit", &[]),
+            // `audit fix` changes the manifest.
+            Use { operands: Operands::None, ..cargo("audit", &[]) },
             cargo("deny check", &[]),
         ],
     },
@@ -265,6 +282,15 @@ fn packages(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let files = given.files(&given.operands, Lists)?;
     for operand in &given.operands {
         given.text(*operand, Word)?;
+    }
+    Ok(Meaning::of(files))
+}
+
+/// Sources of Go, printed as a whole or where they change. Of a folder, every source below it.
+fn printed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let mut files = given.files(&given.operands, ReadsTree)?;
+    for file in files.iter_mut().filter(|file| file.path.ends_with(".go")) {
+        file.access = Reads;
     }
     Ok(Meaning::of(files))
 }

@@ -69,7 +69,9 @@ pub(super) const PROGRAMS: &[Program] = &[
             looks_up("info"),
             looks_up("why"),
             looks_up("explain"),
-            looks_up("audit"),
+            // A word behind it, `fix`, would install packages.
+            Use { operands: Operands::None, ..looks_up("audit") },
+            installs("audit fix"),
             Use { words: "pack", flags: &["--dry-run --json"], ..ACTS },
             Use {
                 words: "publish",

@@ -297,6 +297,14 @@ pub(super) fn named_object(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     }
 }
 
+/// `cat-file` with the one flag that asks for a property of one object.
+pub(super) fn one_object(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    match (given.operands.as_slice(), given.options.as_slice()) {
+        ([object], [_]) => given.text(*object, Any).map(|_| Meaning::default()),
+        _ => Err(unlisted(given.offset)),
+    }
+}
+
 /// `grep`: a text, revisions, and paths behind `--`.
 pub(super) fn searched(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let behind_text = match given.operands.split_first() {
