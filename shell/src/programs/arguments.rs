@@ -2,6 +2,7 @@
 
 use super::Call;
 use super::entry::{Check, Meaning, Operands, Style, Takes, Use};
+use super::globs::as_glob;
 use crate::action::{Access, Effect, FileUse};
 use crate::line::Word;
 use crate::unreadable::{Construct, Unreadable};
@@ -299,12 +300,6 @@ impl<'w> Given<'w> {
         };
         self.used.values.iter().flat_map(|values| values.iter()).find_map(named)
     }
-}
-
-/// A glob in the one spelling that policies read: `[!a]` for `[^a]`. Classes with names, `[[:alpha:]]`, are not read.
-pub(super) fn as_glob(glob: &str) -> Option<String> {
-    let is_named = ["[:", "[.", "[="].iter().any(|mark| glob.contains(mark));
-    (!is_named).then(|| glob.replace("[^", "[!"))
 }
 
 /// The working folder.

@@ -6,6 +6,7 @@ use crate::{Reading, read};
 
 mod flags;
 mod git;
+mod globs;
 
 /// The files of all actions of a text.
 fn files(text: &str) -> Vec<(String, Access, bool)> {
@@ -87,8 +88,8 @@ fn wildcards_of_git_run_over_folders() {
 
 #[test]
 fn globs_for_names_are_spelled_as_policies_read_them() {
-    assert!(has("grep -r --include='[^x]env' a .", "[!x]env", Reads, true));
-    assert!(has("rg -g '[^x]env' a", "[!x]env", Reads, true) && has("rg -g '/.e*' a", ".e*", Reads, true));
+    assert!(has("grep -r --include='[^x]env' a .", "**env", Reads, true));
+    assert!(has("rg -g '[^x]env' a", "**env", Reads, true) && has("rg -g '/.e*' a", ".e*", Reads, true));
     for text in ["grep -r --include='[[:punct:]]env' a .", "rg -g '[[:punct:]]env' a"] {
         assert!(!is_readable(text), "{text}");
     }
@@ -103,14 +104,14 @@ fn a_path_of_a_revision_begins_at_the_root() {
     assert_eq!(files("git show HEAD:./a"), [("./a".to_owned(), Reads, false)]);
     assert!(!is_readable("git grep x HEAD:config"));
     // Where there is no such revision, it is a path.
-    assert!(has("git log -p config:prod", "config:prod", ReadsTracked, false));
-    assert_eq!(files("git log -p -- config:prod"), [("config:prod".to_owned(), ReadsTracked, false)]);
+    assert!(has("git log -p config:prod", "config:prod", ShowsTracked, false));
+    assert_eq!(files("git log -p -- config:prod"), [("config:prod".to_owned(), ShowsTracked, false)]);
 }
 
 #[test]
 fn folders_of_pathspecs_are_read_as_a_whole() {
-    assert!(has("git log -p -- config", "config", ReadsTracked, false));
-    assert!(has("git show HEAD -- config", "config", ReadsTracked, false));
+    assert!(has("git log -p -- config", "config", ShowsTracked, false));
+    assert!(has("git show HEAD -- config", "config", ShowsTracked, false));
     assert!(has("git log -- config", "config", Lists, false));
 }
 
@@ -269,7 +270,7 @@ fn words_that_may_be_files_are_compared_as_files() {
     for first in ["HEAD", "@", "HEAD~2", "HEAD^", "HEAD^^", "HEAD@{1}"] {
         assert!(!has(&format!("git diff '{first}' conf"), "conf", ReadsTree, false), "{first}");
     }
-    assert!(has("git log -p HEADX:conf", "HEADX:conf", ReadsTracked, false));
+    assert!(has("git log -p HEADX:conf", "HEADX:conf", ShowsTracked, false));
 }
 
 #[test]

@@ -202,8 +202,14 @@ fn what_is_shown_without_a_name_is_told_apart() {
         );
     }
     assert!(has("git diff -- src/", "src/", ShowsTracked, false));
-    for text in ["diff -- src", "log -p -- src", "show HEAD -- src"] {
-        assert_eq!(files(&format!("git {text}")), [("src".to_owned(), ReadsTracked, false)], "{text}");
+    // Any name may be that of a folder.
+    for name in ["src", "src/", "apps.d", "src/a.rs", "a/b", ":src"] {
+        for text in
+            ["diff --", "diff --cached --", "diff HEAD --", "log -p --", "show HEAD --", "diff-files -p --"]
+        {
+            let path = name.trim_start_matches(':');
+            assert!(has(&format!("git {text} {name}"), path, ShowsTracked, false), "{text} {name}");
+        }
     }
     assert_eq!(files("git diff --stat -- src"), [("src".to_owned(), Lists, false)]);
     assert!(

@@ -7,6 +7,7 @@ use crate::action::FileUse;
 use crate::programs::arguments::{Given, Operand, here, unlisted};
 use crate::programs::entry::Check::{Any, Number, Word};
 use crate::programs::entry::Meaning;
+use crate::programs::globs::{has_wildcards, over_folders};
 use crate::unreadable::Unreadable;
 
 /// What may stand behind `%` in a format, besides a colour and what is in parentheses. `G` would run gpg.
@@ -116,44 +117,13 @@ fn of_revision(text: &str, access: Access) -> Option<Vec<FileUse>> {
 
 /// A path, or a pattern. Wildcards of git's run over `/`, as `**` does, and a colon before the path means nothing.
 fn pathspec(path: &str, access: Access) -> FileUse {
-    const WILDCARDS: [char; 3] = ['*', '?', '['];
     let path = path.strip_prefix(':').unwrap_or(path);
-    if !path.contains(WILDCARDS) {
-        let is_folder = path.ends_with('/') || path.split('/').all(|step| matches!(step, "." | ".."));
-        let access = if access == ReadsTracked && is_folder { ShowsTracked } else { access };
+    if !has_wildcards(path) {
+        // Any name may be that of a folder.
+        let access = if access == ReadsTracked { ShowsTracked } else { access };
         return FileUse { path: path.to_owned(), access, is_pattern: false };
     }
-    let mut pattern = String::new();
-    let mut rest = path;
-    while let Some(letter) = rest.chars().next() {
-        let taken = match letter {
-            '[' => class_bytes(rest),
-            '\\' => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
-            _ => letter.len_utf8(),
-        };
-        let (piece, behind) = rest.split_at_checked(taken).unwrap_or((rest, ""));
-        rest = behind;
-        if !piece.starts_with(WILDCARDS) {
-            pattern.push_str(piece);
-        } else if !pattern.ends_with("**") {
-            pattern.push_str("**");
-        }
-    }
-    FileUse { path: pattern, access, is_pattern: true }
-}
-
-/// The bytes of the class that a text begins with. Without an end, the class takes all.
-fn class_bytes(text: &str) -> usize {
-    let first = if text.starts_with("[!") || text.starts_with("[^") { 2 } else { 1 };
-    let mut depth_end = None;
-    for (at, letter) in text.char_indices().skip(first + 1) {
-        // Of a class in the class, `[[:alpha:]]`, the last end counts.
-        if letter == ']' && !text.get(..at).is_some_and(|before| before.ends_with(':')) {
-            depth_end = Some(at + 1);
-            break;
-        }
-    }
-    depth_end.unwrap_or(text.len())
+    FileUse { path: over_folders(path), access, is_pattern: true }
 }
 
 fn shows_contents(given: &Given<'_>) -> bool {
