@@ -3,6 +3,7 @@
 mod arguments;
 mod entry;
 mod filter;
+mod globs;
 mod listing;
 mod table;
 mod unknown;

@@ -2,6 +2,7 @@
 
 use super::Call;
 use super::entry::{Check, Meaning, Operands, Style, Takes, Use};
+use super::globs::as_glob;
 use crate::action::{Access, Effect, FileUse};
 use crate::line::Word;
 use crate::unreadable::{Construct, Unreadable};
@@ -143,8 +144,11 @@ impl<'w> Given<'w> {
         for operand in operands {
             let Some(file) = self.file(*operand, access)? else { continue };
             // A folder may be among the names that match: then so is whatever lies below it.
-            let below = file.is_pattern
-                && matches!(access, Access::ReadsTree | Access::ReadsTracked | Access::ReadsStored);
+            let goes_through = matches!(
+                access,
+                Access::ReadsTree | Access::ReadsTracked | Access::ShowsTracked | Access::ReadsStored
+            );
+            let below = file.is_pattern && goes_through;
             let below = below.then(|| FileUse { path: format!("{}/**", file.path), ..file.clone() });
             files.push(file);
             files.extend(below);
@@ -155,8 +159,12 @@ impl<'w> Given<'w> {
     /// What the operands mean, with the files that options name.
     ///
     /// # Errors
-    /// An operand that the use does not list.
+    /// An operand that the use does not list, or no flag of those that it needs.
     pub(super) fn meaning(&self) -> Result<Meaning, Unreadable> {
+        let mut needed = self.used.needs.split_whitespace().peekable();
+        if needed.peek().is_some() && !needed.any(|flag| self.has(&[flag])) {
+            return Err(unlisted(self.offset));
+        }
         let mut meaning = match self.used.operands {
             Operands::None => match self.operands.first() {
                 None => Meaning::default(),
@@ -295,12 +303,6 @@ impl<'w> Given<'w> {
         };
         self.used.values.iter().flat_map(|values| values.iter()).find_map(named)
     }
-}
-
-/// A glob in the one spelling that policies read: `[!a]` for `[^a]`. Classes with names, `[[:alpha:]]`, are not read.
-pub(super) fn as_glob(glob: &str) -> Option<String> {
-    let is_named = ["[:", "[.", "[="].iter().any(|mark| glob.contains(mark));
-    (!is_named).then(|| glob.replace("[^", "[!"))
 }
 
 /// The working folder.

@@ -28,6 +28,8 @@ pub(super) struct Use {
     pub(super) has_argument_files: bool,
     /// Options without a value, separated by blanks. `-#` stands for a dash and a number.
     pub(super) flags: &'static [&'static str],
+    /// Flags of which one must stand there, separated by blanks. Without one the program would do something else. Empty: none is needed.
+    pub(super) needs: &'static str,
     /// Options with a value: their names, separated by blanks.
     pub(super) values: &'static [&'static [(&'static str, Takes)]],
     /// The words that are no options.
@@ -42,6 +44,7 @@ pub(super) const LOOKS: Use = Use {
     style: Style::Gnu,
     has_argument_files: false,
     flags: &[],
+    needs: "",
     values: &[],
     operands: Operands::None,
 };

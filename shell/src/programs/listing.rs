@@ -19,6 +19,8 @@ pub struct ListedUse {
     pub is_leading: bool,
     /// Options without a value. `-#` stands for a dash and a number.
     pub flags: Vec<&'static str>,
+    /// Flags of which one must stand there. Empty: none is needed.
+    pub needs: Vec<&'static str>,
     /// Options with a value.
     pub options: Vec<ListedOption>,
     /// The words that are no options, in words.
@@ -56,6 +58,7 @@ fn listed(programs: &'static [&'static str], used: &'static Use) -> ListedUse {
         effect: used.effect,
         is_leading: matches!(used.style, Style::Leading | Style::SingleLeading),
         flags: used.flags.iter().flat_map(|flags| flags.split_whitespace()).collect(),
+        needs: used.needs.split_whitespace().collect(),
         options: used.values.iter().flat_map(|values| values.iter()).map(option).collect(),
         operands: match used.operands {
             Operands::None => String::new(),

@@ -4,7 +4,10 @@
 use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, ShowsTracked, Writes};
 use crate::{Reading, read};
 
+mod flags;
 mod git;
+mod globs;
+mod hosts;
 
 /// The files of all actions of a text.
 fn files(text: &str) -> Vec<(String, Access, bool)> {
@@ -15,6 +18,14 @@ fn files(text: &str) -> Vec<(String, Access, bool)> {
 
 fn has(text: &str, path: &str, access: Access, is_pattern: bool) -> bool {
     files(text).contains(&(path.to_owned(), access, is_pattern))
+}
+
+/// The parts of all actions of a text; none if it is not readable.
+fn parts(text: &str) -> Vec<String> {
+    match read(text) {
+        Reading::Readable(actions) => actions.into_iter().map(|action| action.part).collect(),
+        Reading::Unreadable(..) => Vec::new(),
+    }
 }
 
 fn is_readable(text: &str) -> bool {
@@ -58,6 +69,7 @@ fn what_lies_below_folders_that_a_glob_matches_is_read_with_them() {
     assert!(has("grep -r x ./s*", "./s*/**", ReadsTree, true));
     assert!(has("diff ./s* a", "./s*/**", ReadsTree, true));
     assert!(has("git diff -- ./s*", "./s*/**", ReadsTracked, true));
+    assert!(has("git add -- ./s*", "./s*/**", ShowsTracked, true));
     assert_eq!(files("cat ./s*"), [("./s*".to_owned(), Reads, true)]);
 }
 
@@ -78,8 +90,8 @@ fn wildcards_of_git_run_over_folders() {
 
 #[test]
 fn globs_for_names_are_spelled_as_policies_read_them() {
-    assert!(has("grep -r --include='[^x]env' a .", "[!x]env", Reads, true));
-    assert!(has("rg -g '[^x]env' a", "[!x]env", Reads, true) && has("rg -g '/.e*' a", ".e*", Reads, true));
+    assert!(has("grep -r --include='[^x]env' a .", "**env", Reads, true));
+    assert!(has("rg -g '[^x]env' a", "**env", Reads, true) && has("rg -g '/.e*' a", ".e*", Reads, true));
     for text in ["grep -r --include='[[:punct:]]env' a .", "rg -g '[[:punct:]]env' a"] {
         assert!(!is_readable(text), "{text}");
     }
@@ -94,14 +106,14 @@ fn a_path_of_a_revision_begins_at_the_root() {
     assert_eq!(files("git show HEAD:./a"), [("./a".to_owned(), Reads, false)]);
     assert!(!is_readable("git grep x HEAD:config"));
     // Where there is no such revision, it is a path.
-    assert!(has("git log -p config:prod", "config:prod", ReadsTracked, false));
-    assert_eq!(files("git log -p -- config:prod"), [("config:prod".to_owned(), ReadsTracked, false)]);
+    assert!(has("git log -p config:prod", "config:prod", ShowsTracked, false));
+    assert_eq!(files("git log -p -- config:prod"), [("config:prod".to_owned(), ShowsTracked, false)]);
 }
 
 #[test]
 fn folders_of_pathspecs_are_read_as_a_whole() {
-    assert!(has("git log -p -- config", "config", ReadsTracked, false));
-    assert!(has("git show HEAD -- config", "config", ReadsTracked, false));
+    assert!(has("git log -p -- config", "config", ShowsTracked, false));
+    assert!(has("git show HEAD -- config", "config", ShowsTracked, false));
     assert!(has("git log -- config", "config", Lists, false));
 }
 
@@ -260,7 +272,7 @@ fn words_that_may_be_files_are_compared_as_files() {
     for first in ["HEAD", "@", "HEAD~2", "HEAD^", "HEAD^^", "HEAD@{1}"] {
         assert!(!has(&format!("git diff '{first}' conf"), "conf", ReadsTree, false), "{first}");
     }
-    assert!(has("git log -p HEADX:conf", "HEADX:conf", ReadsTracked, false));
+    assert!(has("git log -p HEADX:conf", "HEADX:conf", ShowsTracked, false));
 }
 
 #[test]
@@ -297,6 +309,11 @@ fn links_below_a_folder_are_not_followed() {
         ["ls -L -R", "ls -lRL a", "ls --recursive -L a", "cp -rL a b", "cp -L -a a b", "cp --archive -L a b"]
     {
         assert!(!is_readable(text), "{text}");
+    }
+    for text in ["diff -r a b", "diff -N a b", "diff -qr a b", "diff a b --new-file", "diff --recursive a b"]
+    {
+        assert!(!is_readable(text), "{text}");
+        assert!(has(&format!("{text} --no-dereference"), "a", ReadsTree, false), "{text}");
     }
 }
 

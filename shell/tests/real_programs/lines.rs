@@ -69,6 +69,9 @@ impl Lines {
                 None => options.push(option(program, &used.options[(at - used.flags.len()) / 2], random)),
             }
         }
+        if !used.needs.is_empty() && random.below(8) > 0 {
+            options.push((*random.one(&used.needs)).to_owned());
+        }
         if random.below(HOSTILE_SHARE) == 0 {
             options.push(random.one(HOSTILE).to_owned());
         }

@@ -1,6 +1,6 @@
 //! Programs that build and test a project. They run its code.
 
-use crate::action::Access::{Lists, Reads, Writes};
+use crate::action::Access::{Lists, Reads, ReadsTree, Writes};
 use crate::action::FileUse;
 use crate::programs::arguments::{Given, Operand, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of, Word};
@@ -15,7 +15,8 @@ const GO_BUILD: &str = "-a -asan -cover -i -msan -n -race -trimpath -v -work -x"
 const GO_BUILD_VALUES: &[(&str, Takes)] = &[
     ("-p", Text(Number)),
     ("-tags -coverpkg", Text(Word)),
-    ("-mod", Text(Of("mod readonly vendor"))),
+    // With `mod`, whatever module is named would be fetched.
+    ("-mod", Text(Of("readonly vendor"))),
     ("-covermode", Text(Of("atomic count set"))),
     ("-buildvcs", Text(Of("auto false true"))),
 ];
@@ -29,6 +30,12 @@ const GO_TEST_VALUES: &[(&str, Takes)] = &[
     ("-blockprofile -coverprofile -cpuprofile -memprofile -mutexprofile -trace", File(Writes)),
 ];
 const PACKAGES: Operands = Operands::By(packages, "packages");
+const GOLANGCI: &str = "-v --allow-parallel-runners --fast --fast-only --new --no-config --tests --verbose";
+const GOLANGCI_VALUES: &[(&str, Takes)] = &[
+    ("-D -E --disable --enable --enable-only", Text(Word)),
+    ("--new-from-rev --out-format --timeout --build-tags", Text(Word)),
+    ("-j --concurrency --max-issues-per-linter --max-same-issues", Text(Number)),
+];
 /// Without `--config`, `-Z`, `-C`, `--manifest-path` and toolchains.
 const CARGO: &str = "-q -r -v -vv --all --all-features --all-targets --benches --bins --examples --frozen --keep-going \
     --lib --locked --message-format --no-default-features --offline --quiet --release --tests --verbose --workspace";
@@ -57,6 +64,10 @@ const fn go(words: &'static str, flags: &'static [&'static str], operands: Opera
     Use { words, flags, values: &[GO_BUILD_VALUES], operands, ..GO }
 }
 
+const fn golangci(flags: &'static [&'static str]) -> Use {
+    Use { words: "run", style: Style::Mixed, flags, values: &[GOLANGCI_VALUES], ..ACTS }
+}
+
 pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["go"],
@@ -69,18 +80,19 @@ pub(super) const PROGRAMS: &[Program] = &[
             },
             go("vet", &[GO_BUILD, "-json"], PACKAGES),
             go("install", &[GO_BUILD], PACKAGES),
+            Use {
+                part: Some("install module@version"),
+                ..go("install", &[GO_BUILD], Operands::By(modules, "packages of modules with versions"))
+            },
             go("generate", &["-n -v -x"], PACKAGES),
-            go("get", &["-d -t -u -v -x"], PACKAGES),
+            go("get", &["-d -t -u -v -x"], Operands::By(modules, "packages, with versions if need be")),
             go("fmt", &["-n -x"], PACKAGES),
             go("fix", &[], PACKAGES),
             go("clean", &["-cache -i -modcache -n -r -testcache -x"], PACKAGES),
+            // Without `-u`, `-versions` and `-retracted`, which ask other machines.
             Use {
                 values: &[GO_BUILD_VALUES, &[("-f", Text(Any))]],
-                ..go(
-                    "list",
-                    &[GO_BUILD, "-compiled -deps -e -export -find -json -m -retracted -test -u -versions"],
-                    PACKAGES,
-                )
+                ..go("list", &[GO_BUILD, "-compiled -deps -e -export -find -json -m -test"], PACKAGES)
             },
             go("doc", &["-all -c -cmd -short -src -u"], Operands::Texts(Word)),
             go("env", &["-json"], Operands::Texts(Word)),
@@ -102,28 +114,28 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["gofmt", "goimports"],
         &[
-            Use { flags: &["-d -e -l -s"], operands: Operands::Files(Reads), ..GO },
-            Use { part: Some("-w"), flags: &["-d -e -l -s -w"], operands: Operands::Files(Writes), ..GO },
+            Use { flags: &["-e -l -s"], needs: "-l", operands: Operands::Files(Reads), ..GO },
+            Use { flags: &["-d -e -l -s"], operands: Operands::By(printed, "files and folders"), ..GO },
+            Use {
+                part: Some("-w"),
+                flags: &["-d -e -l -s -w"],
+                needs: "-w",
+                operands: Operands::Files(Writes),
+                ..GO
+            },
         ],
     ),
     program(
         &["golangci-lint"],
         &[
+            Use { operands: Operands::Files(Reads), ..golangci(&[GOLANGCI]) },
             Use {
-                words: "run",
-                style: Style::Mixed,
-                flags: &[
-                    "-v --allow-parallel-runners --fast --fast-only --new --no-config --tests --verbose --fix",
-                ],
-                values: &[&[
-                    ("-D -E --disable --enable --enable-only", Text(Word)),
-                    ("--new-from-rev --out-format --timeout --build-tags", Text(Word)),
-                    ("-j --concurrency --max-issues-per-linter --max-same-issues", Text(Number)),
-                ]],
-                operands: Operands::Files(Reads),
-                ..ACTS
+                part: Some("run --fix"),
+                needs: "--fix",
+                operands: Operands::FilesOrHere(Writes),
+                ..golangci(&[GOLANGCI, "--fix"])
             },
-            Use { words: "fmt", operands: Operands::Files(Writes), ..ACTS },
+            Use { words: "fmt", operands: Operands::FilesOrHere(Writes), ..ACTS },
             Use { words: "linters", ..ACTS },
             Use { words: "version", ..ACTS },
             Use { words: "--version", ..ACTS },
@@ -147,6 +159,12 @@ pub(super) const PROGRAMS: &[Program] = &[
                 ..cargo("nextest run", &[CARGO, "--no-capture --no-fail-fast --no-run"])
             },
             Use {
+                operands: Operands::By(lints, "lints behind `--`"),
+                ..cargo("clippy", &[CARGO, "--no-deps"])
+            },
+            Use {
+                part: Some("clippy --fix"),
+                needs: "--fix",
                 operands: Operands::By(lints, "lints behind `--`"),
                 ..cargo("clippy", &[CARGO, "--allow-dirty --allow-staged --fix --no-deps"])
             },
@@ -172,7 +190,8 @@ pub(super) const PROGRAMS: &[Program] = &[
             cargo("clean", &["--doc --dry-run --release -r"]),
             cargo("install", &["-f --all-features --force --locked --no-default-features"]),
             cargo("search", &[]),
-            cargo("audit", &[]),
+            // `audit fix` changes the manifest.
+            Use { operands: Operands::None, ..cargo("audit", &[]) },
             cargo("deny check", &[]),
         ],
     },
@@ -260,8 +279,17 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('=') && text.chars().all(is_plain)
 }
 
+/// Packages of the project and of the modules that it names: without a version, go fetches no other module.
 fn packages(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    // Names with a dot as their first step are folders, and everything behind `@` is a version.
+    match given.operands.iter().find(|operand| operand.word.text.contains('@')) {
+        Some(odd) => Err(unlisted(odd.word.offset)),
+        None => modules(given),
+    }
+}
+
+/// Packages, each with the version of its module behind `@`, which is fetched.
+fn modules(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    // Names with a dot as their first step are folders.
     let files = given.files(&given.operands, Lists)?;
     for operand in &given.operands {
         given.text(*operand, Word)?;
@@ -269,10 +297,20 @@ fn packages(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
+/// Sources of Go, printed as a whole or where they change. Of a folder, every source below it.
+fn printed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let mut files = given.files(&given.operands, ReadsTree)?;
+    for file in files.iter_mut().filter(|file| file.path.ends_with(".go")) {
+        file.access = Reads;
+    }
+    Ok(Meaning::of(files))
+}
+
 /// A package or files, and then words that it reads as it likes.
 fn run(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let Some((package, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
-    given.text(*package, Word)?;
+    // A version would be fetched.
+    given.text(*package, By(|text| is_word(text) && !text.contains('@')))?;
     let mut files = vec![FileUse { path: package.word.text.clone(), access: Reads, is_pattern: false }];
     files.extend(words(rest)?);
     Ok(Meaning::of(files))

@@ -1,8 +1,8 @@
 //! Programs that test, check and format a project. They run its code, or what its configuration names.
 
-use crate::action::Access::{Lists, Reads, Writes};
+use crate::action::Access::{Lists, Reads, ReadsTree, Writes};
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, here};
+use crate::programs::arguments::{Given, here, unlisted};
 use crate::programs::entry::Check::{Any, Number, Of, Word};
 use crate::programs::entry::Takes::{self, File, Perhaps, Text};
 use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, program};
@@ -97,6 +97,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Use {
                 part: Some("--fix"),
                 flags: &[ESLINT, "--fix"],
+                needs: "--fix",
                 values: &[ESLINT_VALUES],
                 operands: Operands::Files(Writes),
                 ..CHECK
@@ -110,6 +111,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 flags: &[
                     "-c -l -u --check --ignore-unknown --list-different --no-color --no-error-on-unmatched-pattern",
                 ],
+                needs: "-c -l --check --list-different",
                 values: &[&[("--log-level --loglevel", Text(Word))]],
                 operands: Operands::Files(Reads),
                 ..CHECK
@@ -119,8 +121,16 @@ pub(super) const PROGRAMS: &[Program] = &[
                 flags: &[
                     "-l -u -w --ignore-unknown --list-different --no-color --no-error-on-unmatched-pattern --write",
                 ],
+                needs: "-w --write",
                 values: &[&[("--log-level --loglevel", Text(Word))]],
                 operands: Operands::Files(Writes),
+                ..CHECK
+            },
+            Use {
+                part: Some("print"),
+                flags: &["-u --ignore-unknown --no-color --no-error-on-unmatched-pattern"],
+                values: &[&[("--log-level --loglevel", Text(Word))]],
+                operands: Operands::By(printed, "files and folders"),
                 ..CHECK
             },
         ],
@@ -154,6 +164,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 words: "check",
                 part: Some("check --fix"),
                 flags: &[RUFF, "--fix --unsafe-fixes"],
+                needs: "--fix",
                 values: &[RUFF_VALUES],
                 operands: Operands::FilesOrHere(Writes),
                 ..CHECK_WITH_ARGUMENT_FILES
@@ -162,6 +173,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 words: "format",
                 part: Some("format --check"),
                 flags: &["-q --check --diff --quiet"],
+                needs: "--check --diff",
                 values: &[RUFF_VALUES],
                 operands: Operands::Files(Reads),
                 ..CHECK_WITH_ARGUMENT_FILES
@@ -182,6 +194,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Use {
                 part: Some("--check"),
                 flags: &["-q -v --check --diff --quiet --verbose"],
+                needs: "--check --diff",
                 values: &[&[("-l --line-length", Text(Number))]],
                 ..CHECK
             },
@@ -228,6 +241,15 @@ fn tests(given: &Given<'_>) -> Result<Meaning, Unreadable> {
         files.push(FileUse { path: made.to_owned(), access: Writes, is_pattern: false });
     }
     Ok(Meaning::of(files))
+}
+
+/// Files and folders whose contents are printed. Prettier looks for the names that a glob in quotes matches.
+fn printed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    let has_wildcard = |text: &str| text.contains(['*', '?', '[', '{', '(', '!']);
+    match given.operands.iter().find(|operand| has_wildcard(&operand.word.text)) {
+        Some(odd) => Err(unlisted(odd.word.offset)),
+        None => Ok(Meaning::of(given.files(&given.operands, ReadsTree)?)),
+    }
 }
 
 fn checked(given: &Given<'_>) -> Result<Meaning, Unreadable> {

@@ -44,7 +44,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         ],
     ),
     program(
-        &["ruby", "perl", "php"],
+        &["ruby", "perl"],
         &[
             module("--version"),
             module("-v"),
@@ -52,10 +52,24 @@ pub(super) const PROGRAMS: &[Program] = &[
             SCRIPT,
         ],
     ),
+    program(
+        &["php"],
+        &[
+            module("--version"),
+            module("-v"),
+            // `-c` names a configuration, and the file behind it would run.
+            Use { operands: Operands::Files(Reads), ..module("-l") },
+            SCRIPT,
+        ],
+    ),
     program(&["tsx", "ts-node"], &[module("--version"), SCRIPT]),
     program(
         &["bash", "sh", "zsh", "dash"],
-        &[module("--version"), Use { operands: Operands::Files(Reads), ..module("-n") }, SCRIPT],
+        &[
+            module("--version"),
+            Use { operands: Operands::By(parsed, "files"), ..module("-n") },
+            Use { operands: Operands::By(shell_script, "a file, then words for it"), ..SCRIPT },
+        ],
     ),
     program(
         &["timeout", "gtimeout"],
@@ -98,6 +112,26 @@ fn script(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut files = vec![FileUse { path: path.to_owned(), access: Reads, is_pattern: false }];
     files.extend(unknown::possible_files(&words)?);
     Ok(Meaning::of(files))
+}
+
+/// A script of a shell. Before it, a word that begins with `+` is an option: `+c` runs the next word.
+fn shell_script(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    refuse_plus(given)?;
+    script(given)
+}
+
+/// Scripts that a shell only parses. `+n` would take that back.
+fn parsed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    refuse_plus(given)?;
+    Ok(Meaning::of(given.files(&given.operands, Reads)?))
+}
+
+fn refuse_plus(given: &Given<'_>) -> Result<(), Unreadable> {
+    let first = given.operands.first();
+    match first.filter(|operand| operand.word.is_glob || operand.word.text.starts_with('+')) {
+        Some(odd) => Err(unlisted(odd.word.offset)),
+        None => Ok(()),
+    }
 }
 
 /// What shells do themselves, in their own way or with arguments that the grammar looks at. A program that runs others finds no such

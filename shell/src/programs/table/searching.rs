@@ -2,10 +2,11 @@
 
 use crate::action::Access::{self, Lists, Reads, ReadsTree};
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, Operand, as_glob, here, unlisted};
-use crate::programs::entry::Check::{Any, Number, Of, Prose, Word};
-use crate::programs::entry::Takes::{File, Pattern, Perhaps, Text};
+use crate::programs::arguments::{Given, Operand, here, unlisted};
+use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
+use crate::programs::entry::Takes::{File, Perhaps, Text};
 use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
+use crate::programs::globs::{as_glob, of_grep, of_ripgrep};
 use crate::unreadable::Unreadable;
 
 /// Without `-R`, which follows links out of the folder, and without `-z`, which opens packed files under BSD.
@@ -18,7 +19,7 @@ const GREP_VALUES: &[(&str, Takes)] = &[
     ("-A -B -C -m --after-context --before-context --context --max-count", Text(Number)),
     ("-e --regexp", Text(Prose)),
     ("-f --file", File(Reads)),
-    ("--include", Pattern(Reads)),
+    ("--include", Text(By(|glob| of_grep(glob).is_some()))),
     ("--exclude --exclude-dir", Text(Any)),
     ("--color --colour", Perhaps(Of("always auto never"))),
     ("--binary-files", Text(Of("binary text without-match"))),
@@ -39,7 +40,7 @@ const RG_VALUES: &[(&str, Takes)] = &[
     ("--color", Text(Of("always ansi auto never"))),
     ("-e --regexp", Text(Prose)),
     ("-f --file", File(Reads)),
-    ("-g --glob --iglob", Text(Any)),
+    ("-g --glob --iglob", Text(By(is_glob_of_ripgrep))),
     ("-r --replace", Text(Any)),
     ("--sort --sortr", Text(Of("none path modified accessed created"))),
     ("-t --type", Text(Of(TYPES_OF_RG))),
@@ -142,16 +143,29 @@ fn behind_text<'g, 'w>(given: &'g Given<'w>, options: &[&str]) -> Result<&'g [Op
 
 fn grep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let operands = behind_text(given, &["-e", "--regexp", "-f", "--file"])?;
+    let included = given.options.iter().filter(|option| option.name == "--include");
+    let patterns = included.filter_map(|option| of_grep(option.value.as_deref()?));
+    let mut files: Vec<FileUse> =
+        patterns.map(|path| FileUse { path, access: Reads, is_pattern: true }).collect();
     if !given.has(&["-r", "--recursive"]) {
-        return Ok(Meaning::of(given.files(operands, Reads)?));
+        files.append(&mut given.files(operands, Reads)?);
+        return Ok(Meaning::of(files));
     }
     // Once a folder is left out by name, what no pattern says is searched.
     let bounds = ["--include", "--exclude", "--exclude-dir"];
     let first = given.options.iter().find(|option| bounds.contains(&option.name));
     let is_bounded = first.is_some_and(|option| option.name == "--include");
-    let access = if is_bounded { Reads } else { ReadsTree };
-    let files = given.files(operands, access)?;
-    Ok(Meaning::of(if files.is_empty() && !is_bounded { vec![here(ReadsTree)] } else { files }))
+    files.append(&mut given.files(operands, if is_bounded { Reads } else { ReadsTree })?);
+    if operands.is_empty() && !is_bounded {
+        files.push(here(ReadsTree));
+    }
+    Ok(Meaning::of(files))
+}
+
+/// A glob, or `!` and one that leaves files out.
+fn is_glob_of_ripgrep(text: &str) -> bool {
+    let glob = text.strip_prefix('!').unwrap_or(text);
+    of_ripgrep(glob.trim_start_matches('/')).is_some() && of_ripgrep(glob).is_some()
 }
 
 fn ripgrep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
@@ -186,7 +200,7 @@ fn patterns_of_ripgrep(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>
     };
     let named = |pattern: &str| {
         // A slash before a glob stands for the working folder.
-        let path = as_glob(pattern.trim_start_matches('/')).ok_or_else(|| unlisted(given.offset))?;
+        let path = of_ripgrep(pattern.trim_start_matches('/')).ok_or_else(|| unlisted(given.offset))?;
         Ok(FileUse { path, access, is_pattern: true })
     };
     patterns.into_iter().map(named).collect()
@@ -208,7 +222,7 @@ fn found_by_fd(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     }
     if let Some(text) = given.operands.first() {
         let glob = if given.has(&["-g", "--glob"]) {
-            Some(as_glob(&text.word.text).ok_or_else(|| unlisted(text.word.offset))?)
+            Some(of_ripgrep(&text.word.text).ok_or_else(|| unlisted(text.word.offset))?)
         } else {
             names_of_expression(&text.word.text)
         };

@@ -3,7 +3,7 @@
 use super::BEFORE;
 use super::operands::{
     blamed, compared, is_format, is_range, listed, logged, named_object, names_if_listing, objects, one_name,
-    reflog, searched, stash_shown, status,
+    one_object, reflog, searched, stash_shown, status,
 };
 use super::options::{CONTENTS, CONTENTS_VALUES, LOG, LOG_VALUES, NAMES, NAMES_VALUES, PATCH};
 use super::settings::{is_open, setting};
@@ -153,10 +153,18 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(listed, "a revision, then paths"),
             ..GIT
         },
-        Use { words: "cat-file", flags: &["-e -s -t"], operands: Operands::Texts(Any), ..GIT },
+        // Without a flag, the first operand would be a type, and the second one an object to print.
+        Use {
+            words: "cat-file",
+            flags: &["-e -s -t"],
+            needs: "-e -s -t",
+            operands: Operands::By(one_object, "an object"),
+            ..GIT
+        },
         Use {
             words: "cat-file",
             flags: &["-p"],
+            needs: "-p",
             operands: Operands::By(named_object, "a file of a revision, or `HEAD`"),
             ..GIT
         },

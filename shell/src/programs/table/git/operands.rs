@@ -7,6 +7,7 @@ use crate::action::FileUse;
 use crate::programs::arguments::{Given, Operand, here, unlisted};
 use crate::programs::entry::Check::{Any, Number, Word};
 use crate::programs::entry::Meaning;
+use crate::programs::globs::{has_wildcards, over_folders};
 use crate::unreadable::Unreadable;
 
 /// What may stand behind `%` in a format, besides a colour and what is in parentheses. `G` would run gpg.
@@ -116,44 +117,13 @@ fn of_revision(text: &str, access: Access) -> Option<Vec<FileUse>> {
 
 /// A path, or a pattern. Wildcards of git's run over `/`, as `**` does, and a colon before the path means nothing.
 fn pathspec(path: &str, access: Access) -> FileUse {
-    const WILDCARDS: [char; 3] = ['*', '?', '['];
     let path = path.strip_prefix(':').unwrap_or(path);
-    if !path.contains(WILDCARDS) {
-        let is_folder = path.ends_with('/') || path.split('/').all(|step| matches!(step, "." | ".."));
-        let access = if access == ReadsTracked && is_folder { ShowsTracked } else { access };
+    if !has_wildcards(path) {
+        // Any name may be that of a folder.
+        let access = if access == ReadsTracked { ShowsTracked } else { access };
         return FileUse { path: path.to_owned(), access, is_pattern: false };
     }
-    let mut pattern = String::new();
-    let mut rest = path;
-    while let Some(letter) = rest.chars().next() {
-        let taken = match letter {
-            '[' => class_bytes(rest),
-            '\\' => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
-            _ => letter.len_utf8(),
-        };
-        let (piece, behind) = rest.split_at_checked(taken).unwrap_or((rest, ""));
-        rest = behind;
-        if !piece.starts_with(WILDCARDS) {
-            pattern.push_str(piece);
-        } else if !pattern.ends_with("**") {
-            pattern.push_str("**");
-        }
-    }
-    FileUse { path: pattern, access, is_pattern: true }
-}
-
-/// The bytes of the class that a text begins with. Without an end, the class takes all.
-fn class_bytes(text: &str) -> usize {
-    let first = if text.starts_with("[!") || text.starts_with("[^") { 2 } else { 1 };
-    let mut depth_end = None;
-    for (at, letter) in text.char_indices().skip(first + 1) {
-        // Of a class in the class, `[[:alpha:]]`, the last end counts.
-        if letter == ']' && !text.get(..at).is_some_and(|before| before.ends_with(':')) {
-            depth_end = Some(at + 1);
-            break;
-        }
-    }
-    depth_end.unwrap_or(text.len())
+    FileUse { path: over_folders(path), access, is_pattern: true }
 }
 
 fn shows_contents(given: &Given<'_>) -> bool {
@@ -297,6 +267,14 @@ pub(super) fn named_object(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     }
 }
 
+/// `cat-file` with the one flag that asks for a property of one object.
+pub(super) fn one_object(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    match (given.operands.as_slice(), given.options.as_slice()) {
+        ([object], [_]) => given.text(*object, Any).map(|_| Meaning::default()),
+        _ => Err(unlisted(given.offset)),
+    }
+}
+
 /// `grep`: a text, revisions, and paths behind `--`.
 pub(super) fn searched(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let behind_text = match given.operands.split_first() {
@@ -431,10 +409,28 @@ pub(super) fn revised(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     if any_revision(given, has_stash) { Err(unlisted(given.offset)) } else { written(given) }
 }
 
-/// Pathspecs whose contents become part of history; without one, whatever git tracks.
+/// Pathspecs that git tracks from here on, and shows later; without one, the whole repository. What `.gitignore` names is left out.
 pub(super) fn added(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    tracked(given, ShowsTracked)
+}
+
+/// The same with what `.gitignore` names.
+pub(super) fn added_by_force(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    tracked(given, ReadsTree)
+}
+
+fn tracked(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
+    let mut meaning = paths(given, access)?;
+    if meaning.files.is_empty() {
+        meaning.files.push(here(access));
+    }
+    Ok(meaning)
+}
+
+/// Pathspecs whose contents become part of history; without one, whatever git tracks.
+pub(super) fn committed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut meaning = paths(given, Reads)?;
-    if given.used.words == "commit" && given.has(&["-v", "--verbose"]) {
+    if given.has(&["-v", "--verbose"]) {
         meaning.files.push(here(ShowsTracked));
     } else if meaning.files.is_empty() {
         meaning.files.push(here(ReadsTracked));
@@ -446,7 +442,7 @@ fn paths(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
     let mut files = Vec::new();
     for operand in &given.operands {
         if operand.word.is_glob {
-            files.extend(given.file(*operand, access)?);
+            files.append(&mut given.files(&[*operand], access)?);
         } else {
             files.push(pathspec(checked(given, *operand)?, access));
         }
