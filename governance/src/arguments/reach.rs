@@ -51,12 +51,25 @@ pub(super) fn outside(pattern: &str, cwd: Option<&str>) -> Option<String> {
 }
 
 /// A pattern for names as it is compared with whole paths: it may lie below any folder. One that only leaves files out (`!x`) may
-/// leave anything in.
+/// leave anything in, and so may one that a tool reads as a comment (`#x`) or as several (`a b`, `a,b`).
 pub(super) fn whole_pattern(pattern: &str) -> String {
     let own = pattern.strip_prefix("./").unwrap_or(pattern);
     match own {
-        _ if own.starts_with('!') => "**".to_owned(),
+        _ if own.is_empty() || own.starts_with(['!', '#']) || is_several(own) => "**".to_owned(),
         _ if own.starts_with('/') || own.starts_with("**/") => own.to_owned(),
         _ => format!("**/{own}"),
     }
+}
+
+/// Whether a pattern has a blank, or a comma that is not in braces.
+fn is_several(pattern: &str) -> bool {
+    let mut depth = 0_usize;
+    pattern.chars().any(|c| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c.is_whitespace() || c == ',' && depth == 0
+    })
 }

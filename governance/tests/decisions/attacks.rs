@@ -70,7 +70,11 @@ fn no_command_that_did_harm_is_allowed() {
         ),
         (
             "classes that fold to other names",
-            &["rg -uu '' -g 'apps/.[!E]nv'", "rg -uu '' -g 'apps/id[A-z]rsa'", "rg -uu '' -g '.aw[!S]/config'"],
+            &[
+                "rg -uu '' -g 'apps/.[!E]nv'",
+                "rg -uu '' -g 'apps/id[A-z]rsa'",
+                "rg -uu '' -g '.aw[!S]/config'",
+            ],
         ),
         (
             "globs that a program reads otherwise",
@@ -146,6 +150,17 @@ fn no_call_of_a_tool_that_did_harm_is_allowed() {
     ] {
         let made = judged(&mut desk, tool, &args);
         assert_ne!(made.verdict, Verdict::Allow, "{tool} {args}");
+    }
+}
+
+/// A tool may read a comment, or several globs, where one seems to stand.
+#[test]
+fn a_glob_that_a_tool_may_read_otherwise_leaves_secrets_out() {
+    let mut desk = begun();
+    for glob in ["src/.env,x", "#/x", "src/a .env", "", "*.{rs,toml} .env"] {
+        let made = judged(&mut desk, "Grep", &json!({"pattern": "url", "glob": glob}));
+        let excludes = made.obligations.is_some_and(|obligations| obligations.exclude_secret_files);
+        assert!(made.verdict != Verdict::Allow || excludes, "{glob}");
     }
 }
 
