@@ -51,8 +51,10 @@ pub enum Access {
     /// The contents of this file can be read, or of every file that git tracks in this folder and below it, of older versions too.
     /// Of `.`, the folder is the whole repository.
     ReadsTracked,
-    /// The same of a folder of which no file is named, and what is read is shown: `git diff`, `git log -p`, `git show main`. `.` stands
-    /// for the whole repository. Git leaves out the files that pathspecs exclude, as `git diff -- . ':(exclude).env'` does.
+    /// The same, and what is read is shown: `git diff`, `git log -p -- src`, `git show main`. `.` stands for the whole repository. A
+    /// name may be that of a file or of a folder. Git leaves out the files that pathspecs exclude, as
+    /// `git diff -- . ':(exclude).env'` does. `git add` claims it of what it adds: git tracks and shows that from then on, and pathspecs
+    /// exclude files of it in the same way.
     ShowsTracked,
     /// The contents of this file, or of any file in this folder and below it, can be shown if git has ever stored them: files that it
     /// does not track too, which `git add` or `git stash -u` once stored. Of `.`, the folder is the whole repository. A hash names any

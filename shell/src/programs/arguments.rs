@@ -144,8 +144,11 @@ impl<'w> Given<'w> {
         for operand in operands {
             let Some(file) = self.file(*operand, access)? else { continue };
             // A folder may be among the names that match: then so is whatever lies below it.
-            let below = file.is_pattern
-                && matches!(access, Access::ReadsTree | Access::ReadsTracked | Access::ReadsStored);
+            let goes_through = matches!(
+                access,
+                Access::ReadsTree | Access::ReadsTracked | Access::ShowsTracked | Access::ReadsStored
+            );
+            let below = file.is_pattern && goes_through;
             let below = below.then(|| FileUse { path: format!("{}/**", file.path), ..file.clone() });
             files.push(file);
             files.extend(below);

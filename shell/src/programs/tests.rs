@@ -68,6 +68,7 @@ fn what_lies_below_folders_that_a_glob_matches_is_read_with_them() {
     assert!(has("grep -r x ./s*", "./s*/**", ReadsTree, true));
     assert!(has("diff ./s* a", "./s*/**", ReadsTree, true));
     assert!(has("git diff -- ./s*", "./s*/**", ReadsTracked, true));
+    assert!(has("git add -- ./s*", "./s*/**", ShowsTracked, true));
     assert_eq!(files("cat ./s*"), [("./s*".to_owned(), Reads, true)]);
 }
 

@@ -1,6 +1,6 @@
 //! Ways in which secrets left by git without being named, by class.
 
-use super::{Lists, ReadsTracked, ReadsTree, ShowsTracked, Writes, files, has, is_readable};
+use super::{Lists, ReadsTracked, ReadsTree, ShowsTracked, Writes, files, has, is_readable, parts};
 use crate::action::Access::ReadsStored;
 
 /// Names of a stash, each with what may stand behind it.
@@ -276,4 +276,33 @@ fn settings_that_may_hold_secrets_are_not_shown() {
     for text in ["a.b c", "--global a.b c", "--unset a.b", "set a.b c", "unset a.b", "--add a.b c"] {
         assert!(has(&format!("git config {text}"), ".git/config", Writes, false), "{text}");
     }
+}
+
+#[test]
+fn what_git_adds_is_told_apart() {
+    for (text, path) in [
+        ("add -A", "."),
+        ("add --all", "."),
+        ("add .", "."),
+        ("add -u", "."),
+        ("add -N -A", "."),
+        ("add src", "src"),
+        ("add -N src", "src"),
+        ("add -A -- src/a.rs", "src/a.rs"),
+    ] {
+        assert_eq!(files(&format!("git {text}")), [(path.to_owned(), ShowsTracked, false)], "{text}");
+        assert_eq!(parts(&format!("git {text}")), ["git add"], "{text}");
+    }
+    for (text, path) in [
+        ("add -f -A", "."),
+        ("add -N -f -A", "."),
+        ("add -fA", "."),
+        ("add --force .", "."),
+        ("add --force src", "src"),
+        ("add -f -- dist/a.js", "dist/a.js"),
+    ] {
+        assert_eq!(files(&format!("git {text}")), [(path.to_owned(), ReadsTree, false)], "{text}");
+        assert_eq!(parts(&format!("git {text}")), ["git add --force"], "{text}");
+    }
+    assert!(has("git add -f 'a*'", "a**", ReadsTree, true) && has("git add 'a*'", "a**", ShowsTracked, true));
 }

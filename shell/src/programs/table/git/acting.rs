@@ -1,7 +1,7 @@
 //! Subcommands of git that change the repository, the working folder or another repository.
 
 use super::BEFORE;
-use super::operands::{added, cloned, pushed, remote_first, revised, written};
+use super::operands::{added, added_by_force, cloned, committed, pushed, remote_first, revised, written};
 use super::revisions::is_no_stash;
 use super::settings::{set, set_setting};
 use crate::action::Access::Reads;
@@ -14,6 +14,8 @@ const GIT: Use = Use { style: Style::Mixed, ..ACTS };
 const REVISION: Operands = Operands::Texts(By(is_no_stash));
 const PATHS: &str = "paths";
 const REMOTE: &str = "the name of a remote, then revisions";
+const ADD: &str = "-A -N -n -u -v --all --dry-run --ignore-errors --intent-to-add --no-all --refresh --renormalize --sparse --update \
+    --verbose";
 const COMMIT: &str = "-a -q -s -v --all --allow-empty --allow-empty-message --amend --dry-run --no-edit --no-gpg-sign \
     --no-signoff --no-status --porcelain --quiet --reset-author --short --signoff --status --verbose";
 const COMMIT_VALUES: &[(&str, Takes)] = &[
@@ -54,19 +56,21 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
     names: &["git"],
     before: BEFORE,
     uses: &[
+        Use { words: "add", flags: &[ADD], operands: Operands::By(added, PATHS), ..GIT },
+        // What `.gitignore` leaves out becomes part of what git shows.
         Use {
             words: "add",
-            flags: &[
-                "-A -N -f -n -u -v --all --dry-run --force --ignore-errors --intent-to-add --no-all --refresh --renormalize --sparse --update --verbose",
-            ],
-            operands: Operands::By(added, PATHS),
+            part: Some("add --force"),
+            flags: &[ADD, "-f --force"],
+            needs: "-f --force",
+            operands: Operands::By(added_by_force, PATHS),
             ..GIT
         },
         Use {
             words: "commit",
             flags: &[COMMIT],
             values: &[COMMIT_VALUES],
-            operands: Operands::By(added, PATHS),
+            operands: Operands::By(committed, PATHS),
             ..GIT
         },
         Use {

@@ -409,10 +409,28 @@ pub(super) fn revised(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     if any_revision(given, has_stash) { Err(unlisted(given.offset)) } else { written(given) }
 }
 
-/// Pathspecs whose contents become part of history; without one, whatever git tracks.
+/// Pathspecs that git tracks from here on, and shows later; without one, the whole repository. What `.gitignore` names is left out.
 pub(super) fn added(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    tracked(given, ShowsTracked)
+}
+
+/// The same with what `.gitignore` names.
+pub(super) fn added_by_force(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    tracked(given, ReadsTree)
+}
+
+fn tracked(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
+    let mut meaning = paths(given, access)?;
+    if meaning.files.is_empty() {
+        meaning.files.push(here(access));
+    }
+    Ok(meaning)
+}
+
+/// Pathspecs whose contents become part of history; without one, whatever git tracks.
+pub(super) fn committed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut meaning = paths(given, Reads)?;
-    if given.used.words == "commit" && given.has(&["-v", "--verbose"]) {
+    if given.has(&["-v", "--verbose"]) {
         meaning.files.push(here(ShowsTracked));
     } else if meaning.files.is_empty() {
         meaning.files.push(here(ReadsTracked));
@@ -424,7 +442,7 @@ fn paths(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
     let mut files = Vec::new();
     for operand in &given.operands {
         if operand.word.is_glob {
-            files.extend(given.file(*operand, access)?);
+            files.append(&mut given.files(&[*operand], access)?);
         } else {
             files.push(pathspec(checked(given, *operand)?, access));
         }
