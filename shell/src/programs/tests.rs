@@ -7,6 +7,7 @@ use crate::{Reading, read};
 mod flags;
 mod git;
 mod globs;
+mod hosts;
 
 /// The files of all actions of a text.
 fn files(text: &str) -> Vec<(String, Access, bool)> {

@@ -15,7 +15,8 @@ const GO_BUILD: &str = "-a -asan -cover -i -msan -n -race -trimpath -v -work -x"
 const GO_BUILD_VALUES: &[(&str, Takes)] = &[
     ("-p", Text(Number)),
     ("-tags -coverpkg", Text(Word)),
-    ("-mod", Text(Of("mod readonly vendor"))),
+    // With `mod`, whatever module is named would be fetched.
+    ("-mod", Text(Of("readonly vendor"))),
     ("-covermode", Text(Of("atomic count set"))),
     ("-buildvcs", Text(Of("auto false true"))),
 ];
@@ -79,18 +80,19 @@ pub(super) const PROGRAMS: &[Program] = &[
             },
             go("vet", &[GO_BUILD, "-json"], PACKAGES),
             go("install", &[GO_BUILD], PACKAGES),
+            Use {
+                part: Some("install module@version"),
+                ..go("install", &[GO_BUILD], Operands::By(modules, "packages of modules with versions"))
+            },
             go("generate", &["-n -v -x"], PACKAGES),
-            go("get", &["-d -t -u -v -x"], PACKAGES),
+            go("get", &["-d -t -u -v -x"], Operands::By(modules, "packages, with versions if need be")),
             go("fmt", &["-n -x"], PACKAGES),
             go("fix", &[], PACKAGES),
             go("clean", &["-cache -i -modcache -n -r -testcache -x"], PACKAGES),
+            // Without `-u`, `-versions` and `-retracted`, which ask other machines.
             Use {
                 values: &[GO_BUILD_VALUES, &[("-f", Text(Any))]],
-                ..go(
-                    "list",
-                    &[GO_BUILD, "-compiled -deps -e -export -find -json -m -retracted -test -u -versions"],
-                    PACKAGES,
-                )
+                ..go("list", &[GO_BUILD, "-compiled -deps -e -export -find -json -m -test"], PACKAGES)
             },
             go("doc", &["-all -c -cmd -short -src -u"], Operands::Texts(Word)),
             go("env", &["-json"], Operands::Texts(Word)),
@@ -277,8 +279,17 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('=') && text.chars().all(is_plain)
 }
 
+/// Packages of the project and of the modules that it names: without a version, go fetches no other module.
 fn packages(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    // Names with a dot as their first step are folders, and everything behind `@` is a version.
+    match given.operands.iter().find(|operand| operand.word.text.contains('@')) {
+        Some(odd) => Err(unlisted(odd.word.offset)),
+        None => modules(given),
+    }
+}
+
+/// Packages, each with the version of its module behind `@`, which is fetched.
+fn modules(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    // Names with a dot as their first step are folders.
     let files = given.files(&given.operands, Lists)?;
     for operand in &given.operands {
         given.text(*operand, Word)?;
@@ -298,7 +309,8 @@ fn printed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 /// A package or files, and then words that it reads as it likes.
 fn run(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let Some((package, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
-    given.text(*package, Word)?;
+    // A version would be fetched.
+    given.text(*package, By(|text| is_word(text) && !text.contains('@')))?;
     let mut files = vec![FileUse { path: package.word.text.clone(), access: Reads, is_pattern: false }];
     files.extend(words(rest)?);
     Ok(Meaning::of(files))

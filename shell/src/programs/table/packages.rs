@@ -2,7 +2,7 @@
 
 use super::building::{task, words_for_task};
 use crate::programs::arguments::{Given, unlisted};
-use crate::programs::entry::Check::{Number, Of, Word};
+use crate::programs::entry::Check::{By, Number, Of, Word};
 use crate::programs::entry::Takes::{self, Text};
 use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, program};
 use crate::unreadable::Unreadable;
@@ -24,7 +24,7 @@ const fn installs(words: &'static str) -> Use {
         style: Style::Mixed,
         flags: &[INSTALL],
         values: &[WORKSPACE, &[("--omit", Text(Of("dev optional peer")))]],
-        operands: Operands::Texts(Word),
+        operands: Operands::Texts(By(is_package)),
         ..ACTS
     }
 }
@@ -35,7 +35,7 @@ const fn looks_up(words: &'static str) -> Use {
         style: Style::Mixed,
         flags: &[LOOKED_UP],
         values: &[WORKSPACE, &[("--depth", Text(Number))]],
-        operands: Operands::Texts(Word),
+        operands: Operands::Texts(By(is_package)),
         ..ACTS
     }
 }
@@ -109,6 +109,12 @@ pub(super) const PROGRAMS: &[Program] = &[
         ],
     ),
 ];
+
+/// A package by its name, with its version, or a folder. An address would name another machine: `https://…`, `host:path`.
+fn is_package(text: &str) -> bool {
+    let named = text.replace("@npm:", "@");
+    Word.takes(text) && !named.contains(':') && !named.contains("//")
+}
 
 /// Words for the one task that the verb names.
 fn test(given: &Given<'_>) -> Result<Meaning, Unreadable> {
