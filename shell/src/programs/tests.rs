@@ -310,6 +310,11 @@ fn links_below_a_folder_are_not_followed() {
     {
         assert!(!is_readable(text), "{text}");
     }
+    for text in ["diff -r a b", "diff -N a b", "diff -qr a b", "diff a b --new-file", "diff --recursive a b"]
+    {
+        assert!(!is_readable(text), "{text}");
+        assert!(has(&format!("{text} --no-dereference"), "a", ReadsTree, false), "{text}");
+    }
 }
 
 #[test]

@@ -113,8 +113,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         &[Use {
             flags: &[DIFF],
             values: &[DIFF_VALUES],
-            // Without `-r` too, the files at the top of two folders are compared.
-            operands: Operands::Files(ReadsTree),
+            operands: Operands::By(compared, "files or folders"),
             ..LOOKS
         }],
     ),
@@ -228,6 +227,15 @@ fn named(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     }
     let files = given.files(&given.operands, Lists)?;
     Ok(Meaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
+}
+
+/// Two files or folders. Without `-r` too, the files at the top of two folders are compared. With it, and with `-N`, which reads what
+/// only one of them has, links in them are followed unless an option says otherwise.
+fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+    if given.has(&["-r", "--recursive", "-N", "--new-file"]) && !given.has(&["--no-dereference"]) {
+        return Err(unlisted(given.offset));
+    }
+    Ok(Meaning::of(given.files(&given.operands, ReadsTree)?))
 }
 
 /// One file: a second one would be written.
