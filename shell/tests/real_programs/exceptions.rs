@@ -54,8 +54,10 @@ pub(crate) fn may_change(claims: &Claims<'_>, path: &str) -> bool {
     let refreshes = claims.actions.iter().any(|action| GIT_REFRESHES.contains(&action.part.as_str()));
     let is_index =
         path.strip_prefix(PROJECT).is_some_and(|path| matches!(path, "/.git/index" | "/.git/index.lock"));
-    // `tac` keeps a copy of what cannot be read backwards.
-    let is_copy = path.starts_with("/tmp/tac") && is_of(claims, "tac");
+    // `tac` keeps a copy of what cannot be read backwards, and `sort -m` of a file that is its output too.
+    let is_copy = ["tac", "sort"]
+        .iter()
+        .any(|program| path.starts_with(&format!("/tmp/{program}")) && is_of(claims, program));
     // `sed -i` writes a file beside the one that it replaces.
     let is_beside = file_name(path).starts_with("sed")
         && claims.actions.iter().any(|action| action.part == "sed -i")
