@@ -111,6 +111,15 @@ fn a_path_of_a_revision_begins_at_the_root() {
 }
 
 #[test]
+fn a_colon_may_be_part_of_the_file_behind_a_range() {
+    for path in ["config:prod", "prod"] {
+        assert!(has("git log -L 1,2:config:prod", path, Reads, false), "{path}");
+    }
+    assert_eq!(files("git log -L 1,2:a"), [("a".to_owned(), Reads, false)]);
+    assert!(has("git log -L :name:a", "a", Reads, false));
+}
+
+#[test]
 fn folders_of_pathspecs_are_read_as_a_whole() {
     assert!(has("git log -p -- config", "config", ShowsTracked, false));
     assert!(has("git show HEAD -- config", "config", ShowsTracked, false));

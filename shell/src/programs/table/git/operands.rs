@@ -184,14 +184,22 @@ fn named(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> 
 /// `log` and its like: contents are shown only if an option says so.
 pub(super) fn logged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let ranges = given.options.iter().filter(|option| option.name == "-L");
-    let paths = ranges
-        .filter_map(|range| range.value.as_deref()?.rsplit_once(':').map(|(_, path)| pathspec(path, Reads)));
-    let mut files: Vec<FileUse> = paths.collect();
+    let mut files: Vec<FileUse> =
+        ranges.filter_map(|range| range.value.as_deref()).flat_map(files_of_range).collect();
     if !files.is_empty() && any_revision(given, has_stash) {
         return Err(unlisted(given.offset));
     }
     files.append(&mut if shows_contents(given) { shown(given)? } else { named(given, Lists)? });
     Ok(Meaning::of(files))
+}
+
+/// The file of a range of lines. Behind numbers, the whole rest is its name, colons too; behind the name of a function, what follows
+/// the last colon.
+fn files_of_range(range: &str) -> Vec<FileUse> {
+    let parts = [range.split_once(':'), range.rsplit_once(':')];
+    let mut paths: Vec<&str> = parts.into_iter().flatten().map(|(_, path)| path).collect();
+    paths.dedup();
+    paths.into_iter().map(|path| pathspec(path, Reads)).collect()
 }
 
 /// `reflog` without an operand, which could be another verb.
