@@ -1,6 +1,6 @@
 //! Where calls reach, compared with the globs of a rule.
 
-use bitacora_formats::vocabulary::{FileAccess, Rule, Verdict};
+use bitacora_formats::vocabulary::{FileAccess, OneOrMany, Rule, Verdict};
 
 use super::compiled_rule::Fit;
 use super::file_guard::expanded;
@@ -24,7 +24,7 @@ pub(super) struct DestinationGlobs {
 impl DestinationGlobs {
     pub(super) fn compile(globs: Option<Box<[GlobPattern]>>, rule: &Rule) -> Option<Self> {
         let given = rule.matches.destination.as_ref().filter(|_| rule.action != Verdict::Allow);
-        let given = given.into_iter().flat_map(|given| given.as_slice());
+        let given = given.into_iter().flat_map(OneOrMany::as_slice);
         let folded = given.filter_map(|glob| GlobPattern::compile(&folded(glob), Dialect::Path).ok());
         Some(Self { globs: globs?, folded: folded.collect() })
     }
