@@ -17,6 +17,9 @@ use super::place::{Place, event};
 const UNTIL: u64 = 2_600;
 
 /// Events of which one in five has its contents sealed for somebody.
+/// Archives that are made until one is let go.
+const MAX_ROUNDS: usize = 8;
+
 fn fill(ledger: &Ledger, numbers: Range<u64>) {
     for first in numbers.clone().step_by(40) {
         let events = (first..(first + 40).min(numbers.end)).map(|number| Event {
@@ -138,11 +141,18 @@ fn damage_is_heard_of_where_a_page_comes_to_it() {
         place.fill(&ledger, 10_000 + ledger.head().position.get(), 2_500);
         outcome
     });
-    place.archive_all(&ledger);
-    let through = ledger.released_through().unwrap();
-    ledger.close().unwrap();
     let [_, second] = outcomes.map(|outcome| outcome.archived[0].clone());
-    assert!(through > second.range.first());
+    let is_released = || ledger.released_through().is_some_and(|through| through > second.range.first());
+    // On a busy machine the second archive's first segment may be let go only with a later one.
+    for _ in 0..MAX_ROUNDS {
+        place.archive_all(&ledger);
+        if is_released() {
+            break;
+        }
+        place.fill(&ledger, 10_000 + ledger.head().position.get(), 2_500);
+    }
+    assert!(is_released());
+    ledger.close().unwrap();
     let path = place.folder.path().join("cold").join(&second.name);
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[200] ^= 1;
