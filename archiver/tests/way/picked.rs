@@ -16,10 +16,10 @@ use super::place::{Place, event};
 /// How far the events are looked at.
 const UNTIL: u64 = 2_600;
 
-/// Events of which one in five has its contents sealed for somebody.
 /// Archives that are made until one is let go.
 const MAX_ROUNDS: usize = 8;
 
+/// Events of which one in five has its contents sealed for somebody.
 fn fill(ledger: &Ledger, numbers: Range<u64>) {
     for first in numbers.clone().step_by(40) {
         let events = (first..(first + 40).min(numbers.end)).map(|number| Event {
