@@ -325,12 +325,12 @@ fn trust_is_seen_and_set_and_breakers_are_seen_set_and_closed() {
         let dimension = ["--tool", "Write", "--context", "src", "--workspace", CWD];
         assert_eq!(way.does(&["trust"]), "nothing has been observed there\n");
         let set = [
-            &["trust", "set", "--approvals", "40", "--streak", "40", "--reason", "a drill"][..],
+            &["trust", "set", "--approvals", "30", "--streak", "30", "--reason", "a drill"][..],
             &dimension[..],
         ];
         assert!(way.does(&set.concat()).starts_with("recorded at position "));
         let shown = way.does(&[&["trust", "show"][..], &dimension[..]].concat());
-        assert!(shown.contains("score       1.0\n") && shown.contains("approvals   40,"), "{shown}");
+        assert!(shown.contains("score       1.0\n") && shown.contains("approvals   30,"), "{shown}");
         let list = way.does(&["trust", "bottom", "--tool", "Write", "--limit", "3"]);
         assert!(list.lines().nth(1).unwrap().starts_with("1.0    auto_approve"), "{list}");
         assert_eq!(way.json(0, &["trust"])["dimensions"][0]["dimension"]["context"], "src");
