@@ -121,12 +121,7 @@ fn nothing_of_sealed_arguments_is_told_and_erasing_them_changes_no_decision() {
     assert_eq!(elsewhere.reason_code.as_str(), "approval-mismatch");
     let allowed = ask(&ledger, "c1", &path, Some("/home/jane-doe-4711"), Some(&approval));
     assert_eq!((allowed.verdict, allowed.reason_code.as_str().as_str()), (Verdict::Allow, "approved"));
-    sealed(
-        &ledger,
-        "tool.completed",
-        "c1#ended",
-        &json!({"call": "c1", "status": "ok", "output": {"summary": SECRET}}),
-    );
+    sealed(&ledger, "tool.completed", "c1#ended", &json!({"call": "c1", "status": "ok", "summary": SECRET}));
     assert!(ledger.governance().unwrap().read(|state| state.open_call("c1").is_none()));
 
     // The digest of what can be guessed is nowhere either.
