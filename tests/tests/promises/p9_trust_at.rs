@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::vocabulary::{Dimension, TrustRules};
+use bitacora_formats::vocabulary::{Dimension, DimensionPart, TrustRules};
 use bitacora_formats::{After, Data, Event, Json, Keyring, Micros, Position};
 use bitacora_governance::{Observed, Policy, ReactorState, State, assess};
 use bitacora_ledger::{
@@ -95,7 +95,7 @@ fn event(number: u64, kind: &'static str, data: &Value, random: &mut Random) -> 
 
 /// The dimension of which calls here tell most.
 fn one() -> Dimension {
-    Dimension::new("fs.write", "src", "-", "-").unwrap()
+    Dimension::new("fs.write", "src", "-", "-").unwrap().in_workspace(Some(&DimensionPart::default()))
 }
 
 /// Calls that go well, of one dimension.
