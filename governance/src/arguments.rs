@@ -58,7 +58,7 @@ pub struct Examined {
     /// What it does there, and the patterns that it works on. `None` where that was not recorded: before version 6 of the rules, and
     /// of arguments that were not shown.
     pub reach: Option<Reach>,
-    /// Whether the arguments may name places of which the tool's registration says nothing: it reads none, and takes any argument.
+    /// `true`: the tool's registration reads no place from the arguments and accepts any member, so the arguments may name other places.
     pub unlisted: bool,
     /// What an approval and an idempotency key are bound to. It is there whenever the arguments could be read.
     pub action_digest: Option<Sha256Text>,

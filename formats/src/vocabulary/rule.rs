@@ -95,8 +95,8 @@ pub struct RuleMatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub cwd: Option<OneOrMany<Glob>>,
-    /// Whether the call works in the folder of its session: the one in which the first call of that agent in that session worked. Of a
-    /// call that names no session or no working folder it is not known whether it matches.
+    /// `true` matches calls in the folder of their session: the working folder of the agent's first call in that session. `false` matches
+    /// calls elsewhere. A call without a session or a working folder perhaps matches.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "bool")]
     pub in_session_folder: Option<bool>,

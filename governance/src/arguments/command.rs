@@ -31,11 +31,11 @@ pub(super) struct Command {
     pub(super) places: Vec<(String, FileAccess)>,
     /// Patterns for names of files that it works on.
     pub(super) patterns: Vec<(String, FileAccess)>,
-    /// Whether it shows contents of tracked files that it does not name.
+    /// `true`: the command shows contents of tracked files without naming them.
     pub(super) shows_tracked: bool,
-    /// Whether it may show any object that git ever stored.
+    /// `true`: the command may show any object in git's store.
     pub(super) reads_stored: bool,
-    /// Whether a program that does more than look may run in another folder than the working folder.
+    /// `true`: a program that does more than look may run outside the working folder.
     pub(super) acts_elsewhere: bool,
 }
 
@@ -138,7 +138,7 @@ impl Command {
     }
 }
 
-/// Whether a folder that was entered is another one than the working folder, or may be.
+/// Returns `false` if an entered folder is certainly the working folder.
 fn leaves(folder: &str, cwd: Option<&str>) -> bool {
     let entered = read_path(folder, cwd).map(|path| path.whole());
     entered.ok() != cwd.and_then(clean_folder)

@@ -20,13 +20,13 @@ pub struct Reach {
     /// Whether programs run that reach more than the arguments name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs_programs: bool,
-    /// Whether it shows contents of tracked files that it does not name.
+    /// `true`: the command shows contents of tracked files without naming them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_tracked: bool,
-    /// Whether it may show any object that git ever stored, files that were never tracked among them.
+    /// `true`: the command may show any object in git's store, files that were never tracked among them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_stored: bool,
-    /// Whether a program that does more than look may run in another folder than the working folder.
+    /// `true`: a program that does more than look may run outside the working folder.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acts_elsewhere: bool,
 }

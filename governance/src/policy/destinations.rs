@@ -13,6 +13,9 @@ use crate::version::guards_files;
 /// Patterns of one call that are compared with a rule; where there are more, the rule perhaps matches.
 const MAX_COMPARED_PATTERNS: usize = 16;
 
+/// Stands for any place deep in a folder: only `**` matches it.
+const DEEP_NAME: &str = "/q7/q7.q7";
+
 /// The globs of a rule for where a call reaches.
 #[derive(Debug, Clone)]
 pub(super) struct DestinationGlobs {
@@ -50,8 +53,8 @@ impl DestinationGlobs {
         let Some(reach) = question.reach else { return named };
         let may_reach_more = match named {
             Fit::Perhaps => false,
-            // That all places match says nothing of what patterns stand for.
-            Fit::Yes => !reach.patterns.is_empty(),
+            // That all places match says nothing of what patterns stand for, or of what lies deeper in a folder.
+            Fit::Yes => !reach.patterns.is_empty() || self.may_leave(question.destinations, reach),
             Fit::No => self.may_lie_in(question.destinations, reach),
         };
         if may_reach_more { Fit::Perhaps } else { named }
@@ -88,6 +91,17 @@ impl DestinationGlobs {
             || folders.into_iter().any(|(folder, _)| {
                 may_meet(&self.globs, &below(folder)) || may_meet(&self.folded, &below(&folded(folder)))
             })
+    }
+
+    /// Returns whether a folder that is read as a whole may hold a place that does not match.
+    fn may_leave(&self, destinations: Destinations<'_>, reach: &Reach) -> bool {
+        let places = if let Destinations::Known(places) = destinations { places } else { &[] };
+        let mut trees =
+            places.iter().zip(&reach.uses).filter(|(_, access)| **access == Some(FileAccess::ReadTree));
+        trees.any(|(folder, _)| {
+            let deep = format!("{}{DEEP_NAME}", folder.trim_end_matches('/'));
+            !self.globs.iter().any(|glob| glob.matches(&deep))
+        })
     }
 
     fn may_meet_pattern(&self, pattern: &str) -> bool {
@@ -197,7 +211,26 @@ mod tests {
             policy.judge(&question).verdict
         };
         assert_eq!(judged(&Reach::default()), Verdict::Allow);
+        let tree = Reach { uses: vec![Some(FileAccess::ReadTree)], ..Reach::default() };
+        assert_eq!(judged(&tree), Verdict::Allow, "`**` takes what lies deeper");
         assert_eq!(judged(&with), Verdict::Review);
+    }
+
+    #[test]
+    fn a_rule_that_allows_one_step_allows_no_whole_folder() {
+        let rule =
+            r#"[{"id": "r", "match": {"destination": "/home/ana/p/*"}, "action": "allow", "reason": "r"}]"#;
+        let policy =
+            Policy::compile(&serde_json::from_str::<Vec<Rule>>(rule).unwrap(), &TrustRules::v2()).unwrap();
+        let named = [place("/home/ana/p/private")];
+        let hidden = ArgumentMatches::hidden();
+        for (access, verdict) in [(FileAccess::Read, Verdict::Allow), (FileAccess::ReadTree, Verdict::Review)]
+        {
+            let reach = Reach { uses: vec![Some(access)], ..Reach::default() };
+            let destinations = Destinations::Known(&named);
+            let question = Question { destinations, reach: Some(&reach), ..Question::of("Read", &hidden) };
+            assert_eq!(policy.judge(&question).verdict, verdict, "{access:?}");
+        }
     }
 
     fn pattern_reach(text: &str) -> Reach {
