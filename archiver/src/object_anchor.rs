@@ -74,7 +74,7 @@ impl ObjectAnchor {
     /// Has the thread do it, and waits no longer than an anchor is waited for.
     fn ask<T: Send + 'static>(
         &self,
-        ledger: &LedgerName,
+        anchor: String,
         what: impl Future<Output = io::Result<T>> + Send + 'static,
     ) -> Result<T, AnchorError> {
         let answered = self.thread.run(async {
@@ -83,7 +83,7 @@ impl ObjectAnchor {
                 Err(io::Error::new(io::ErrorKind::TimedOut, what))
             })
         });
-        let unreachable = |source| AnchorError::Unreachable { anchor: self.shown(ledger), source };
+        let unreachable = |source| AnchorError::Unreachable { anchor, source };
         answered.and_then(|answer| answer).map_err(unreachable)
     }
 }
@@ -97,17 +97,27 @@ impl fmt::Debug for ObjectAnchor {
 impl Anchor for ObjectAnchor {
     fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
         let slot = self.slot(ledger);
-        let held = self.ask(ledger, async move { slot.read().await })?;
+        let held = self.ask(self.shown(ledger), async move { slot.read().await })?;
         Ok(held.map(|held| held.note))
     }
 
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError> {
         let (slot, expected) = (self.slot(ledger), expected.map(str::to_owned));
         let (compared, head) = (expected.clone(), head.to_owned());
-        match self.ask(ledger, async move { slot.swap(compared.as_deref(), &head).await })? {
+        match self.ask(self.shown(ledger), async move { slot.swap(compared.as_deref(), &head).await })? {
             Swapped::Done => Ok(()),
             Swapped::Moved(found) => Err(AnchorError::Moved { anchor: self.shown(ledger), expected, found }),
         }
+    }
+
+    fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError> {
+        let (store, prefix) = (Arc::clone(&self.store), Path::from(self.url.key_of("")));
+        self.ask(self.url.to_string(), async move {
+            let prefix = Some(&prefix).filter(|prefix| !prefix.as_ref().is_empty());
+            let listed = store.list_with_delimiter(prefix).await.map_err(|error| failed(&error))?;
+            let names = listed.objects.iter().filter_map(|object| object.location.filename());
+            Ok(names.filter_map(FolderAnchor::ledger_of).collect())
+        })
     }
 }
 

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Secret;
+use crate::control_file::{ControlFile, ControlFileError};
 use crate::ids::{Generation, Position, TreeHash};
 use crate::limits::{MAX_DECLARED_LOSS_BYTES, MAX_NOTE_BYTES};
 
 /// The format that is written, and the one that can be read.
-pub const DECLARED_LOSS_FORMAT: &str = "bitacora-declared-loss v1";
+pub const DECLARED_LOSS_FORMAT: &str = "bitacora-declared-loss v2";
 
 /// A tree head whose events are lost, or others by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct LossDeclaration {
     pub lost: Option<LostHead>,
     /// The note that the anchor remembered, from which it is to be moved on.
     pub anchored: Option<String>,
+    /// `true`: the ledger was made again of its archives, and what came after them is unknown.
+    pub restored: bool,
 }
 
 /// Why bytes are no declaration of a loss.
@@ -48,10 +52,11 @@ pub enum DeclaredLossError {
         what: String,
     },
     /// The format is another one.
-    #[error(
-        "not a declared loss that this version reads: format '{DECLARED_LOSS_FORMAT}' expected; a newer version may read it"
-    )]
+    #[error("found a declared loss of another format, expected '{DECLARED_LOSS_FORMAT}'")]
     Format,
+    /// The seal is missing or another one.
+    #[error("not a declared loss of this ledger: {0}")]
+    Seal(#[from] ControlFileError),
     /// A member is not what it must be.
     #[error("not a declared loss: its member '{member}' must be {form}")]
     Member {
@@ -70,6 +75,7 @@ struct Text {
     retained: String,
     lost_head: Option<LostText>,
     anchored: Option<String>,
+    restored: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -81,7 +87,24 @@ struct LostText {
 }
 
 impl LossDeclaration {
-    /// It as JSON, ending in a newline.
+    /// Returns the file, sealed under the ledger's `DerivedState` key.
+    #[must_use]
+    pub fn to_file(&self, key: &Secret) -> String {
+        ControlFile::DeclaredLoss.seal(key, &self.to_json())
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// A [`DeclaredLossError`] where this key did not seal it, or for the first thing that is not of its form.
+    pub fn read_file(key: &Secret, bytes: &[u8]) -> Result<Self, DeclaredLossError> {
+        if bytes.len() > MAX_DECLARED_LOSS_BYTES {
+            return Err(DeclaredLossError::TooLong { bytes: bytes.len() });
+        }
+        Self::parse(ControlFile::DeclaredLoss.unseal(key, bytes)?.as_bytes())
+    }
+
+    /// Returns the text without its seal: JSON, ending in a newline.
     #[must_use]
     pub fn to_json(&self) -> String {
         let lost_text = |lost: &LostHead| LostText {
@@ -95,6 +118,7 @@ impl LossDeclaration {
             retained: self.retained.to_string(),
             lost_head: self.lost.as_ref().map(lost_text),
             anchored: self.anchored.clone(),
+            restored: self.restored,
         };
         // Texts and a number: nothing in it cannot be written.
         let mut json = serde_json::to_string_pretty(&text).unwrap_or_default();
@@ -102,7 +126,7 @@ impl LossDeclaration {
         json
     }
 
-    /// Reads it.
+    /// Reads the text without its seal.
     ///
     /// # Errors
     /// A [`DeclaredLossError`] for the first thing that is not of its form.
@@ -124,6 +148,7 @@ impl LossDeclaration {
             retained: parse_position("retained", &text.retained)?,
             lost: text.lost_head.map(parse_lost).transpose()?,
             anchored: check_note("anchored", text.anchored)?,
+            restored: text.restored,
         })
     }
 }
@@ -158,6 +183,7 @@ fn member(member: &'static str, form: &'static str) -> DeclaredLossError {
 mod tests {
     use super::*;
     use crate::worked_example::text_block;
+    use crate::{Keyring, LedgerId, LedgerKeys};
 
     const DOCUMENT: &str = include_str!("../../docs/formats/declared_loss.md");
 
@@ -171,14 +197,36 @@ mod tests {
                 note: Some("main/a0a1\n21\nWlpa\n".to_owned()),
             }),
             anchored: None,
+            restored: false,
         }
     }
 
     #[test]
     fn the_worked_example_is_read_and_written() {
-        let text = text_block(DOCUMENT, 0);
-        assert_eq!(LossDeclaration::parse(text.as_bytes()), Ok(example()));
-        assert_eq!(example().to_json(), text);
+        let (text, key) = (text_block(DOCUMENT, 0), example_key());
+        assert_eq!(LossDeclaration::read_file(&key, text.as_bytes()), Ok(example()));
+        assert_eq!(example().to_file(&key), text);
+    }
+
+    #[test]
+    fn a_file_that_this_ledger_did_not_seal_is_refused() {
+        let (json, key) = (example().to_json(), example_key());
+        let other = LedgerKeys::new(&keyring(), LedgerId([0; 16])).index_key().clone();
+        let refused = |text: &str| LossDeclaration::read_file(&key, text.as_bytes()).unwrap_err();
+        assert_eq!(refused(&json), DeclaredLossError::Seal(ControlFileError::Missing));
+        assert_eq!(refused(&example().to_file(&other)), DeclaredLossError::Seal(ControlFileError::Other));
+        let as_notices = ControlFile::Notices.seal(&key, &json);
+        assert_eq!(refused(&as_notices), DeclaredLossError::Seal(ControlFileError::Other));
+    }
+
+    fn keyring() -> Keyring {
+        Keyring::parse(text_block(include_str!("../../docs/formats/keyring.md"), 0)).unwrap()
+    }
+
+    /// The key of the ledger in the worked example.
+    fn example_key() -> Secret {
+        let id = LedgerId(std::array::from_fn(|index| 0xa0 + u8::try_from(index).unwrap()));
+        LedgerKeys::new(&keyring(), id).index_key().clone()
     }
 
     #[test]
@@ -192,9 +240,9 @@ mod tests {
 
     #[test]
     fn what_is_not_of_its_form_is_refused() {
-        let text = text_block(DOCUMENT, 0);
+        let text = example().to_json();
         for (from, to) in [
-            ("v1", "v2"),
+            ("v2", "v1"),
             ("\"generation\": 2", "\"generation\": 1"),
             ("\"17\"", "\"017\""),
             ("\"17\"", "\"0\""),

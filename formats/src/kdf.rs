@@ -78,6 +78,8 @@ key_uses! {
     StreamKey = "stream key", KeyAndFields;
     /// The key of one ledger's derived state.
     DerivedState = "derived state", KeyAndFields;
+    /// The seal of a control file.
+    ControlFile = "control file", KeyAndFields;
     /// Keys the hash over a whole id table.
     IdTable = "id table", KeyAndFields;
     /// Keys the hash over one block of an id table.

@@ -12,6 +12,7 @@ mod cloudevent;
 mod columns;
 mod compression;
 mod content;
+mod control_file;
 mod cosignature;
 mod damage;
 mod declared_loss;
@@ -80,6 +81,7 @@ pub use compression::{
     MIN_COMPRESSION_LEVEL,
 };
 pub use content::{MAX_CONTENT_BYTES, content_digest, pieces, subject_content_digest};
+pub use control_file::{ControlFile, ControlFileError, ControlSeal};
 pub use cosignature::{Cosignature, CosignatureError, WitnessKey, WitnessKeyError, cosign};
 pub use damage::{Damage, DamageKind, is_all_zeros};
 pub use declared_loss::{DECLARED_LOSS_FORMAT, DeclaredLossError, LossDeclaration, LostHead};

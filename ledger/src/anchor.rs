@@ -15,6 +15,8 @@ use crate::disk::{Disk, OpenMode};
 use crate::index_folder::make_folder;
 use crate::replacement::replace;
 
+/// How the name of a head ends.
+const HEAD: &str = ".head";
 /// How the name of a head ends while it is written.
 const UNFINISHED: &str = ".new";
 
@@ -60,6 +62,12 @@ pub trait Anchor: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`AnchorError::Moved`] without effect; [`AnchorError::Unreachable`], with or without effect.
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError>;
+
+    /// Returns the names of all ledgers of which something is remembered.
+    ///
+    /// # Errors
+    /// [`AnchorError::Unreachable`].
+    fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError>;
 }
 
 /// An anchor in a folder: one file for each ledger, `<name>.head`. It belongs on another disk than the data, or at least beside
@@ -80,7 +88,13 @@ impl FolderAnchor {
     /// The file in which an anchor's folder remembers this ledger: the note of its last tree head.
     #[must_use]
     pub fn file_name(ledger: &LedgerName) -> String {
-        format!("{ledger}.head")
+        format!("{ledger}{HEAD}")
+    }
+
+    /// Returns the ledger whose head has this name in an anchor's folder.
+    #[must_use]
+    pub fn ledger_of(file_name: &str) -> Option<LedgerName> {
+        file_name.strip_suffix(HEAD)?.parse().ok()
     }
 
     fn path(&self, ledger: &LedgerName) -> PathBuf {
@@ -139,6 +153,16 @@ impl Anchor for FolderAnchor {
         self.write(ledger, head).map_err(&unreachable)?;
         drop(lock);
         Ok(())
+    }
+
+    fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError> {
+        match self.disk.list(&self.folder) {
+            Ok(entries) => Ok(entries.iter().filter_map(|entry| Self::ledger_of(&entry.name)).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(source) => {
+                Err(AnchorError::Unreachable { anchor: self.folder.display().to_string(), source })
+            }
+        }
     }
 }
 

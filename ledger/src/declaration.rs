@@ -5,7 +5,10 @@ use std::io;
 use std::path::Path;
 
 use bitacora_formats::limits::MAX_DECLARED_LOSS_BYTES;
-use bitacora_formats::{LossDeclaration, LostHead};
+use bitacora_formats::{
+    DeclaredLossError, Keyring, LedgerKeys, LossDeclaration, LostHead, Secret, SegmentNumber, SigningChain,
+    UnverifiedTreeHead,
+};
 
 use crate::cosigned;
 use crate::declared_loss::{self, DeclaredLoss};
@@ -16,6 +19,8 @@ use crate::heads;
 use crate::remembered::{self, Remembered};
 use crate::replacement::replace;
 use crate::replay::{Replayed, TailState};
+use crate::segment_list::segment_header;
+use crate::segments::segments_folder;
 
 /// The file of a declaration that the log does not say yet.
 const FILE: &str = "declared-loss";
@@ -26,9 +31,10 @@ const UNFINISHED: &str = ".new";
 pub(crate) enum Begun {
     /// None, or one that the log has said, or whose loss is none any more.
     Nothing,
+    /// One that this ledger's keys sealed. Its owner goes on with it, no opening does so by itself.
     Declared(LossDeclaration),
-    /// There is one, and it cannot be read.
-    Unreadable(Fault),
+    /// One that nothing is believed of.
+    Unbelieved(DeclaredLossError),
 }
 
 impl Begun {
@@ -36,33 +42,43 @@ impl Begun {
     pub(crate) fn look(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> Result<Self, OpenError> {
         let bytes = read(disk, ledger).map_err(in_step(ledger, "reading the loss that was declared"))?;
         let Some(bytes) = bytes else { return Ok(Self::Nothing) };
-        match LossDeclaration::parse(&bytes) {
+        match LossDeclaration::read_file(replayed.keys.index_key(), &bytes) {
             Ok(declared) if is_back(replayed, &declared) => Ok(Self::Nothing),
             Ok(declared) if remembered::is_said(replayed, declared.generation)? => Ok(Self::Nothing),
             Ok(declared) => Ok(Self::Declared(declared)),
-            Err(error) => {
-                let first_position = replayed.head.position.get().saturating_add(1);
-                let what = format!("{error}; declare the loss again with `bitacora recover --declare-loss`");
-                Ok(Self::Unreadable(Fault { file: FILE.to_owned(), offset: 0, first_position, what }))
-            }
+            Err(error) => Ok(Self::Unbelieved(error)),
         }
     }
 
-    /// Whether an opening goes on with it by itself: the loss still is the one that its owner declared.
-    pub(crate) fn is_to_be_finished(
+    /// Returns why the ledger takes no appends before its owner declares the loss, to its end or again.
+    pub(crate) fn fault(&self, replayed: &Replayed) -> Option<Fault> {
+        let what = match self {
+            Self::Nothing => return None,
+            Self::Declared(declared) => format!(
+                "found the loss of generation {} declared and not recorded; finish it with `bitacora recover --declare-loss`",
+                declared.generation
+            ),
+            Self::Unbelieved(error) => {
+                format!("{error}; declare the loss again with `bitacora recover --declare-loss`")
+            }
+        };
+        let first_position = replayed.head.position.get().saturating_add(1);
+        Some(Fault { file: FILE.to_owned(), offset: 0, first_position, what })
+    }
+
+    /// `true`: the ledger was made again of its archives, ends where they did, and nobody remembers more. An opening begins the
+    /// generation that says so; it gives nothing up.
+    pub(crate) fn gives_up_nothing(
         &self,
         replayed: &Replayed,
         remembered: Option<&Remembered>,
     ) -> Result<bool, OpenError> {
         let Self::Declared(declared) = self else { return Ok(false) };
-        let size = |lost: Option<&LostHead>| lost.map_or(0, |lost| lost.size);
-        let lost = remembered.map(Remembered::lost_head).transpose()?.flatten();
-        let is_other_damage =
-            matches!(replayed.tail, TailState::Corrupt(_)) && replayed.head.position < declared.retained;
-        let anchored = remembered.map_or(replayed.generation, Remembered::last_generation);
-        // A generation of this number that others remember was begun by another copy.
-        let is_taken = anchored >= declared.generation && replayed.generation < declared.generation;
-        Ok(size(lost.as_ref()) <= size(declared.lost.as_ref()) && !is_other_damage && !is_taken)
+        let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));
+        if !declared.restored || !is_whole || replayed.head.position != declared.retained {
+            return Ok(false);
+        }
+        Ok(remembered.map(Remembered::lost_head).transpose()?.flatten().is_none())
     }
 
     fn declared(&self) -> Option<&LossDeclaration> {
@@ -81,6 +97,7 @@ pub(crate) fn begin_generation(
     replayed: &mut Replayed,
     remembered: Option<&mut Remembered>,
     begun: &Begun,
+    signers: &SigningChain,
 ) -> Result<DeclaredLoss, OpenError> {
     let lost = remembered.as_deref().map(Remembered::lost_head).transpose()?.flatten();
     let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
@@ -91,12 +108,19 @@ pub(crate) fn begin_generation(
     let last = remembered.as_deref().map_or(replayed.generation, Remembered::last_generation);
     let next = last.next().unwrap_or(last);
     let generation = declared.map_or(next, |declared| declared.generation.max(next));
+    if let Some(declared) =
+        declared.filter(|declared| declared.generation > next && !is_explained(declared, signers))
+    {
+        return Err(OpenError::GenerationJumps { found: declared.generation, expected: next });
+    }
     let lost = newer(declared.and_then(|declared| declared.lost.clone()), lost);
     let anchored = remembered.as_deref().and_then(Remembered::anchored_note);
     let anchored = anchored.or_else(|| declared?.anchored.clone());
-    let declaration = LossDeclaration { generation, retained: retained.position, lost, anchored };
+    let restored = declared.is_some_and(|declared| declared.restored);
+    let declaration = LossDeclaration { generation, retained: retained.position, lost, anchored, restored };
     if declared != Some(&declaration) {
-        keep(disk, ledger, &declaration).map_err(in_step(ledger, "keeping what is declared"))?;
+        keep(disk, ledger, replayed.keys.index_key(), &declaration)
+            .map_err(in_step(ledger, "keeping what is declared"))?;
     }
     let unrecorded = |source| {
         let what = format!("giving up what is lost of {}", ledger.display());
@@ -128,13 +152,27 @@ pub(crate) fn forget(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
 }
 
 /// What a failed opening tells its caller: where a loss is declared by then, that the next opening goes on with it.
-pub(crate) fn say_begun(disk: &dyn Disk, ledger: &Path, error: OpenError) -> OpenError {
+pub(crate) fn say_begun(disk: &dyn Disk, ledger: &Path, keyring: &Keyring, error: OpenError) -> OpenError {
     let OpenError::Disk { what, source } = error else { return error };
-    let kept = read(disk, ledger).ok().flatten();
-    match kept.and_then(|bytes| LossDeclaration::parse(&bytes).ok()) {
+    match declared_here(disk, ledger, keyring) {
         Some(LossDeclaration { generation, .. }) => OpenError::Unrecorded { what, generation, source },
         None => OpenError::Disk { what, source },
     }
+}
+
+/// The declaration in this folder, if the keys of the ledger there sealed it.
+fn declared_here(disk: &dyn Disk, ledger: &Path, keyring: &Keyring) -> Option<LossDeclaration> {
+    let header = segment_header(disk, &segments_folder(ledger), SegmentNumber::FIRST).ok()??;
+    let keys = LedgerKeys::new(keyring, header.ledger);
+    LossDeclaration::read_file(keys.index_key(), &read(disk, ledger).ok()??).ok()
+}
+
+/// `true`: a head of the generation before the declared one was remembered, signed by this ledger.
+fn is_explained(declared: &LossDeclaration, signers: &SigningChain) -> bool {
+    let lost = declared.lost.as_ref().and_then(|lost| lost.note.as_ref());
+    let signed = |note: &String| UnverifiedTreeHead::parse(note).ok()?.verify_with_chain(signers).ok();
+    let mut heads = [lost, declared.anchored.as_ref()].into_iter().flatten().filter_map(signed);
+    heads.any(|head| head.head().origin.generation.next() == Some(declared.generation))
 }
 
 /// Whether the owner has put back what was declared lost. After a crash alone nothing stands behind what was retained.
@@ -167,9 +205,14 @@ fn newer(one: Option<LostHead>, other: Option<LostHead>) -> Option<LostHead> {
 /// Returned `Ok` ⇒ durable; a crash before leaves the one that was there, or none.
 ///
 /// Syscalls: those of [`replace`], with `pwrite64`.
-pub(crate) fn keep(disk: &dyn Disk, ledger: &Path, declaration: &LossDeclaration) -> io::Result<()> {
-    let json = declaration.to_json();
-    replace(disk, ledger, FILE, UNFINISHED, |file| file.write_all_at(json.as_bytes(), 0))
+pub(crate) fn keep(
+    disk: &dyn Disk,
+    ledger: &Path,
+    key: &Secret,
+    declaration: &LossDeclaration,
+) -> io::Result<()> {
+    let text = declaration.to_file(key);
+    replace(disk, ledger, FILE, UNFINISHED, |file| file.write_all_at(text.as_bytes(), 0))
 }
 
 fn read(disk: &dyn Disk, ledger: &Path) -> io::Result<Option<Vec<u8>>> {

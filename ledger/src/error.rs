@@ -367,9 +367,19 @@ pub enum OpenError {
     /// A loss was to be declared where there is none.
     #[error("nothing is lost: the ledger has every event that is remembered of it; nothing was changed")]
     NothingLost,
+    /// A declared loss begins a generation that nothing remembered explains.
+    #[error(
+        "found the loss of generation {found} declared, expected generation {expected}; nothing was changed: remove the file declared-loss, and declare the loss again"
+    )]
+    GenerationJumps {
+        /// The generation that was declared.
+        found: Generation,
+        /// The one after the newest that log and anchor show.
+        expected: Generation,
+    },
     /// A loss is declared, and the log may not say it yet.
     #[error(
-        "{what}: {source}; generation {generation} is declared: unless the log says so already, the next opening goes on with it"
+        "{what}: {source}; generation {generation} is declared: unless the log says so already, finish it with `bitacora recover --declare-loss`"
     )]
     Unrecorded {
         /// What was being done.

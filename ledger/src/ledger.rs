@@ -81,8 +81,9 @@ impl Ledger {
         keyring: Arc<Keyring>,
         options: Options,
     ) -> Result<Self, OpenError> {
-        let opened = opening::open(environment, folder, keyring, options);
-        let opened = opened.map_err(|error| declaration::say_begun(&*environment.disk, folder, error));
+        let opened = opening::open(environment, folder, Arc::clone(&keyring), options);
+        let say_begun = |error| declaration::say_begun(&*environment.disk, folder, &keyring, error);
+        let opened = opened.map_err(say_begun);
         opened.map(|inner| Self { inner: Arc::new(inner) })
     }
 
@@ -90,17 +91,17 @@ impl Ledger {
     /// left, its first event says what was lost, and the anchor is moved to it.
     ///
     /// # Errors
-    /// As [`Ledger::open`], and [`OpenError::NothingLost`]. After [`OpenError::Unrecorded`], as after a crash, the next opening goes on with
-    /// what was declared.
+    /// As [`Ledger::open`], and [`OpenError::NothingLost`]. After [`OpenError::Unrecorded`], as after a crash, the ledger takes
+    /// no appends until the same is called again, which goes on with what was declared.
     pub fn declare_loss(
         environment: &Environment,
         folder: &Path,
         keyring: Arc<Keyring>,
         options: Options,
     ) -> Result<(Self, DeclaredLoss), OpenError> {
-        let declared = opening::declare_loss(environment, folder, keyring, options);
-        let declared = declared.map_err(|error| declaration::say_begun(&*environment.disk, folder, error));
-        let (inner, loss) = declared?;
+        let declared = opening::declare_loss(environment, folder, Arc::clone(&keyring), options);
+        let say_begun = |error| declaration::say_begun(&*environment.disk, folder, &keyring, error);
+        let (inner, loss) = declared.map_err(say_begun)?;
         Ok((Self { inner: Arc::new(inner) }, loss))
     }
 

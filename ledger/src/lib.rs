@@ -17,6 +17,7 @@ mod cold;
 mod commitments;
 mod committer;
 mod content;
+mod control_files;
 mod cosigned;
 mod courier;
 mod creation;

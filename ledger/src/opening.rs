@@ -103,17 +103,21 @@ fn open_with(
     })?;
 
     let (reactor, governance) = options.governing.begin();
-    let decompressor =
-        Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
-    let is_begun = declaration::is_kept(disk, folder).map_err(in_step("looking for a declared loss"))?;
-    if on_loss == OnLoss::Declare || is_begun {
-        declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
-    }
-    let replayed = Replay::new(environment, folder, &keyring, decompressor).run();
+    let replay = || {
+        let decompressor =
+            Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
+        Replay::new(environment, folder, &keyring, decompressor).run()
+    };
+    let replayed = replay();
     if let Err(OpenError::Keyring { .. }) = &replayed {
         Remembered::refuse_foreign(disk, folder, &keyring, &options)?;
     }
     let mut replayed = replayed?;
+    if on_loss == OnLoss::Declare {
+        // Only now is it known that the keyring is the ledger's.
+        declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
+        replayed = replay()?;
+    }
     refuse_other_name(options.name.as_ref(), || replayed.name(disk, folder, &keyring))?;
     let begun = Begun::look(disk, folder, &replayed)?;
     let (remembered, loss) =
@@ -134,7 +138,8 @@ fn open_with(
         }
         signing_keys::write_note(disk, folder, &keyring)
             .map_err(in_step("writing the signing keys' note"))?;
-        quarantine::unrecorded(disk, folder).map_err(in_step("listing the quarantine"))?
+        quarantine::unrecorded(disk, folder, replayed.keys.index_key())
+            .map_err(in_step("listing the quarantine"))?
     };
 
     let (epoch, version) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.governing.version());
@@ -178,8 +183,8 @@ fn open_with(
     Ok((inner, loss))
 }
 
-/// Compares the ledger with what others remember of it, and refuses what is not the same, or gives up what is lost: where its
-/// owner says so, or has said so before a crash.
+/// Compares the ledger with what others remember of it, and refuses what is not the same. Gives up what is lost where its owner
+/// says so now: no file does that in the owner's place.
 fn face_loss(
     environment: &Environment,
     folder: &Path,
@@ -190,16 +195,14 @@ fn face_loss(
 ) -> Result<(Option<Remembered>, Option<DeclaredLoss>), OpenError> {
     let disk = &*environment.disk;
     let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
-    let asks = !is_damaged || on_loss == OnLoss::Declare || matches!(begun, Begun::Declared(_));
+    let asks = !is_damaged || on_loss == OnLoss::Declare;
     let heads = options.heads.as_ref();
     let recall = |heads| Remembered::recall(disk, folder, keyring, heads, replayed);
     let mut remembered = heads.filter(|_| asks).map(recall).transpose()?;
-    let is_unfinished = begun.is_to_be_finished(replayed, remembered.as_ref())?;
-    if on_loss == OnLoss::Declare || is_unfinished {
-        let loss = declaration::begin_generation(disk, folder, replayed, remembered.as_mut(), begun)?;
-        if on_loss == OnLoss::Refuse {
-            tracing::warn!(generation = %loss.generation, "a loss was declared and not recorded yet; it is now");
-        }
+    if on_loss == OnLoss::Declare || begun.gives_up_nothing(replayed, remembered.as_ref())? {
+        let signers = keyring.signing_chain();
+        let loss =
+            declaration::begin_generation(disk, folder, replayed, remembered.as_mut(), begun, signers)?;
         return Ok((remembered, Some(loss)));
     }
     if is_damaged {
@@ -207,8 +210,8 @@ fn face_loss(
         return Ok((None, None));
     }
     remembered.iter_mut().try_for_each(|known| known.refuse_rollback(&mut replayed.tail))?;
-    if let Begun::Unreadable(fault) = begun {
-        replayed.tail = TailState::Corrupt(fault.clone());
+    if let Some(fault) = begun.fault(replayed) {
+        replayed.tail = TailState::Corrupt(fault);
     }
     Ok((remembered, None))
 }

@@ -3,18 +3,26 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bitacora_formats::limits::MAX_SEGMENT_BYTES;
+use bitacora_formats::{ControlFile, ControlSeal, Secret};
 use serde_json::json;
 
 use crate::disk::{Disk, OpenMode};
 
-/// Cuts that the log does not record yet end so; recorded ones have this taken away.
+/// Cuts that the log does not record yet end so; recorded ones have this and the seal before it taken away.
 const UNRECORDED: &str = ".torn";
+/// Digits of the seal in such a name: 128 bits.
+const SEAL_DIGITS: usize = 32;
 
 /// A cut: which file, from where, how many bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CutRecord {
-    /// The name of the file in the quarantine folder, without its ending.
+    /// The name of the file in the quarantine folder, without its seal and ending.
     pub(crate) file: String,
+    /// BLAKE3 over the bytes.
+    pub(crate) hash: blake3::Hash,
+    /// The first digits of the seal.
+    seal: String,
     segment: String,
     offset: u64,
     bytes: u64,
@@ -22,38 +30,66 @@ pub(crate) struct CutRecord {
 
 impl CutRecord {
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        json!({"segment": self.segment, "offset": self.offset, "bytes": self.bytes, "quarantine": self.file})
+        let hash = self.hash.to_hex();
+        json!({"segment": self.segment, "offset": self.offset, "bytes": self.bytes, "quarantine": self.file, "hash": hash.as_str()})
     }
 
-    fn of(name: &str, bytes: u64) -> Option<Self> {
-        let file = name.strip_suffix(UNRECORDED)?;
-        let (segment, offset) = file.split_once('@')?;
-        let offset = offset.split('.').next()?.parse().ok()?;
-        Some(Self { file: file.to_owned(), segment: segment.to_owned(), offset, bytes })
+    fn of(key: &Secret, (segment, offset): (&str, u64), attempt: u32, bytes: &[u8]) -> Self {
+        let (file, hash) = (format!("{segment}@{offset}.{attempt}"), blake3::hash(bytes));
+        let sealed = format!("{file}\n{}", hash.to_hex());
+        let mut seal = ControlSeal::of(ControlFile::TornCut, key, sealed.as_bytes()).to_string();
+        seal.truncate(SEAL_DIGITS);
+        Self { file, hash, seal, segment: segment.to_owned(), offset, bytes: bytes.len() as u64 }
     }
+
+    /// The name of its file while the log does not record it.
+    fn unrecorded_name(&self) -> String {
+        format!("{}.{}{UNRECORDED}", self.file, self.seal)
+    }
+
+    /// Reads the cut of a file that says to be one; `None` if not this ledger's keys named it.
+    fn read(disk: &dyn Disk, folder: &Path, key: &Secret, name: &str) -> io::Result<Option<Self>> {
+        let Some((place, attempt)) = parse_name(name) else { return Ok(None) };
+        let file = disk.open(&folder.join(name), OpenMode::Read)?;
+        let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+        if length > MAX_SEGMENT_BYTES {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; length];
+        file.read_exact_at(&mut bytes, 0)?;
+        let cut = Self::of(key, place, attempt, &bytes);
+        Ok((cut.unrecorded_name() == name).then_some(cut))
+    }
+}
+
+/// The segment, the offset and the number of the attempt in the name of an unrecorded cut.
+fn parse_name(name: &str) -> Option<((&str, u64), u32)> {
+    let (segment, rest) = name.strip_suffix(UNRECORDED)?.split_once('@')?;
+    let mut numbers = rest.split('.');
+    let place = (segment, numbers.next()?.parse().ok()?);
+    Some((place, numbers.next()?.parse().ok()?))
 }
 
 pub(crate) fn folder(ledger: &Path) -> PathBuf {
     ledger.join("quarantine")
 }
 
-/// Keeps `bytes` that stood at `offset` of a segment. Returned `Ok` ⇒ the copy and its name are durable; a crash before
+/// Keeps `bytes` that stood at an offset of a segment. Returned `Ok` ⇒ the copy and its name are durable; a crash before
 /// leaves a copy that the next opening makes again under another name.
 pub(crate) fn keep(
     disk: &dyn Disk,
     ledger: &Path,
-    segment: &str,
-    offset: u64,
+    key: &Secret,
+    (segment, offset): (&str, u64),
     bytes: &[u8],
 ) -> io::Result<()> {
     let folder = folder(ledger);
     for attempt in 0_u32.. {
-        let path = folder.join(format!("{segment}@{offset}.{attempt}{UNRECORDED}"));
-        let recorded = path.with_extension("");
-        if disk.exists(&recorded)? {
+        let cut = CutRecord::of(key, (segment, offset), attempt, bytes);
+        if disk.exists(&folder.join(&cut.file))? {
             continue;
         }
-        match disk.open(&path, OpenMode::CreateNew) {
+        match disk.open(&folder.join(cut.unrecorded_name()), OpenMode::CreateNew) {
             Ok(file) => {
                 file.write_all_at(bytes, 0)?;
                 file.sync_all()?;
@@ -77,14 +113,17 @@ pub(crate) fn set_aside(disk: &dyn Disk, ledger: &Path, file: &str, ending: &str
     from.parent().map_or(Ok(()), |parent| disk.sync_folder(parent))
 }
 
-/// The cuts that the log does not record yet.
-pub(crate) fn unrecorded(disk: &dyn Disk, ledger: &Path) -> io::Result<Vec<CutRecord>> {
+/// The cuts that the log does not record yet. A file that this ledger's keys did not name is left where it lies: the log tells
+/// of no cut that nobody made.
+pub(crate) fn unrecorded(disk: &dyn Disk, ledger: &Path, key: &Secret) -> io::Result<Vec<CutRecord>> {
     let folder = folder(ledger);
     let mut cuts = Vec::new();
-    for entry in disk.list(&folder)? {
-        if entry.name.ends_with(UNRECORDED) {
-            let bytes = disk.identity(&folder.join(&entry.name))?.bytes;
-            cuts.extend(CutRecord::of(&entry.name, bytes));
+    for entry in disk.list(&folder)?.iter().filter(|entry| entry.name.ends_with(UNRECORDED)) {
+        match CutRecord::read(disk, &folder, key, &entry.name)? {
+            Some(cut) => cuts.push(cut),
+            None => {
+                tracing::warn!(file = entry.name, "found a file in quarantine that no opening left there")
+            }
         }
     }
     Ok(cuts)
@@ -93,6 +132,6 @@ pub(crate) fn unrecorded(disk: &dyn Disk, ledger: &Path) -> io::Result<Vec<CutRe
 /// The log records this cut durably now.
 pub(crate) fn mark_recorded(disk: &dyn Disk, ledger: &Path, cut: &CutRecord) -> io::Result<()> {
     let folder = folder(ledger);
-    disk.rename(&folder.join(format!("{}{UNRECORDED}", cut.file)), &folder.join(&cut.file))?;
+    disk.rename(&folder.join(cut.unrecorded_name()), &folder.join(&cut.file))?;
     disk.sync_folder(&folder)
 }

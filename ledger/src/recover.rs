@@ -26,7 +26,7 @@ pub(crate) fn settle(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io:
         TailState::Whole { path, end, durable: true } => trim(disk, path, *end)?,
         TailState::Whole { path, end, .. } => make_durable(disk, path, *end)?,
         TailState::Torn { path, name, at, until } => {
-            quarantine_tail(disk, ledger, path, name, *at..*until)?;
+            quarantine_tail(disk, ledger, replayed, (path, name), *at..*until)?;
             if *at > 0 {
                 make_durable(disk, path, *at)?;
             } else {
@@ -56,13 +56,13 @@ fn trim(disk: &dyn Disk, path: &Path, end: u64) -> io::Result<()> {
 fn quarantine_tail(
     disk: &dyn Disk,
     ledger: &Path,
-    path: &Path,
-    name: &str,
+    replayed: &Replayed,
+    (path, name): (&Path, &str),
     bytes: std::ops::Range<u64>,
 ) -> io::Result<()> {
     let mut torn = vec![0; usize::try_from(bytes.end.saturating_sub(bytes.start)).unwrap_or(0)];
     disk.open(path, OpenMode::Read)?.read_exact_at(&mut torn, bytes.start)?;
-    quarantine::keep(disk, ledger, name, bytes.start, &torn)
+    quarantine::keep(disk, ledger, replayed.keys.index_key(), (name, bytes.start), &torn)
 }
 
 /// Writes again what the file holds, since the page cache may show what the disk lacks after a failed sync, and cuts what

@@ -202,8 +202,9 @@ impl<'k> Restoration<'k> {
             .map_err(in_step("writing the signing keys' note"))?;
         let (generation, retained) = (self.generation.next(), Position::new(size));
         if let Some((generation, retained)) = generation.zip(retained) {
-            let declared = LossDeclaration { generation, retained, lost: None, anchored: None };
-            declaration::keep(disk, &self.unfinished, &declared)
+            let declared =
+                LossDeclaration { generation, retained, lost: None, anchored: None, restored: true };
+            declaration::keep(disk, &self.unfinished, self.keys.index_key(), &declared)
                 .map_err(in_step("declaring what is lost behind them"))?;
         }
         let sync = || {

@@ -124,7 +124,11 @@ impl ServiceEvent<'_> {
         next: Position,
     ) -> Result<PreparedRequest, AppendError> {
         let id = match self {
-            Self::TailCut(cut) => format!("{}:{}", self.kind(), cut.file),
+            // So that a cut is said once, and another one of the same place is not taken for it.
+            Self::TailCut(cut) => {
+                let digits = cut.hash.to_hex();
+                format!("{}:{}:{}", self.kind(), cut.file, digits.get(..8).unwrap_or_default())
+            }
             // So that an archive is recorded once, however often it is told; and again where it was lost and made anew, under other
             // keys and so with another manifest.
             Self::Archived(SealedArchive { name, manifest, .. }) => {

@@ -454,6 +454,10 @@ impl Anchor for Silent {
     fn swap(&self, _: &LedgerName, _: Option<&str>, _: &str) -> Result<(), AnchorError> {
         Err(AnchorError::Unreachable { anchor: "silent".to_owned(), source: io::Error::other("on purpose") })
     }
+
+    fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError> {
+        Ok(Vec::new())
+    }
 }
 
 #[test]

@@ -118,9 +118,10 @@ pub(crate) fn run(
         false => Admission::Tokens(Arc::new(AdminTokenFile::beside(&keyring, data))),
     };
     let (keyring, mut known) = beginning.run(&arguments.create)?;
+    let keyring = Arc::new(keyring);
     let ledgers = LedgersConfig {
         data: data.to_owned(),
-        keyring: Arc::new(keyring),
+        keyring: Arc::clone(&keyring),
         environment: environment.clone(),
         options: options.clone(),
         read_models: true,
@@ -142,7 +143,7 @@ pub(crate) fn run(
     let runtime = runtime.map_err(ServeError::Runtime)?;
     runtime.block_on(serve(config, global.json, output))?;
     // What was made over HTTP is missed too from now on.
-    known.note(&beginning.present()?).map_err(ServeError::from)?;
+    known.note(&beginning.present()?, &keyring).map_err(ServeError::from)?;
     Ok(Exit::Done)
 }
 

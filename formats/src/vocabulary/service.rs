@@ -67,6 +67,9 @@ pub struct LedgerTailCut {
     pub bytes: Count,
     /// The file they are kept in.
     pub quarantine: PathText,
+    /// BLAKE3 over them; events before this member came have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<Sha256Text>,
 }
 
 /// `ledger.read-only`: appends are not taken any more.

@@ -1,31 +1,33 @@
-//! How far a ledger's events were told of: a position in a file of the ledger's folder.
+//! How far a ledger's events were told of: a position in a sealed file of the ledger's folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::After;
-use bitacora_ledger::{Disk, OpenMode};
+use bitacora_formats::{After, ControlFile};
+use bitacora_ledger::{Disk, Ledger, OpenMode};
 
 /// The name of the file in the ledger's folder.
 const NAME: &str = "notices";
 /// While it is written.
 const UNFINISHED: &str = "notices.tmp";
 /// How its one line begins; the position follows.
-const LINE: &str = "bitacora-notices v1 after ";
-/// Bytes of the longest line.
-const MAX_BYTES: usize = LINE.len() + 21;
+const LINE: &str = "bitacora-notices v2 after ";
+/// Bytes of the longest file: the line, and its seal.
+const MAX_BYTES: usize = LINE.len() + 21 + 70;
 
 /// The file of one ledger.
 pub(super) struct Cursor {
     folder: PathBuf,
+    ledger: Ledger,
 }
 
 impl Cursor {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(super) fn new(folder: PathBuf, ledger: Ledger) -> Self {
+        Self { folder, ledger }
     }
 
-    /// Up to where events were told of; `None` where none ever was.
+    /// Returns up to where events were told of; `None` where no file says it. One that this ledger did not seal is an error:
+    /// whoever wrote it may want that nobody is told.
     pub(super) fn read(&self, disk: &dyn Disk) -> io::Result<Option<After>> {
         let file = match disk.open(&self.path(NAME), OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -33,14 +35,14 @@ impl Cursor {
         };
         let mut bytes = [0; MAX_BYTES + 1];
         let read = file.read_at(&mut bytes, 0)?;
-        let text = std::str::from_utf8(bytes.get(..read).unwrap_or_default()).ok();
-        let position = text.and_then(|text| text.strip_prefix(LINE)?.strip_suffix('\n')?.parse().ok());
-        position.map(|position| Some(After::new(position))).ok_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("{} is not what was written", self.path(NAME).display()),
-            )
-        })
+        let invalid = |what: &str| {
+            let what = format!("{}: {what}", self.path(NAME).display());
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        };
+        let text = self.ledger.unseal(ControlFile::Notices, bytes.get(..read).unwrap_or_default());
+        let text = text.map_err(|error| invalid(&error.to_string()))?;
+        let position = text.strip_prefix(LINE).and_then(|text| text.strip_suffix('\n')?.parse().ok());
+        position.map(|position| Some(After::new(position))).ok_or_else(|| invalid("found no position"))
     }
 
     /// Returned `Ok` ⇒ durable. A crash leaves what was there before, or this.
@@ -51,7 +53,8 @@ impl Cursor {
             _ => {}
         }
         let file = disk.open(&unfinished, OpenMode::CreateNew)?;
-        file.write_all_at(format!("{LINE}{}\n", after.get()).as_bytes(), 0)?;
+        let text = self.ledger.seal(ControlFile::Notices, &format!("{LINE}{}\n", after.get()));
+        file.write_all_at(text.as_bytes(), 0)?;
         file.sync_all()?;
         disk.rename(&unfinished, &self.path(NAME))?;
         disk.sync_folder(&self.folder)

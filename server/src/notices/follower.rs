@@ -7,7 +7,7 @@ use bitacora_formats::vocabulary::{
     ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped,
 };
 use bitacora_formats::{After, LedgerName, Micros};
-use bitacora_ledger::{Environment, Filter, From, ReadError, ReadQuery, StoredEvent};
+use bitacora_ledger::{Environment, Filter, From, Ledger, ReadError, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 use tokio::sync::watch;
 
@@ -25,6 +25,8 @@ pub(super) struct Follower {
     webhook: Arc<Webhook>,
     name: LedgerName,
     ledger: IndexedLedger,
+    /// Nothing recorded before is told of.
+    since: Option<Micros>,
     phase: watch::Receiver<Phase>,
 }
 
@@ -34,18 +36,21 @@ struct Ending;
 impl Follower {
     pub(super) fn new(api: Arc<Api>, webhook: Arc<Webhook>, name: LedgerName, ledger: IndexedLedger) -> Self {
         let phase = api.phase();
-        Self { api, webhook, name, ledger, phase }
+        Self { api, webhook, name, ledger, since: None, phase }
     }
 
-    /// Tells of every event from where it was left off, until the service ends. A ledger that was never followed is from its
-    /// head on: nobody is told of what is long over.
+    /// Tells of every event from where it was left off, until the service ends. Where no sealed file says that, it tells of what is
+    /// no older than [`NOTICE_LIFE`]: a removed file must not hide what nobody was told of.
     pub(super) async fn run(mut self) {
+        let now = self.api.ledgers.time_in(&self.ledger);
+        let head = After::new(self.ledger.head().position.get());
         let mut after = match self.read_cursor().await {
-            Some(after) => after,
-            None => {
-                let head = After::new(self.ledger.head().position.get());
-                self.keep(head).await;
-                head
+            // A position that the ledger lacks is of a generation whose end was lost.
+            Some(after) if after <= head => after,
+            _ => {
+                let life = u64::try_from(NOTICE_LIFE.as_micros()).unwrap_or(u64::MAX);
+                self.since = Some(Micros(now.0.saturating_sub(life)));
+                After::START
             }
         };
         let mut heads = self.ledger.watch_head();
@@ -138,7 +143,7 @@ impl Follower {
             [BreakerOpened::KIND, BudgetExceeded::KIND, ApprovalRequested::KIND, LedgerClockJumped::KIND]
                 .map(str::to_owned)
                 .to_vec();
-        let filter = Filter { kinds, ..Filter::default() };
+        let filter = Filter { kinds, since: self.since, ..Filter::default() };
         let query = ReadQuery { from, until: None, limit: NOTICES_AT_ONCE, filter };
         let read = tokio::task::spawn_blocking(move || ledger.read(&query)).await;
         read.unwrap_or(Err(ReadError::Memory))
@@ -147,7 +152,7 @@ impl Follower {
     async fn read_cursor(&self) -> Option<After> {
         let read = self.with_cursor(|cursor, environment| cursor.read(&*environment.disk)).await;
         read.unwrap_or_else(|error| {
-            tracing::warn!(ledger = %self.name, %error, "where notices were left off cannot be read; they begin at the head");
+            tracing::warn!(ledger = %self.name, %error, "found no sealed position of notices; those of the last day are sent again");
             None
         })
     }
@@ -165,7 +170,9 @@ impl Follower {
         work: impl FnOnce(&Cursor, &Environment) -> std::io::Result<T> + Send + 'static,
     ) -> std::io::Result<T> {
         let (folder, environment) = self.api.ledgers.place(&self.name);
-        let worked = tokio::task::spawn_blocking(move || work(&Cursor::new(folder), &environment)).await;
+        let ledger = Ledger::clone(&self.ledger);
+        let worked =
+            tokio::task::spawn_blocking(move || work(&Cursor::new(folder, ledger), &environment)).await;
         worked.unwrap_or_else(|error| Err(std::io::Error::other(error)))
     }
 }

@@ -91,8 +91,6 @@ fn governed(url: &str) -> Service {
     let service = telling(tempfile::tempdir().unwrap(), new_keyring(), url);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     govern(&service, "allow");
-    // Notices begin at the head that is found when the ledger is seen first.
-    std::thread::sleep(Duration::from_millis(2_500));
     service
 }
 
@@ -184,6 +182,31 @@ fn a_restart_goes_on_where_it_was_left() {
     let (url, told) = listen(&[]);
     let _service = telling(folder, Arc::clone(&service.keyring), &url);
     assert!(told.recv_timeout(Duration::from_secs(3)).is_err(), "what was taken is told again");
+}
+
+#[test]
+fn a_file_that_a_thief_wrote_or_removed_hides_nothing_from_operators() {
+    let (deaf, unheard) = listen(&[500; 100]);
+    let mut service = governed(&deaf);
+    ask(&service, write("c1"));
+    unheard.recv_timeout(PATIENCE).unwrap();
+    for version in [Some("v1"), Some("v2"), None] {
+        let head = service.get("/v1/ledgers/main/head").expect(200).json()["position"].clone();
+        let forged =
+            version.map(|version| format!("bitacora-notices {version} after {}\n", head.as_str().unwrap()));
+        service.begin_shutdown();
+        service.wait().unwrap();
+        let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
+        let file = folder.path().join("ledgers/main/notices");
+        match &forged {
+            Some(text) => std::fs::write(&file, text).unwrap(),
+            None => drop(std::fs::remove_file(&file)),
+        }
+        let (url, told) = listen(&[]);
+        service = telling(folder, Arc::clone(&service.keyring), &url);
+        let told = told.recv_timeout(PATIENCE).unwrap().json();
+        assert_eq!(told["data"]["event"]["data"]["call"], "c1", "{forged:?}");
+    }
 }
 
 #[test]

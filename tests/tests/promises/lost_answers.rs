@@ -47,6 +47,10 @@ impl Anchor for Forgetful {
             }),
         }
     }
+
+    fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError> {
+        self.inner.ledgers()
+    }
 }
 
 #[test]

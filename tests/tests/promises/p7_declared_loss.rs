@@ -223,18 +223,18 @@ fn crash_everywhere(scene: &Scene) {
     }
 }
 
-/// Lets power fail again while an opening goes on with what was declared. Before anything was, an opening that has not met the
-/// damage yet may sign one head more.
+/// Lets power fail again while the owner goes on with what was declared.
 fn crash_again(scene: &Scene, machine: &Simulation, operation: u64, loss: &DeclaredLoss) {
     let image = machine.after_crash(operation, CrashPolicy::Random, operation).unwrap();
     if image.disk.contents(&declaration()).is_err() {
         return;
     }
     let first = image.disk.operation_count();
-    drop(open_with(&image, scene.options(&image)));
+    drop(scene.declare(&image));
     for inner in (first..=image.disk.operation_count()).step_by(3) {
         let again = image.after_crash(inner, CrashPolicy::Random, inner).unwrap();
-        let when = format!("a crash after operation {operation}, and one after {inner} of the opening");
+        let when =
+            format!("a crash after operation {operation}, and one after {inner} of the second declaration");
         scene.judge(&again, loss, false, &when);
     }
 }
@@ -313,13 +313,16 @@ fn a_declaration_is_not_gone_on_with_where_an_anchor_remembers_more_by_now() {
     assert!(matches!(refusal(open_with(&machine, scene.options(&machine))), Rollback::Shorter { .. }));
 
     // Another copy has begun the generation that was to begin here.
-    round(&finished, scene.options(&finished), 1_000);
+    let (ledger, _) = scene.declare(&finished).unwrap();
+    append(&ledger, 1_000).unwrap();
+    ledger.close().unwrap();
+    drop(ledger);
     remember(&remembered(&finished).unwrap()).unwrap();
     assert!(matches!(refusal(open_with(&machine, scene.options(&machine))), Rollback::Generation { .. }));
     assert!(machine.disk.contents(&declaration()).is_ok());
 
     remember(&before).unwrap();
-    let ledger = open_with(&machine, scene.options(&machine)).unwrap();
+    let (ledger, _) = scene.declare(&machine).unwrap();
     assert_eq!(ledger.status().writer, WriterState::Ready);
 }
 
@@ -334,7 +337,7 @@ fn a_declaration_gives_up_no_more_than_was_declared() {
     drop(ledger);
     assert!(machine.disk.contents(&segment(3)).is_ok(), "what stands behind it is left there");
     flip_the_middle(&machine, 2);
-    scene.judge(&machine, &loss, true, "once the damage is mended");
+    scene.judge(&machine, &loss, false, "once the damage is mended");
 }
 
 #[test]
@@ -364,7 +367,7 @@ fn a_loss_that_the_full_disk_let_nobody_record_is_recorded_once_there_is_room() 
     assert!(matches!(failed, OpenError::Unrecorded { .. }), "{failed}");
     assert!(machine.disk.contents(&declaration()).is_ok(), "{failed}");
     machine.disk.set_capacity(None);
-    scene.judge(&machine, &loss, true, "after a full disk");
+    scene.judge(&machine, &loss, false, "after a full disk");
 }
 
 /// The calls that a declaration makes of the disk, each of which may fail.

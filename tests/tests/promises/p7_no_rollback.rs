@@ -55,13 +55,13 @@ impl Place {
     }
 
     /// Opens it with other options for its heads.
-    fn open_with(&self, change: impl FnOnce(&mut HeadOptions)) -> Result<Ledger, OpenError> {
+    pub(crate) fn open_with(&self, change: impl FnOnce(&mut HeadOptions)) -> Result<Ledger, OpenError> {
         let mut options = self.options();
         options.heads.as_mut().map(change);
         Ledger::open(&Environment::real(), &self.ledger(), keyring(), options)
     }
 
-    fn declare_loss(&self) -> Result<(Ledger, DeclaredLoss), OpenError> {
+    pub(crate) fn declare_loss(&self) -> Result<(Ledger, DeclaredLoss), OpenError> {
         Ledger::declare_loss(&Environment::real(), &self.ledger(), keyring(), self.options())
     }
 
@@ -74,21 +74,21 @@ impl Place {
     }
 
     /// Opens it, appends events with these numbers, and closes it; the size of its last head.
-    fn append(&self, numbers: std::ops::Range<u64>) -> u64 {
+    pub(crate) fn append(&self, numbers: std::ops::Range<u64>) -> u64 {
         let ledger = self.open().unwrap();
         numbers.for_each(|number| append(&ledger, number).unwrap());
         ledger.close().unwrap();
         ledger.tree_head().unwrap().size
     }
 
-    fn copy_to(&self, name: &str) -> PathBuf {
+    pub(crate) fn copy_to(&self, name: &str) -> PathBuf {
         let copy = self.folder.path().join(name);
         copy_folder(&self.ledger(), &copy).unwrap();
         copy
     }
 
     /// Puts a copy in the ledger's place.
-    fn put_back(&self, copy: &Path) {
+    pub(crate) fn put_back(&self, copy: &Path) {
         fs::remove_dir_all(self.ledger()).unwrap();
         copy_folder(copy, &self.ledger()).unwrap();
     }

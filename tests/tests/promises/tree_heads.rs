@@ -203,6 +203,10 @@ impl Anchor for SlowAnchor {
         }
         Ok(())
     }
+
+    fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError> {
+        Ok(Vec::new())
+    }
 }
 
 #[test]

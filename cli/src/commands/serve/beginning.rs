@@ -11,7 +11,7 @@ use super::ServeError;
 use crate::commands::keys;
 use crate::error::CommandError;
 use crate::keyring_file::{self, KeyringFileError};
-use crate::known_ledgers::KnownLedgers;
+use crate::known_ledgers::{KnownLedgers, KnownLedgersError, check_anchored};
 use crate::passphrase::PassphraseSource;
 
 /// Where everything is, or is to be.
@@ -42,7 +42,8 @@ impl Beginning<'_> {
         let _alone = self.lock()?;
         let keyring = self.keyring(is_first)?;
         let mut present = self.present()?;
-        known.check(self.data, &present).map_err(ServeError::from)?;
+        known.check(self.data, &present, &keyring).map_err(ServeError::from)?;
+        self.check_anchored(&present, &keyring)?;
         for name in create {
             if present.contains(name) {
                 continue;
@@ -52,8 +53,23 @@ impl Beginning<'_> {
             tracing::info!(ledger = %name, "made a ledger");
             present.push(name.clone());
         }
-        known.note(&present).map_err(ServeError::from)?;
+        known.note(&present, &keyring).map_err(ServeError::from)?;
         Ok((keyring, known))
+    }
+
+    /// Refuses to go on without a ledger that the anchor remembers, unless it is said to be a new one for this folder.
+    fn check_anchored(&self, present: &[LedgerName], keyring: &Keyring) -> Result<(), CommandError> {
+        let Some(heads) = self.options.heads.as_ref().filter(|heads| !heads.anchor_is_new) else {
+            return Ok(());
+        };
+        let Some(anchor) = &heads.anchor else { return Ok(()) };
+        match check_anchored(&**anchor, self.data, present, keyring) {
+            Err(KnownLedgersError::Anchor(error)) if !heads.anchor_required => {
+                tracing::error!(%error, "the service starts without being told which ledgers the anchor remembers");
+                Ok(())
+            }
+            checked => Ok(checked.map_err(ServeError::from)?),
+        }
     }
 
     /// Whether any of these ledgers is not there yet.
