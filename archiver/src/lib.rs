@@ -48,7 +48,7 @@ pub use object_anchor::ObjectAnchor;
 pub use pace::{Pace, Tallied, Tally};
 pub use plan::{ARCHIVE_UNIT_EVENTS, DEFAULT_COLD_AFTER, Due, Period, Rules, Standing, Times, plan};
 pub use restorable::{Reach, Unused, UnusedArchive};
-pub use restoring::{Restored, RestoringError, archived_ledgers, restore};
+pub use restoring::{Restored, RestoringError, archived_ledgers, archived_reach, restore};
 pub use store::{StoreError, StoreSettings};
 pub use store_url::{Scheme, StoreUrl, StoreUrlError};
 pub use stored_archive::StoredArchive;

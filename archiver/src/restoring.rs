@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bitacora_formats::archive::{ArchiveError, ArchiveRange, Manifest};
 use bitacora_formats::{
-    ColumnRow, Frontier, Keyring, LedgerId, LedgerKeys, Micros, Position, Rows, StreamVersion, TreeHash,
-    decode_record, leaf_hash,
+    ColumnRow, Frontier, Generation, Keyring, LedgerId, LedgerKeys, Micros, Position, Rows, StreamVersion,
+    TreeHash, decode_record, leaf_hash,
 };
 use bitacora_ledger::{ColdFrame, Environment, Restoration, RestoreError, SegmentStart};
 
@@ -105,6 +105,22 @@ impl From<StoredError> for RestoringError {
 pub fn archived_ledgers(objects: &dyn Objects) -> Result<Vec<LedgerId>, StoredError> {
     let listed = objects.list("")?;
     Ok(listed.folders.iter().filter_map(|folder| folder.parse().ok()).collect())
+}
+
+/// Returns how far the archives of a ledger reach, and the generation of the last of them. Outlines alone are read, so an archive
+/// may turn out to be damaged when it is restored.
+///
+/// # Errors
+/// [`RestoringError`] where one of them cannot be used, or is missing.
+pub fn archived_reach(
+    objects: &Arc<dyn Objects>,
+    ledger: LedgerId,
+    keyring: &Keyring,
+) -> Result<Option<(Generation, Position)>, RestoringError> {
+    let mut archives = Restorable::find(objects, ledger, keyring.signing_chain())?;
+    let chain = archives.chain(Reach::Whole)?;
+    let last = archives.of(&chain).last().map(|archive| archive.outline().manifest().manifest());
+    Ok(last.map(|manifest| (manifest.origin.generation, manifest.range.last())))
 }
 
 /// Makes a ledger again in `folder`, which must not exist, of all frames that its archives hold whole: of those archives that join

@@ -25,6 +25,7 @@ use crate::commands::tools::SeenFailure;
 use crate::document::DocumentError;
 use crate::exit::Exit;
 use crate::keyring_file::KeyringFileError;
+use crate::known_ledgers::KnownLedgersError;
 use crate::output::OutputError;
 use crate::prices::PricesError;
 use crate::service::ServiceFailure;
@@ -104,6 +105,7 @@ impl CommandError {
             Self::Access(failure) => failure.exit(),
             Self::Serve(ServeError::Start(StartError::Data(DataError::RolledBack { .. })))
             | Self::Serve(ServeError::Create { source: CreateError::Remembered(_), .. })
+            | Self::Serve(ServeError::Known(KnownLedgersError::Anchored { .. }))
             | Self::Recover(RecoverFailure::Open(OpenError::RolledBack(_))) => Exit::Diverged,
             Self::Prove(failure) => failure.exit(),
             Self::Append(failure) => failure.exit(),

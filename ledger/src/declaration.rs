@@ -190,6 +190,7 @@ fn give_up(disk: &dyn Disk, ledger: &Path, replayed: &mut Replayed) -> io::Resul
         }
         _ => declared_loss::give_up_beside(disk, ledger, replayed)?,
     }
+    declared_loss::give_up_manifests(disk, ledger, replayed)?;
     heads::set_aside_beyond(disk, ledger, retained, generation)?;
     cosigned::set_aside_beyond(disk, ledger, retained, generation)
 }

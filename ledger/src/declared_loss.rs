@@ -17,6 +17,11 @@ use crate::receipt::Head;
 use crate::replay::{Replayed, TailState};
 use crate::segments::{SEGMENTS, segment_file_name, segment_number, segments_folder};
 
+/// The folder of the manifests of a ledger's archives.
+const MANIFESTS: &str = "archives";
+/// How their names end, behind the positions.
+const MANIFEST: &str = ".manifest";
+
 /// What was lost, and what the ledger goes on from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredLoss {
@@ -103,6 +108,21 @@ pub(crate) fn give_up_behind(
 /// The same for what lies beside segments that are gone, be it that a crash came before.
 pub(crate) fn give_up_beside(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
     set_aside_beside(disk, ledger, replayed, |number| number > replayed.last_segment)
+}
+
+/// The same for manifests of archives that reach past what is left: their positions are taken by other events now.
+pub(crate) fn give_up_manifests(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
+    let entries = match disk.list(&ledger.join(MANIFESTS)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listed => listed?,
+    };
+    let ending = format!("lost-g{}", replayed.generation);
+    let last = |name: &str| name.strip_suffix(MANIFEST)?.split_once('-')?.1.parse::<u64>().ok();
+    let beyond = |name: &str| last(name).is_some_and(|last| last > replayed.head.position.get());
+    let mut beyond = entries.iter().filter(|entry| beyond(&entry.name));
+    beyond.try_for_each(|entry| {
+        quarantine::set_aside(disk, ledger, &format!("{MANIFESTS}/{}", entry.name), &ending)
+    })
 }
 
 fn set_aside_beside(

@@ -367,6 +367,16 @@ pub enum OpenError {
     /// A loss was to be declared where there is none.
     #[error("nothing is lost: the ledger has every event that is remembered of it; nothing was changed")]
     NothingLost,
+    /// A loss was to be declared of events that archives hold.
+    #[error(
+        "positions {} to {through} are lost here and lie in archives; restore them with `bitacora archive restore`", retained.get() + 1
+    )]
+    Archived {
+        /// The last event that is left in the log.
+        retained: Position,
+        /// The last event in archives.
+        through: Position,
+    },
     /// A declared loss begins a generation that nothing remembered explains.
     #[error(
         "found the loss of generation {found} declared, expected generation {expected}; nothing was changed: remove the file declared-loss, and declare the loss again"

@@ -64,7 +64,7 @@ pub(crate) fn fold(
     let mut reader = Reader::new(shared);
     let Some(first) = after.first_position().filter(|first| *first <= until) else { return Ok(()) };
     if until > reader.head.position {
-        return Err(ReadError::PastHead { asked: until, head: reader.head.position });
+        return Err(shared.past_head(until, reader.head.position));
     }
     let mut next = Some(reader.frame_with(first)?);
     while let Some(frame) = next {

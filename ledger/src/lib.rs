@@ -46,6 +46,7 @@ mod leaves;
 mod ledger;
 pub mod limits;
 mod live_segment;
+mod lost_end;
 mod notary;
 mod openers;
 mod opening;

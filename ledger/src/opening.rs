@@ -123,6 +123,15 @@ fn open_with(
     let (remembered, loss) =
         face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &begun))?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
+    if let Some(loss) = &loss {
+        // What is left is read again: of the segment that was cut, nobody knows its ids and leaves.
+        replayed = replay()?;
+        if let TailState::Corrupt(fault) = replayed.tail {
+            return Err(OpenError::Corrupt(fault));
+        }
+        replayed.generation = loss.generation;
+        recover::settle(disk, folder, &replayed).map_err(in_step("making durable what is left"))?;
+    }
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
     if !corrupt {
         leaves::make_tree_folder(disk, folder);
@@ -199,6 +208,9 @@ fn face_loss(
     let heads = options.heads.as_ref();
     let recall = |heads| Remembered::recall(disk, folder, keyring, heads, replayed);
     let mut remembered = heads.filter(|_| asks).map(recall).transpose()?;
+    if on_loss == OnLoss::Declare {
+        refuse_archived(options, replayed)?;
+    }
     if on_loss == OnLoss::Declare || begun.gives_up_nothing(replayed, remembered.as_ref())? {
         let signers = keyring.signing_chain();
         let loss =
@@ -214,6 +226,17 @@ fn face_loss(
         replayed.tail = TailState::Corrupt(fault);
     }
     Ok((remembered, None))
+}
+
+/// Refuses to declare events lost that lie in archives.
+fn refuse_archived(options: &Options, replayed: &Replayed) -> Result<(), OpenError> {
+    let retained = replayed.head.position;
+    match options.archived {
+        Some((generation, through)) if generation == replayed.generation && through > retained => {
+            Err(OpenError::Archived { retained, through })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the threads begin with that make tree heads and bring them to witnesses.

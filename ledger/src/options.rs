@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_formats::LedgerName;
 use bitacora_formats::limits::{
     MAX_FRAME_BODY_BYTES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_BYTES, MAX_REQUEST_ENTRIES, MAX_SEGMENT_BYTES,
 };
+use bitacora_formats::{Generation, LedgerName, Position};
 
 use crate::anchor::Anchor;
 use crate::error::OptionsError;
@@ -35,6 +35,9 @@ pub struct Options {
     pub heads: Option<HeadOptions>,
     /// What derives events from admitted ones; nothing by default.
     pub governing: Governing,
+    /// How far archives of it reach, and the generation of their last event. No loss is declared of what they hold in the
+    /// ledger's own generation.
+    pub archived: Option<(Generation, Position)>,
 }
 
 /// What derives events from admitted ones.
@@ -111,6 +114,7 @@ impl Default for Options {
             proof_delay: Duration::from_secs(2),
             heads: Some(HeadOptions::default()),
             governing: Governing::default(),
+            archived: None,
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct PageBuilder<'a> {
     commitments: Option<Commitments<'a>>,
     /// The last position that the query allows, without regard to times.
     until: u64,
+    /// What stood behind the head is lost: the page goes on there, and whoever follows it hears so.
+    is_cut: bool,
     take: &'a mut TakeEvent<'a>,
     /// What was given away.
     events: usize,
@@ -73,6 +75,15 @@ impl<'a> PageBuilder<'a> {
         let reader = Reader::new(shared);
         let head = reader.head.position.get();
         let until = query.until.map_or(head, |until| until.get().min(head));
+        // The damage that a page which reaches the end meets there.
+        let lost_end = shared.lost_end().filter(|_| query.until.is_none_or(|until| until.get() > head));
+        let begins_past = match query.from {
+            From::After(after) => after.get() >= head,
+            From::Before(before) => before.is_none_or(|before| before.get() > head + 1),
+        };
+        if let Some(fault) = lost_end.clone().filter(|_| begins_past) {
+            return Err(ReadError::Corrupt(fault));
+        }
         let (mut low, mut high) = match query.from {
             From::After(after) => (after.get().saturating_add(1), until),
             From::Before(before) => (1, before.map_or(head, |before| (before.get() - 1).min(head))),
@@ -85,6 +96,7 @@ impl<'a> PageBuilder<'a> {
             high = high.min(first.map_or(u64::MAX, |first| first.get() - 1));
         }
         let events = (high.saturating_add(1).saturating_sub(low)).min(query.limit as u64);
+        let is_cut = lost_end.is_some() && high == head && matches!(query.from, From::After(_));
         let follow = query.filter.has_no_labels();
         let commitments = Commitments::of_many(shared, reader.head.position, events).filter(|_| follow);
         Ok(Self {
@@ -95,6 +107,7 @@ impl<'a> PageBuilder<'a> {
             high,
             commitments,
             until,
+            is_cut,
             take,
             events: 0,
             bytes: 0,
@@ -171,8 +184,12 @@ impl<'a> PageBuilder<'a> {
     pub fn finish(self) -> PageEnd {
         let next = match self.query.from {
             // Where only times end the page early, nothing behind them can match.
-            _ if self.state == State::Open && self.low > self.high => None,
-            From::After(_) => (self.low <= self.until).then(|| From::After(After::new(self.low - 1))),
+            _ if self.state == State::Open && self.low > self.high => {
+                self.is_cut.then(|| From::After(After::new(self.reader.head.position.get())))
+            }
+            From::After(_) => {
+                (self.low <= self.until || self.is_cut).then(|| From::After(After::new(self.low - 1)))
+            }
             From::Before(_) if self.high == 0 => None,
             From::Before(_) => Position::new(self.high + 1).map(|before| From::Before(Some(before))),
         };

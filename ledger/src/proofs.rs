@@ -113,7 +113,7 @@ impl<'a> TreeReader<'a> {
         if size <= self.head.get() {
             return Ok(());
         }
-        Err(ReadError::PastHead { asked: self.place(size), head: self.head })
+        Err(self.shared.past_head(self.place(size), self.head))
     }
 
     fn check_reach(&self, group: u64, width: usize) -> Result<(), ReadError> {
@@ -126,7 +126,7 @@ impl<'a> TreeReader<'a> {
     fn past_head(&self, index: u64, width: usize, level: u32) -> ReadError {
         let hashes = index.saturating_mul(GROUP).saturating_add(width as u64);
         let leaves = 1_u64.checked_shl(level.saturating_mul(TILE_HEIGHT)).unwrap_or(u64::MAX);
-        ReadError::PastHead { asked: self.place(hashes.saturating_mul(leaves)), head: self.head }
+        self.shared.past_head(self.place(hashes.saturating_mul(leaves)), self.head)
     }
 
     fn place(&self, size: u64) -> Position {

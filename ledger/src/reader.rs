@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
                 Placed { at: event.position, derived: event.derived, entry: &entry, commitment: None };
             self.stored(&origin, &placed, &mut |found| stored = Some(found.into_owned()))?;
         }
-        stored.ok_or(ReadError::PastHead { asked: position, head: self.head.position })
+        stored.ok_or_else(|| self.shared.past_head(position, self.head.position))
     }
 
     /// For each position, in the order given: the version of the event, and what its request derived. A frame is opened once
@@ -246,16 +246,16 @@ impl<'a> Reader<'a> {
     /// The frame that holds `position`, opened only if it is open already. What the header of another one says is not proven
     /// until it is opened.
     pub(crate) fn find(&self, position: Position) -> Result<Found, ReadError> {
-        let past = ReadError::PastHead { asked: position, head: self.head.position };
+        let past = || self.shared.past_head(position, self.head.position);
         if position > self.head.position {
-            return Err(past);
+            return Err(past());
         }
         let open = self.shared.recent.holding(position).or_else(|| self.shared.revisited.holding(position));
         if let Some(frame) = open {
             return Ok(Found::Open(frame));
         }
-        let segment = self.shared.segments.holding(position).ok_or(past.clone())?;
-        let place = segment.find(position)?.ok_or(past)?;
+        let segment = self.shared.segments.holding(position).ok_or_else(past)?;
+        let place = segment.find(position)?.ok_or_else(past)?;
         Ok(Found::Sealed(segment, place))
     }
 

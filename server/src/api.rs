@@ -18,6 +18,7 @@ use crate::act::Turns;
 use crate::body::BodyReader;
 use crate::config::ServerLimits;
 use crate::connection::Phase;
+use crate::doubt;
 use crate::first_tokens::Admittance;
 use crate::following::Tails;
 use crate::ledgers::Ledgers;
@@ -164,6 +165,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/admin/seal", post(admin::seal))
         .route("/v1/admin/read-only", post(admin::read_only))
         .route_layer(from_fn_with_state(Arc::clone(&api), guard))
+        .route_layer(from_fn_with_state(Arc::clone(&api), doubt::tell))
         .fallback(no_such_resource)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&api), origin::guard))

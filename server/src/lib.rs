@@ -14,6 +14,7 @@ mod connection;
 mod contents;
 mod data_folder;
 mod decision_json;
+mod doubt;
 mod errors;
 mod expiry;
 mod first_tokens;

@@ -1,4 +1,7 @@
-//! `recover`: goes on with a ledger that lost what others remember of it, in a new generation that says so.
+//! `recover`: goes on with a ledger that lost what others remember of it, in a new generation that says so. What archives hold is no
+//! loss: where they reach further than the log, the ledger is made again of them.
+
+mod archived;
 
 use std::io;
 use std::path::PathBuf;
@@ -11,13 +14,15 @@ use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
+use self::archived::{ArchivedFailure, Lost, MadeAgain};
 use crate::anchor::AnchorTrust;
+use crate::archives;
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::keyring_file;
 use crate::logging::{self, LogForm};
-use crate::output::Output;
+use crate::output::{Output, printable};
 use crate::passphrase::PassphraseSource;
 use crate::witnesses::{WitnessArguments, WitnessFailure};
 
@@ -26,6 +31,9 @@ pub(crate) struct RecoverArguments {
     /// Declare that what is remembered and not here is lost. A generation begins; every later verification shows it.
     #[arg(long, required = true)]
     declare_loss: bool,
+    /// Give up what archives hold and the log has lost, too.
+    #[arg(long)]
+    without_archives: bool,
     #[command(flatten)]
     witnesses: WitnessArguments,
 }
@@ -43,6 +51,8 @@ pub(crate) enum RecoverFailure {
     Witnesses(#[from] WitnessFailure),
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error(transparent)]
+    Archived(#[from] ArchivedFailure),
     #[error(
         "generation {0} has begun, but the anchor could not be moved to it; once it can, `bitacora serve` moves it and goes on"
     )]
@@ -60,10 +70,15 @@ pub(crate) fn run(
     logging::start(LogForm::Text, LevelFilter::WARN);
     let (data, keyring_path) = (global.data()?, global.keyring()?);
     let keyring = keyring_file::load(&keyring_path, Some(data), PassphraseSource::User)?.keyring;
-    let loss = declare(arguments, global, data, Arc::new(keyring))?;
+    let (loss, again) = declare(arguments, global, data, Arc::new(keyring))?;
     if global.json {
-        output.json(&to_json(&loss))?;
+        output.json(&to_json(&loss, again.as_ref()))?;
     } else {
+        if let Some(MadeAgain { events, kept }) = &again {
+            output.line(format_args!("restored {events} events of archives"))?;
+            output
+                .line(format_args!("what was here is kept in {}", printable(&kept.display().to_string())))?;
+        }
         for line in lines(&loss) {
             output.line(line)?;
         }
@@ -76,7 +91,7 @@ fn declare(
     global: &Global,
     data: &std::path::Path,
     keyring: Arc<bitacora_formats::Keyring>,
-) -> Result<DeclaredLoss, CommandError> {
+) -> Result<(DeclaredLoss, Option<MadeAgain>), CommandError> {
     let environment = global.environment(data);
     let trust = AnchorTrust { required: true, is_new: global.new_anchor };
     let mut options = global.anchor()?.options(&environment, trust)?;
@@ -89,14 +104,28 @@ fn declare(
         io::ErrorKind::WouldBlock => RecoverFailure::Held(data.to_owned()),
         _ => RecoverFailure::Disk { path, source },
     })?;
-    let declared = Ledger::declare_loss(&environment, &folder.ledger(&global.ledger), keyring, options);
+    let place = folder.ledger(&global.ledger);
+    let lost = Lost { environment: &environment, folder: &place, keyring: &keyring };
+    let objects = archives::store_at(global.archive_place(data));
+    let archived = match arguments.without_archives {
+        true => None,
+        false => lost.archived(&objects).map_err(RecoverFailure::from)?,
+    };
+    let declare = |options| Ledger::declare_loss(&environment, &place, Arc::clone(&keyring), options);
+    let (declared, again) = match declare(Options { archived, ..options.clone() }) {
+        Err(OpenError::Archived { .. } | OpenError::Corrupt(_)) if archived.is_some() => {
+            let again = lost.make_again(&objects).map_err(RecoverFailure::from)?;
+            (declare(options), Some(again))
+        }
+        declared => (declared, None),
+    };
     let (ledger, loss) = declared.map_err(RecoverFailure::from)?;
     ledger.close().map_err(RecoverFailure::from)?;
     let heads = ledger.status().heads;
     if has_anchor && (heads.published == 0 || heads.unanchored_for.is_some()) {
         return Err(RecoverFailure::NotAnchored(loss.generation).into());
     }
-    Ok(loss)
+    Ok((loss, again))
 }
 
 fn lines(loss: &DeclaredLoss) -> [String; 3] {
@@ -116,7 +145,7 @@ fn lines(loss: &DeclaredLoss) -> [String; 3] {
     ]
 }
 
-fn to_json(loss: &DeclaredLoss) -> serde_json::Value {
+fn to_json(loss: &DeclaredLoss, again: Option<&MadeAgain>) -> serde_json::Value {
     let lost = loss.lost.as_ref();
     json!({
         "generation": loss.generation.0,
@@ -124,5 +153,7 @@ fn to_json(loss: &DeclaredLoss) -> serde_json::Value {
         "lostSize": lost.map(|lost| lost.size.to_string()),
         "lostRoot": lost.and_then(|lost| lost.root).map(|root| root.to_string()),
         "lostEvents": loss.lost_events(),
+        "restoredEvents": again.map(|again| again.events),
+        "keptFolder": again.map(|again| again.kept.display().to_string()),
     })
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 use crate::governed::{ask, earn, govern, post, write};
-use crate::service::{Service, config, new_keyring};
+use crate::service::{Service, config, data, new_keyring};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -197,7 +197,7 @@ fn a_file_that_a_thief_wrote_or_removed_hides_nothing_from_operators() {
         service.begin_shutdown();
         service.wait().unwrap();
         let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
-        let file = folder.path().join("ledgers/main/notices");
+        let file = data(folder.path()).join("ledgers/main/notices");
         match &forged {
             Some(text) => std::fs::write(&file, text).unwrap(),
             None => drop(std::fs::remove_file(&file)),

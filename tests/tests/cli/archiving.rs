@@ -14,7 +14,7 @@ use crate::sample::{Sample, command, why};
 const EVENTS: u64 = 900;
 
 /// A ledger of [`EVENTS`] events and a few of its own, closed.
-fn filled() -> Sample {
+pub(crate) fn filled() -> Sample {
     let sample = Sample::with_heads(1);
     fill(&sample, 0);
     sample
@@ -34,7 +34,7 @@ fn fill(sample: &Sample, first: u64) {
     ledger.close().unwrap();
 }
 
-fn json(sample: &Sample, arguments: &[&str]) -> (Option<i32>, Value) {
+pub(crate) fn json(sample: &Sample, arguments: &[&str]) -> (Option<i32>, Value) {
     let mut all = vec!["--json", "--anchor", "none"];
     all.extend(arguments);
     let output = sample.run(&all);
@@ -42,7 +42,7 @@ fn json(sample: &Sample, arguments: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), told)
 }
 
-fn read_all(sample: &Sample) -> Vec<u8> {
+pub(crate) fn read_all(sample: &Sample) -> Vec<u8> {
     let read = sample.run(&["--json", "--anchor", "none", "read", "--limit", "900"]);
     assert_eq!(read.status.code(), Some(0), "{}", String::from_utf8_lossy(&read.stderr));
     read.stdout

@@ -25,6 +25,7 @@ mod live;
 mod operating;
 mod proving;
 mod quickstarting;
+mod recovering;
 mod replaying;
 mod reports;
 mod rolling_back;

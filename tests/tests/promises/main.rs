@@ -19,6 +19,7 @@ mod p5_tamper_evident;
 mod p6_no_silent_repair;
 mod p7_declared_loss;
 mod p7_forged_files;
+mod p7_given_up;
 mod p7_no_rollback;
 mod p8_no_allow_by_a_clock_that_jumped;
 mod p8_no_allow_where_a_step_fails;

@@ -252,32 +252,6 @@ fn a_declared_loss_begins_a_generation_that_says_so_and_takes_lost_ids_again() {
 }
 
 #[test]
-fn damage_that_nothing_mends_is_given_up_with_all_behind_it_and_nothing_before_it() {
-    let place = Place::new();
-    let before = place.append(0..3);
-    let size = place.append(3..6);
-    place.append(6..9);
-    let segment = place.ledger().join("segments/0000000003.seg");
-    let mut bytes = fs::read(&segment).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&segment, &bytes).unwrap();
-    let declared = Ledger::declare_loss(&Environment::real(), &place.ledger(), keyring(), place.options());
-    let (ledger, loss) = declared.unwrap();
-    let retained = loss.retained.position.get();
-    assert!((before..size).contains(&retained), "{before} {retained} {size}");
-    assert_eq!(ledger.status().writer, WriterState::Ready);
-    // What stood there is kept, and its ids are taken again.
-    let kept = fs::read_dir(place.ledger().join("quarantine")).unwrap().count();
-    assert!(kept >= 2, "{kept}");
-    (3..9).for_each(|number| append(&ledger, number).unwrap());
-    ledger.close().unwrap();
-    assert!(place.append(9..10) > retained + 6);
-    let ledger = Ledger::open_for_reading(&Environment::real(), &place.ledger(), keyring(), None).unwrap();
-    assert!(matches!(ledger.status().writer, WriterState::ReadOnly(ReadOnlyReason::ForReading)));
-}
-
-#[test]
 fn two_copies_that_share_an_anchor_do_not_both_go_on() {
     let place = Place::new();
     place.append(0..3);

@@ -43,7 +43,8 @@ impl Beginning<'_> {
         let keyring = self.keyring(is_first)?;
         let mut present = self.present()?;
         known.check(self.data, &present, &keyring).map_err(ServeError::from)?;
-        self.check_anchored(&present, &keyring)?;
+        // Of one that is to be made the anchor is asked when it is.
+        self.check_anchored(&[&present[..], create].concat(), &keyring)?;
         for name in create {
             if present.contains(name) {
                 continue;

@@ -1,0 +1,131 @@
+//! What archives hold and the log has lost: the ledger is made again of them, beside what is left of it, and then takes its place.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitacora_archiver::{Objects, Reach, RestoringError, Tally, archived_reach, restore};
+use bitacora_formats::{Generation, Keyring, LedgerId, Position};
+use bitacora_ledger::{Disk, Environment, KnownSegments, OpenMode};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+/// How the name of a ledger's folder ends while it is made again. No ledger has such a name.
+const RESTORED: &str = "restored";
+/// How the name of a folder ends whose ledger was made again; a number follows.
+const LOST: &str = "lost";
+/// Folders of one ledger that are kept so.
+const MAX_LOST_FOLDERS: u32 = 1_000;
+/// The folder of data subjects' keys, which lie in no archive.
+const SUBJECTS: &str = "subjects";
+
+/// What is left of a ledger.
+pub(super) struct Lost<'a> {
+    pub(super) environment: &'a Environment,
+    pub(super) folder: &'a Path,
+    pub(super) keyring: &'a Keyring,
+}
+
+/// A ledger that was made again.
+pub(super) struct MadeAgain {
+    pub(super) events: u64,
+    /// Where the files are that were here.
+    pub(super) kept: PathBuf,
+}
+
+/// Why a ledger was not made again. What was here stands under its name.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArchivedFailure {
+    #[error("{0}; nothing was given up: mend that, or give up what archives hold with --without-archives")]
+    Restoring(#[from] RestoringError),
+    #[error("{}: {source}; nothing was given up", path.display())]
+    Disk { path: PathBuf, source: io::Error },
+    #[error("{}: no ledger's header can be read there; restore it with `bitacora archive restore`", .0.display())]
+    Unknown(PathBuf),
+}
+
+impl Lost<'_> {
+    /// Returns how far archives reach, and the generation of the last of them.
+    pub(super) fn archived(
+        &self,
+        objects: &Arc<dyn Objects>,
+    ) -> Result<Option<(Generation, Position)>, ArchivedFailure> {
+        match self.ledger()? {
+            Some(ledger) => Ok(archived_reach(objects, ledger, self.keyring)?),
+            None => Ok(None),
+        }
+    }
+
+    /// Makes the ledger again of its archives, with the keys of data subjects that are here, and puts it in the place of what is
+    /// left. Returned `Ok` ⇒ durable. A crash leaves either one under the ledger's name, whole, and the other beside it.
+    pub(super) fn make_again(&self, objects: &Arc<dyn Objects>) -> Result<MadeAgain, ArchivedFailure> {
+        let disk = &*self.environment.disk;
+        let id = self.ledger()?.ok_or_else(|| ArchivedFailure::Unknown(self.folder.to_owned()))?;
+        let fresh = self.beside(RESTORED);
+        // A crash left one there, from before it took the ledger's place or from after.
+        if disk.exists(&fresh).map_err(self.failed())? {
+            self.put_aside(&fresh)?;
+        }
+        let whole = (id, Reach::Whole);
+        let restored = restore(self.environment, objects, whole, self.keyring, &fresh, &Tally::default())?;
+        copy_folder(disk, &self.folder.join(SUBJECTS), &fresh.join(SUBJECTS)).map_err(self.failed())?;
+        let exchanged = renameat_with(CWD, &fresh, CWD, self.folder, RenameFlags::EXCHANGE);
+        exchanged.map_err(|error| self.failed()(error.into()))?;
+        let kept = self.put_aside(&fresh)?;
+        Ok(MadeAgain { events: restored.events, kept })
+    }
+
+    fn ledger(&self) -> Result<Option<LedgerId>, ArchivedFailure> {
+        let known = KnownSegments::read(&*self.environment.disk, self.folder).map_err(self.failed())?;
+        Ok(known.ledger)
+    }
+
+    /// The path of a folder beside the ledger's.
+    fn beside(&self, ending: &str) -> PathBuf {
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        self.folder.with_file_name(format!("{name}.{ending}"))
+    }
+
+    /// Gives a folder beside the ledger's the next free name of those that are kept. Returned `Ok` ⇒ durable.
+    fn put_aside(&self, folder: &Path) -> Result<PathBuf, ArchivedFailure> {
+        let disk = &*self.environment.disk;
+        for number in 1..=MAX_LOST_FOLDERS {
+            let kept = self.beside(&format!("{LOST}-{number}"));
+            if disk.exists(&kept).map_err(self.failed())? {
+                continue;
+            }
+            disk.rename(folder, &kept).map_err(self.failed())?;
+            let parent = self.folder.parent().unwrap_or(self.folder);
+            disk.sync_folder(parent).map_err(self.failed())?;
+            return Ok(kept);
+        }
+        Err(self.failed()(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    fn failed(&self) -> impl Fn(io::Error) -> ArchivedFailure {
+        let path = self.folder.to_owned();
+        move |source| ArchivedFailure::Disk { path: path.clone(), source }
+    }
+}
+
+/// Copies a folder's files and folders into another one that exists. Returned `Ok` ⇒ durable.
+fn copy_folder(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
+    let entries = match disk.list(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listed => listed?,
+    };
+    for entry in &entries {
+        let (from, to) = (from.join(&entry.name), to.join(&entry.name));
+        if entry.is_folder {
+            disk.create_folder(&to)?;
+            copy_folder(disk, &from, &to)?;
+            continue;
+        }
+        let source = disk.open(&from, OpenMode::Read)?;
+        let mut bytes = vec![0; usize::try_from(source.len()?).map_err(io::Error::other)?];
+        source.read_exact_at(&mut bytes, 0)?;
+        let file = disk.open(&to, OpenMode::CreateNew)?;
+        file.write_all_at(&bytes, 0)?;
+        file.sync_all()?;
+    }
+    disk.sync_folder(to)
+}

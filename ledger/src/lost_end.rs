@@ -1,0 +1,51 @@
+//! A ledger whose end is known to be lost: no answer about its end passes for a whole one.
+
+use bitacora_formats::Position;
+
+use crate::error::ReadError;
+use crate::fault::Fault;
+use crate::ledger::Ledger;
+use crate::shared::Shared;
+use crate::status::{ReadOnlyReason, WriterState};
+
+impl Ledger {
+    /// Returns why this ledger holds less than it did, or another history than others remember; `None` while nothing says so.
+    /// What an answer says of all events, or of none, rests on less than there was.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        match self.shared().writer() {
+            WriterState::ReadOnly(reason @ (ReadOnlyReason::Corrupt(_) | ReadOnlyReason::Diverged(_))) => {
+                Some(reason.to_string())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the damage that events behind the head are lost by, where that is known.
+    #[must_use]
+    pub fn lost_end(&self) -> Option<Fault> {
+        self.shared().lost_end()
+    }
+}
+
+impl Shared {
+    /// Returns the damage that events behind the head are lost by. Damage before the head is met by whoever reads there.
+    pub(crate) fn lost_end(&self) -> Option<Fault> {
+        match self.writer() {
+            WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault))
+                if fault.first_position > self.head().position.get() =>
+            {
+                Some(fault)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the error of a read past `head`: there is nothing yet, or what was there is lost.
+    pub(crate) fn past_head(&self, asked: Position, head: Position) -> ReadError {
+        match self.lost_end() {
+            Some(fault) => ReadError::Corrupt(fault),
+            None => ReadError::PastHead { asked, head },
+        }
+    }
+}

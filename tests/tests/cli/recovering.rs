@@ -1,0 +1,87 @@
+//! `recover`: what archives hold is no loss, and what is left verifies at once.
+
+use std::fs;
+
+use crate::archiving::{filled, json, read_all};
+use crate::sample::{Sample, why};
+
+/// Flips a bit in the middle of what is written of this segment.
+fn damage(sample: &Sample, number: u32) {
+    let mut bytes = fs::read(sample.segment(number)).unwrap();
+    let written = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[written / 2] ^= 1;
+    fs::write(sample.segment(number), bytes).unwrap();
+}
+
+fn verified(sample: &Sample) {
+    for keys in [&["verify"][..], &["verify", "--with-keys"]] {
+        let verified = sample.run(&[&["--anchor", "none"], keys].concat());
+        assert_eq!(verified.status.code(), Some(10), "{}", String::from_utf8_lossy(&verified.stdout));
+    }
+}
+
+/// The lines of the events at these positions.
+fn through(read: &[u8], last: usize) -> Vec<&[u8]> {
+    read.split(|byte| *byte == b'\n').take(last).collect()
+}
+
+#[test]
+fn what_archives_hold_is_made_again_of_them_with_the_keys_of_persons() {
+    for releases in [false, true] {
+        let sample = filled();
+        let keeps = if releases { &[][..] } else { &["--keep-segments"] };
+        assert_eq!(json(&sample, &[&["archive", "run", "--now"], keeps].concat()).0, Some(0));
+        let before = read_all(&sample);
+        let damaged = (1..).find(|number| *number > 2 && sample.segment(*number).exists()).unwrap();
+        damage(&sample, damaged);
+        assert_eq!(sample.run(&["--anchor", "none", "verify"]).status.code(), Some(40));
+
+        let (code, declared) = json(&sample, &["recover", "--declare-loss"]);
+        assert_eq!((code, &declared["generation"]), (Some(0), &2.into()), "{declared}");
+        let events = usize::try_from(declared["restoredEvents"].as_u64().unwrap()).unwrap();
+        assert!((700..=768).contains(&events), "{declared}");
+        assert_eq!(declared["retained"], events.to_string(), "{declared}");
+        verified(&sample);
+        let after = read_all(&sample);
+        assert_eq!(through(&after, events), through(&before, events), "events of persons among them");
+        let kept = std::path::Path::new(declared["keptFolder"].as_str().unwrap());
+        assert!(kept.join(format!("segments/{damaged:010}.seg")).exists(), "{declared}");
+        let again = sample.run(&["--anchor", "none", "recover", "--declare-loss"]);
+        assert!(why(&again).contains("nothing is lost"), "{}", why(&again));
+    }
+}
+
+#[test]
+fn who_gives_up_what_archives_hold_says_so_and_is_left_what_verifies() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now", "--keep-segments"]).0, Some(0));
+    damage(&sample, 3);
+    let (code, declared) = json(&sample, &["recover", "--declare-loss", "--without-archives"]);
+    assert_eq!((code, declared["restoredEvents"].is_null()), (Some(0), true), "{declared}");
+    verified(&sample);
+    let kept = fs::read_dir(sample.ledger().join("quarantine")).unwrap();
+    let kept = kept.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    assert!(kept.into_iter().any(|name| name.ends_with(".manifest.lost-g1")));
+}
+
+#[test]
+fn an_archive_that_does_not_hold_is_told_before_anything_is_given_up() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now", "--keep-segments"]).0, Some(0));
+    let (_, listed) = json(&sample, &["archive", "list"]);
+    for archive in listed["archives"].as_array().unwrap() {
+        let path = sample.data().join("archives").join(archive["name"].as_str().unwrap());
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    }
+    damage(&sample, 3);
+    let damaged = fs::read(sample.segment(3)).unwrap();
+    let refused = sample.run(&["--anchor", "none", "recover", "--declare-loss"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(why(&refused).contains("--without-archives"), "{}", why(&refused));
+    assert_eq!(fs::read(sample.segment(3)).unwrap(), damaged);
+    assert_eq!(json(&sample, &["recover", "--declare-loss", "--without-archives"]).0, Some(0));
+    verified(&sample);
+}
