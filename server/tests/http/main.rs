@@ -24,6 +24,7 @@ mod clocks;
 mod closed;
 mod contents;
 mod deciding;
+mod doubt;
 mod event_stream;
 mod following;
 mod framing;
