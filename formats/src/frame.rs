@@ -8,9 +8,12 @@ use crate::fields::{Ended, Fields};
 use crate::ids::{ChainHash, Micros, Position, Signature, TreeHash};
 use crate::kdf::KeyUse;
 use crate::limits::{MAX_FRAME_BODY_BYTES, MAX_FRAME_BYTES, MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES};
+use crate::padding::PADDED_BYTES;
 
 /// How a stored frame begins.
 pub const FRAME_MAGIC: [u8; 4] = *b"BITF";
+/// The flag of a padded frame.
+const PADDED_FLAG: u8 = 1;
 /// The one frame format that is written, and the one that can be read.
 pub const FRAME_FORMAT: u16 = 1;
 /// Bytes of a frame's header.
@@ -85,8 +88,10 @@ pub enum FrameError {
 /// The header of a frame. Every byte of the layout is a field, so that encoding gives back what was parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// How the body was compressed.
+    /// How the body was compressed; of a padded one the padding says it.
     pub codec: Codec,
+    /// `true`: the body is padded to one of [`PADDED_BYTES`].
+    pub is_padded: bool,
     /// The frame's number in its segment, from 1; it is the nonce.
     pub number: u64,
     /// The position of the first event.
@@ -129,12 +134,14 @@ impl FrameHeader {
         }
         let found = fields.u8()?;
         let codec = Codec::from_number(found).ok_or(FrameError::Codec { found })?;
-        within("flags", fields.u8()?.into(), 0, 0)?;
+        let flags = fields.u8()?;
+        within("flags", flags.into(), 0, PADDED_FLAG.into())?;
         let number = fields.u64()?;
         let found = fields.u64()?;
         let no_position = FrameError::OutOfRange { field: "first position", min: 1, max: u64::MAX, found };
         let header = Self {
             codec,
+            is_padded: flags == PADDED_FLAG,
             number,
             first_position: Position::new(found).ok_or(no_position)?,
             count: fields.u32()?,
@@ -157,7 +164,7 @@ impl FrameHeader {
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&FRAME_MAGIC);
         out.extend_from_slice(&FRAME_FORMAT.to_le_bytes());
-        out.extend_from_slice(&[self.codec.number(), 0]);
+        out.extend_from_slice(&[self.codec.number(), if self.is_padded { PADDED_FLAG } else { 0 }]);
         out.extend_from_slice(&self.number.to_le_bytes());
         out.extend_from_slice(&self.first_position.get().to_le_bytes());
         out.extend_from_slice(&self.count.to_le_bytes());
@@ -200,7 +207,17 @@ impl FrameHeader {
         within("tree size", self.tree_size, count, u64::MAX)?;
         within("body bytes", body_bytes, 1, MAX_FRAME_BODY_BYTES as u64)?;
         let least_sealed_bytes = if self.codec == Codec::Stored { body_bytes } else { 1 };
-        within("sealed bytes", sealed_bytes, least_sealed_bytes, body_bytes)
+        within("sealed bytes", sealed_bytes, least_sealed_bytes, body_bytes)?;
+        if self.is_padded {
+            within("codec of a padded frame", self.codec.number().into(), 0, 0)?;
+            let (least, most) = (PADDED_BYTES.first(), PADDED_BYTES.last());
+            let (min, max) = (least.map_or(0, |least| *least as u64), most.map_or(0, |most| *most as u64));
+            let is_one = PADDED_BYTES.contains(&(self.sealed_bytes as usize));
+            let wrong =
+                FrameError::OutOfRange { field: "bytes of a padded frame", min, max, found: sealed_bytes };
+            return if is_one { Ok(()) } else { Err(wrong) };
+        }
+        Ok(())
     }
 }
 

@@ -39,6 +39,7 @@ mod levels;
 pub mod limits;
 mod note;
 mod opener;
+mod padding;
 mod part;
 mod proof;
 mod read_model;
@@ -130,6 +131,7 @@ pub use note::{
     is_bidi_control, sign_note,
 };
 pub use opener::{FrameOpenError, FrameOpener};
+pub use padding::{MAX_PADDED_BODY_BYTES, PADDED_BYTES, PaddingError, pad};
 pub use part::{PART_TAG_BYTES, PartError, check_part, open_part, part_blind, seal_part, sealed_action};
 pub use proof::{
     MAX_INCLUSION_HASHES, ProofError, prove_consistency, prove_inclusion, root_of, verify_consistency,

@@ -6,6 +6,7 @@ use subtle::ConstantTimeEq;
 use crate::compression::{CompressionError, Decompressor};
 use crate::frame::{StoredFrame, TAG_BYTES};
 use crate::ids::Secret;
+use crate::padding::{PaddingError, unpad};
 use crate::sealer::{FrameKeys, nonce};
 
 /// Why a frame does not open.
@@ -20,6 +21,9 @@ pub enum FrameOpenError {
     /// The body does not decompress to the size that the header names.
     #[error("the frame's body does not decompress: {0}")]
     Compression(#[from] CompressionError),
+    /// The body is not padded as the header says.
+    #[error("the frame's body is not padded as its header says: {0}")]
+    Padding(#[from] PaddingError),
 }
 
 /// Opens the frames of one segment.
@@ -57,7 +61,7 @@ impl FrameOpener {
         if same { Ok(compressed) } else { Err(FrameOpenError::Siv) }
     }
 
-    /// The body as the sequencer wrote it, of exactly the size that the header names.
+    /// The body as the sequencer wrote it, of exactly the size that the header names, or the padding.
     ///
     /// # Errors
     /// A [`FrameOpenError`].
@@ -68,6 +72,9 @@ impl FrameOpener {
     ) -> Result<Vec<u8>, FrameOpenError> {
         let compressed = self.open(frame)?;
         let header = frame.header();
+        if header.is_padded {
+            return Ok(unpad(&compressed, decompressor)?);
+        }
         Ok(decompressor.decompress(header.codec, &compressed, header.body_bytes as usize)?)
     }
 }
@@ -90,6 +97,7 @@ mod tests {
     fn header(codec: Codec, compressed: &[u8], siv: [u8; 32]) -> FrameHeader {
         FrameHeader {
             codec,
+            is_padded: false,
             number: 1,
             first_position: Position::FIRST,
             count: 1,

@@ -121,6 +121,33 @@ impl FrameSealer {
         out: &mut Vec<u8>,
     ) -> Result<ChainTip, SealError> {
         let header = self.header(plan, codec, compressed, body_bytes)?;
+        self.seal_under(&header, compressed, out)
+    }
+
+    /// The same for what [`pad`](crate::pad) made of a compressed body.
+    ///
+    /// # Errors
+    /// As [`Self::seal`].
+    pub fn seal_padded(
+        &mut self,
+        plan: FramePlan,
+        padded: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<ChainTip, SealError> {
+        let bytes = padded.len() as u64;
+        let length = u32::try_from(padded.len()).map_err(|_| SealError::TooLong { bytes })?;
+        let header = self.header(plan, Codec::Stored, padded, length)?;
+        let header = FrameHeader { is_padded: true, ..header };
+        header.check()?;
+        self.seal_under(&header, padded, out)
+    }
+
+    fn seal_under(
+        &mut self,
+        header: &FrameHeader,
+        compressed: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<ChainTip, SealError> {
         let start = out.len();
         out.reserve(FRAME_OVERHEAD_BYTES + compressed.len());
         header.encode(out);
@@ -145,7 +172,7 @@ impl FrameSealer {
         crc.update(&tip.signature.0);
         out.extend_from_slice(&tip.signature.0);
         out.extend_from_slice(&crc.finalize().to_le_bytes());
-        self.advance(&header, tip);
+        self.advance(header, tip);
         Ok(tip)
     }
 
@@ -191,6 +218,7 @@ impl FrameSealer {
         }
         let header = FrameHeader {
             codec,
+            is_padded: false,
             number: self.number,
             first_position: plan.first,
             count: plan.count,

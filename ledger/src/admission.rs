@@ -220,6 +220,7 @@ impl Admission {
             Unplaceable::NoNumberLeft => AppendError::TooManyEvents { found: usize::MAX, max: usize::MAX },
         })?;
         batch.body.entry(tip.version, request.record(event), request.part(event)).map_err(body_full)?;
+        batch.is_governed |= event.concerns_reactor;
         batch.commitments.push(event.commitment);
         batch.keys.push(event.key);
         batch.tips.push((event.stream, tip));

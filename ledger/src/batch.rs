@@ -14,6 +14,8 @@ pub(crate) struct Batch {
     pub(crate) commitments: Vec<Commitment>,
     /// The identity of each event, in order.
     pub(crate) keys: Vec<EventKey>,
+    /// `true`: something in it governs, so that its length is hidden.
+    pub(crate) is_governed: bool,
     /// The tip each event left its stream at, in order.
     pub(crate) tips: Vec<(StreamKey, Tip)>,
     pub(crate) answers: Vec<Answer>,
@@ -32,6 +34,7 @@ impl Default for Batch {
             time: Micros(0),
             commitments: Vec::new(),
             keys: Vec::new(),
+            is_governed: false,
             tips: Vec::new(),
             answers: Vec::new(),
         }
@@ -47,6 +50,7 @@ impl Batch {
             time: Micros(0),
             commitments: Vec::with_capacity(events),
             keys: Vec::with_capacity(events),
+            is_governed: false,
             tips: Vec::with_capacity(events),
             answers: Vec::with_capacity(self.answers.len()),
         }

@@ -102,11 +102,7 @@ impl LiveSegment {
             tree_size: self.frontier.size(),
             tree_root: self.frontier.root(),
         };
-        let body_bytes = u32::try_from(packed.body.len()).map_err(|_| "a frame body past 4 GiB")?;
-        self.tip = current
-            .sealer
-            .seal(plan, packed.codec, packed.bytes(), body_bytes, &mut bytes)
-            .map_err(|error| error.to_string())?;
+        self.tip = packed.seal(&mut current.sealer, plan, &mut bytes)?;
         self.time = batch.time;
         let offset = current.offset;
         current.offset += bytes.len() as u64;

@@ -8,7 +8,7 @@ use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
     ChainTip, Compressor, Epoch, FOOTER_BYTES, FramePlan, FrameSealer, Frontier, Generation, Keyring,
     LeafEntry, LedgerId, LedgerKeys, LedgerName, LossDeclaration, Micros, Position, SegmentNumber,
-    SegmentPlan, TreeHash, decode_body, decode_record, genesis_tip, seal_segment_header,
+    SegmentPlan, TreeHash, decode_body, decode_record, genesis_tip, pad, seal_segment_header,
 };
 
 use crate::archiving::SegmentStart;
@@ -153,7 +153,9 @@ impl<'k> Restoration<'k> {
         }
         let wrong = |what: String| RestoreError::Frame { first, what };
         let (codec, compressed) = self.compressor.compress(&frame.body);
-        let sealed = compressed.to_vec();
+        // Which of them governed is not asked: the length of every small one is hidden.
+        let padded = pad(codec, compressed, frame.body.len());
+        let (is_padded, sealed) = (padded.is_some(), padded.unwrap_or_else(|| compressed.to_vec()));
         let room = self.current.as_ref().map_or(0, |current| MAX_SEGMENT_BYTES - current.bytes.len());
         let needed = sealed.len() + bitacora_formats::FRAME_OVERHEAD_BYTES + FOOTER_BYTES;
         if self.current.is_some() && needed > room {
@@ -177,7 +179,10 @@ impl<'k> Restoration<'k> {
         let plan = FramePlan { first, count: frame.count, time: frame.time, tree_size, tree_root };
         let body_bytes =
             u32::try_from(frame.body.len()).map_err(|_| wrong("a body past 4 GiB".to_owned()))?;
-        let tip = current.sealer.seal(plan, codec, &sealed, body_bytes, &mut current.bytes);
+        let tip = match is_padded {
+            true => current.sealer.seal_padded(plan, &sealed, &mut current.bytes),
+            false => current.sealer.seal(plan, codec, &sealed, body_bytes, &mut current.bytes),
+        };
         self.tip = tip.map_err(|error| wrong(error.to_string()))?;
         Ok(())
     }

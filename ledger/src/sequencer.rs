@@ -312,10 +312,17 @@ impl Sequencer {
     }
 
     /// Encrypts, chains and signs a batch, and hands it on as soon as the committer takes more.
-    fn seal(&mut self, batch: Batch, packed: Packed) {
-        let stored = (packed.bytes().len() + MAX_FRAME_OVERHEAD_BYTES) as u64;
+    fn seal(&mut self, batch: Batch, mut packed: Packed) {
         let next_is_ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
-        if !self.live.fits(stored, 0) || (self.live.is_full_of_events() && next_is_ready) {
+        if batch.is_governed {
+            packed.pad();
+        }
+        let stored = |packed: &Packed| (packed.bytes().len() + MAX_FRAME_OVERHEAD_BYTES) as u64;
+        if !next_is_ready && !self.live.fits(stored(&packed), RESERVED_TAIL_BYTES) {
+            // The room that is left is for what has to be said yet.
+            packed.unpad();
+        }
+        if !self.live.fits(stored(&packed), 0) || (self.live.is_full_of_events() && next_is_ready) {
             self.end_segment(&batch);
         }
         match self.live.seal(&self.shared, batch, packed) {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use bitacora_formats::Position;
-use bitacora_ledger::{From as Place, Head, ReadQuery};
+use bitacora_ledger::{Fault, From as Place, Head, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
@@ -17,7 +17,7 @@ use crate::json::JsonWriter;
 use crate::limits::LINES_AHEAD;
 use crate::page::{WrittenPage, end_line, page_lines};
 use crate::pieces::Pieces;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// How an NDJSON answer goes on after its first page.
 pub(crate) struct Lines {
@@ -64,6 +64,11 @@ impl Lines {
                 }
             };
         }
+        if let Some(fault) = self.lost_end() {
+            let problem = Problem::new(Code::Corrupt, fault.to_string());
+            let _gone = sender.send(Bytes::from(error_line(&problem))).await.is_err();
+            return;
+        }
         let end = end_line(self.written, self.next, &self.head);
         let _gone = sender.send(Bytes::from(end)).await.is_err();
     }
@@ -76,6 +81,12 @@ impl Lines {
         let (wanted, end) = (Position::new(after.get().saturating_add(self.wanted)), self.end());
         let last = wanted.map_or(end, |wanted| wanted.min(end));
         Some(Pieces::new(Arc::clone(&self.api), self.ledger.clone(), after, last))
+    }
+
+    /// The damage by which the answer ends before all that was asked for.
+    fn lost_end(&self) -> Option<Fault> {
+        let is_open = self.query.until.is_none() && self.next.is_none() && self.wanted > 0;
+        self.ledger.lost_end().filter(|_| is_open)
     }
 
     /// The last position of the answer, however much of it is wanted.

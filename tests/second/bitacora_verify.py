@@ -98,6 +98,7 @@ LEAVES_MAGIC, LEVEL_MAGIC, HEADS_MAGIC = b"BITACLVS", b"BITACLVL", b"BITACHDS"
 RELEASED_MAGIC, ARCHIVE_MAGIC, ARCHIVE_END_MAGIC = b"BITACREL", b"BITACARC", b"BITACARE"
 FORMAT = 1
 STORED, LAST_CODEC = 0, 2  # codecs of a frame
+PADDED, PADDED_BYTES = 1, (1024, 2048, 4096, 8192, 16384)  # the flag of a padded frame, and its lengths
 
 HASH_BYTES, SIGNATURE_BYTES, CRC_BYTES, TAG_BYTES = 32, 64, 4, 16
 LEAF_BYTES = 40  # time and commitment, as they lie in a file of leaves
@@ -1027,10 +1028,11 @@ def has_valid_fields(frame: Any) -> bool:
         frame.magic == FRAME_MAGIC
         and frame.format == FORMAT
         and frame.codec <= LAST_CODEC
-        and frame.flags == frame.reserved == 0
+        and frame.flags <= PADDED and frame.reserved == 0
         and 1 <= frame.count <= MAX_FRAME_EVENTS
         and 1 <= frame.sealed_bytes <= frame.body_bytes <= MAX_BODY_BYTES
         and (frame.codec != STORED or frame.sealed_bytes == frame.body_bytes)
+        and (frame.flags == 0 or frame.codec == STORED and frame.sealed_bytes in PADDED_BYTES)
     )
 
 

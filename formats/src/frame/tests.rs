@@ -23,7 +23,14 @@ fn a_header_outside_of_its_limits_is_refused() {
     assert_eq!(refused(|bytes| bytes[4] = 0), FrameError::Format { found: 0 });
     assert_eq!(refused(|bytes| bytes[5] = 1), FrameError::Format { found: 257 });
     assert_eq!(refused(|bytes| bytes[6] = 3), FrameError::Codec { found: 3 });
-    assert_eq!(refused(|bytes| bytes[7] = 1), out_of_range("flags", 0, 0, 1));
+    assert_eq!(refused(|bytes| bytes[7] = 2), out_of_range("flags", 0, 1, 2));
+    let padded = |bytes: u64| out_of_range("bytes of a padded frame", 1024, 16_384, bytes);
+    assert_eq!(refused(|bytes| bytes[7] = 1), padded(24));
+    let long = |bytes: &mut Vec<u8>| {
+        (bytes[7], bytes[6]) = (1, 1);
+        (28..36).step_by(4).for_each(|at| set_u32(bytes, at, 1024));
+    };
+    assert_eq!(refused(long), out_of_range("codec of a padded frame", 0, 0, 1));
     assert_eq!(refused(|bytes| bytes[8] = 0), out_of_range("frame number", 1, u64::MAX, 0));
     assert_eq!(refused(|bytes| bytes[16] = 0), out_of_range("first position", 1, u64::MAX, 0));
     assert_eq!(refused(|bytes| bytes[24] = 0), out_of_range("count", 1, 65_536, 0));

@@ -83,8 +83,9 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         ListForm::Lines | ListForm::Follow => u64::MAX,
     });
     asked.query.limit = usize::try_from(wanted).unwrap_or(usize::MAX).min(MAX_PAGE_EVENTS);
-    if form == ListForm::Lines && asked.query.until.is_none() && asked.wait_until.is_none() {
-        // An answer of many pages is about one moment.
+    let has_end = ledger.lost_end().is_none();
+    if form == ListForm::Lines && asked.query.until.is_none() && asked.wait_until.is_none() && has_end {
+        // An answer of many pages is about one moment. Where the end is lost, the answer has to meet that.
         asked.query.until = Some(ledger.head().position);
     }
     // Before the page is read: a tag may say less than the page shows, never more.
@@ -93,7 +94,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     let bytes = api.hold_answer(std::mem::take(&mut page.bytes)).await?;
 
     let tag = is_plain_stream_read(&asked.query).then(|| tag_version(&page, tip)).flatten();
-    let cache = if is_immutable(&page, &asked.query) { IMMUTABLE } else { NO_STORE };
+    let cache = if has_end && is_immutable(&page, &asked.query) { IMMUTABLE } else { NO_STORE };
     let head = page.end.head;
     let (media_type, body) = match form {
         ListForm::Page => (JSON, Body::from(bytes)),

@@ -35,6 +35,7 @@ mod ingesting;
 mod kept_apart;
 mod learning;
 mod ledgers;
+mod lengths;
 mod lifecycle;
 mod long_answers;
 mod modelled;

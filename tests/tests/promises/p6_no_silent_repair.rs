@@ -10,7 +10,7 @@ use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
 
 use crate::workload::{
-    FOLDER, Memory, all, damage, event, keyring, machine_with_ledger, open, options, wait_for_proof,
+    FOLDER, Memory, all, damage, event, keyring, machine_with_ledger, open, options, served, wait_for_proof,
 };
 
 fn segment(number: u32) -> PathBuf {
@@ -86,7 +86,7 @@ fn rot_before_a_valid_frame_is_never_cut() {
     assert!(matches!(refused, Err(AppendError::ReadOnly(ReadOnlyReason::Corrupt(_)))));
 
     // What is proven is still served, and not one byte was changed.
-    let stored = all(&ledger).unwrap();
+    let stored = served(&ledger);
     assert_eq!(stored.len() as u64, fault.first_position - 1);
     let proven =
         memory.acknowledged.iter().filter(|(_, position)| position.get() < fault.first_position).count();
@@ -122,7 +122,7 @@ fn damage_in_an_earlier_segment_is_named_and_nothing_is_written() {
             panic!("{offset}: {:?}", ledger.status().writer)
         };
         assert_eq!((again.file, again.offset), (fault.file, fault.offset));
-        assert_eq!(all(&ledger).unwrap().len() as u64, again.first_position - 1);
+        assert_eq!(served(&ledger).len() as u64, again.first_position - 1);
         assert_eq!(image.disk.contents(&segment(2)).unwrap(), rotten);
     }
 }
@@ -164,9 +164,9 @@ fn a_missing_segment_is_corruption_and_what_is_before_it_is_served() {
             assert!(fault.what.contains(&begins), "{missing:?}: {fault}");
         }
         let ledger = open(&machine).unwrap();
-        for served in [&ledger, &reader] {
-            assert_eq!(all(served).unwrap().len() as u64, first_position - 1, "{missing:?}");
-            let refused = served.append(AppendRequest::of(vec![event(100)]));
+        for handle in [&ledger, &reader] {
+            assert_eq!(served(handle).len() as u64, first_position - 1, "{missing:?}");
+            let refused = handle.append(AppendRequest::of(vec![event(100)]));
             assert!(matches!(refused, Err(AppendError::ReadOnly(ReadOnlyReason::Corrupt(_)))), "{missing:?}");
         }
         assert_eq!(segments(&machine), before, "{missing:?}: nothing was written");

@@ -12,7 +12,7 @@ use bitacora_ledger::{Environment, Ledger, OpenError, ReadOnlyReason, Rollback, 
 use bitacora_tests::folders::copy_folder;
 
 use crate::p7_no_rollback::{Place, append};
-use crate::workload::{all, keyring};
+use crate::workload::{all, keyring, served};
 
 const FILE: &str = "declared-loss";
 
@@ -89,7 +89,7 @@ fn fault_without_anchor(place: &Place) -> bitacora_ledger::Fault {
         panic!("{:?}", ledger.status().writer)
     };
     assert!(append(&ledger, 900).is_err());
-    assert!(!kinds(&ledger).iter().any(|kind| kind == "ledger.recovered"));
+    assert!(!served(&ledger).iter().any(|stored| stored.event.kind == "ledger.recovered"));
     fault
 }
 

@@ -168,6 +168,7 @@ impl Liar {
     /// A header that goes on from a frame with this number.
     fn header(&self, number: u64) -> FrameHeader {
         FrameHeader {
+            is_padded: false,
             codec: Codec::Stored,
             number,
             first_position: Position::new(number).unwrap(),

@@ -161,7 +161,7 @@ fn what_was_written_whole_but_cannot_be_read_is_corrupt() {
     for (offset, value, expected) in [
         (4, 2, FrameError::Format { found: 2 }),
         (6, 3, FrameError::Codec { found: 3 }),
-        (7, 1, FrameError::OutOfRange { field: "flags", min: 0, max: 0, found: 1 }),
+        (7, 2, FrameError::OutOfRange { field: "flags", min: 0, max: 1, found: 2 }),
         (24, 0, FrameError::OutOfRange { field: "count", min: 1, max: 65_536, found: 0 }),
     ] {
         let mut bytes = segment.bytes.clone();
