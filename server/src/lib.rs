@@ -45,6 +45,7 @@ mod page;
 mod path;
 mod pieces;
 mod preconditions;
+mod preferences;
 mod problem;
 mod query;
 mod question;

@@ -61,6 +61,12 @@ pub(crate) const MAX_WITNESS_REFUSAL_CHARACTERS: usize = 200;
 pub(crate) const NOTICE_CONNECT_DEADLINE: Duration = Duration::from_secs(3);
 /// How long it may take to answer, all in all.
 pub(crate) const NOTICE_DEADLINE: Duration = Duration::from_secs(10);
+/// How long an append that prefers a signed or witnessed answer waits for it, unless it says so.
+pub(crate) const PREFERENCE_WAIT: Duration = Duration::from_secs(10);
+/// The longest such wait.
+pub(crate) const MAX_PREFERENCE_WAIT: Duration = Duration::from_secs(60);
+/// How often is looked whether it is met.
+pub(crate) const PREFERENCE_POLL: Duration = Duration::from_millis(20);
 /// How long a notice is tried for before it is given up; by then approvals have ended too.
 pub(crate) const NOTICE_LIFE: Duration = Duration::from_secs(24 * 3600);
 /// The pause after a notice could not be delivered, doubled each time up to [`MAX_NOTICE_PAUSE`].

@@ -22,6 +22,7 @@ use crate::limits::INLINE_BODY_BYTES;
 use crate::media::{JSON, media_type};
 use crate::path::PathNames;
 use crate::preconditions::{append_condition, expected_version, version_tag};
+use crate::preferences::Preference;
 use crate::problem::{Code, Problem};
 use crate::question::set_ledger_position;
 
@@ -50,6 +51,7 @@ struct Append {
         ("If-None-Match" = Option<String>, Header, description = "`*`: the stream must not exist yet"),
         ("Bitacora-Append-Condition" = Option<String>, Header, description = "`{\"failIfEventsMatch\":{\"types\":[],\"tags\":[]},\"after\":\"17\"}`: no event past `after` may be of one of the types and carry all the tags"),
         ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
+        ("Prefer" = Option<String>, Header, description = "`signed` or `witnessed`: answer once a tree head covers the events that is signed, or cosigned by enough witnesses; `wait=10` bounds it in seconds. `Preference-Applied` says that it was met"),
     ),
     request_body(
         description = "CloudEvents 1.0: at most 1,000, and at most 4 MiB also when decompressed",
@@ -77,15 +79,19 @@ pub(crate) async fn append(
     let form = body_form(&headers)?;
     let expected = expected_version(&headers)?;
     let condition = append_condition(&headers)?;
+    let preference = Preference::read(&headers);
     let body = api.bodies.read(&headers, body).await?;
     let of_one_stream = names.stream.is_some();
     // The body may have been on its way for minutes.
     caller.still_holds(&api)?;
+    let of_ledger = ledger.clone();
     let append = Append { caller, ledger, body, form, stream: names.stream, expected, condition };
     let pending = append.submit().await?;
     let appended = pending.await?;
     api.metrics.count_append(&appended);
-    Ok(answer(&appended, of_one_stream))
+    let mut answer = answer(&appended, of_one_stream);
+    preference.apply(&api, &of_ledger, appended.last, &mut answer).await;
+    Ok(answer)
 }
 
 #[utoipa::path(
@@ -100,6 +106,7 @@ pub(crate) async fn append(
         ("If-None-Match" = Option<String>, Header, description = "`*`: the stream must not exist yet"),
         ("Bitacora-Append-Condition" = Option<String>, Header, description = "`{\"failIfEventsMatch\":{\"types\":[],\"tags\":[]},\"after\":\"17\"}`: no event past `after` may be of one of the types and carry all the tags"),
         ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
+        ("Prefer" = Option<String>, Header, description = "`signed` or `witnessed`: answer once a tree head covers the events that is signed, or cosigned by enough witnesses; `wait=10` bounds it in seconds. `Preference-Applied` says that it was met"),
     ),
     request_body(
         description = "CloudEvents 1.0: at most 1,000, and at most 4 MiB also when decompressed",

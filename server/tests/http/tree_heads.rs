@@ -87,3 +87,23 @@ fn the_metrics_tell_how_far_heads_are_behind() {
     assert_eq!(value("ledger_position"), value("ledger_tree_head_size") + value("ledger_unsigned_events"));
     assert_eq!((value("ledger_anchored_size"), value("ledger_unanchored_seconds")), (0, 0));
 }
+
+#[test]
+fn an_append_that_prefers_a_signed_answer_is_answered_under_a_head() {
+    let service = Service::signing();
+    let answer = service.append_with(&[("Prefer", "signed")], event("a", "s")).expect(201);
+    assert_eq!(answer.header("preference-applied"), Some("signed"));
+    let last: u64 = answer.json()["last"].as_str().unwrap().parse().unwrap();
+    let checkpoint = text(&service, "checkpoint");
+    assert!(checkpoint.lines().nth(1).unwrap().parse::<u64>().unwrap() >= last, "{checkpoint}");
+
+    // No witness is known: it is appended, and nobody waits.
+    let began = std::time::Instant::now();
+    let answer = service.append_with(&[("Prefer", "witnessed, wait=60")], event("b", "s")).expect(201);
+    assert_eq!(answer.header("preference-applied"), None);
+    assert!(began.elapsed() < std::time::Duration::from_secs(20));
+    let unsigned = Service::roomy();
+    let answer = unsigned.append_with(&[("Prefer", "signed, wait=60")], event("a", "s")).expect(201);
+    assert_eq!(answer.header("preference-applied"), None);
+    assert!(began.elapsed() < std::time::Duration::from_secs(20));
+}
