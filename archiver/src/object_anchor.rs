@@ -83,8 +83,10 @@ impl ObjectAnchor {
                 Err(io::Error::new(io::ErrorKind::TimedOut, what))
             })
         });
-        let unreachable = |source| AnchorError::Unreachable { anchor, source };
-        answered.and_then(|answer| answer).map_err(unreachable)
+        answered.and_then(|answer| answer).map_err(|source| match source.kind() {
+            io::ErrorKind::InvalidData => AnchorError::Damaged { anchor, found: source.to_string() },
+            _ => AnchorError::Unreachable { anchor, source },
+        })
     }
 }
 
@@ -154,7 +156,7 @@ impl Slot {
         };
         // Before anything of it is taken into memory.
         if got.meta.size > MAX_NOTE_BYTES as u64 {
-            let what = format!("{} bytes, a tree head has at most {MAX_NOTE_BYTES}", got.meta.size);
+            let what = format!("{} bytes, of which a tree head has at most {MAX_NOTE_BYTES},", got.meta.size);
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         let version = UpdateVersion { e_tag: got.meta.e_tag.clone(), version: got.meta.version.clone() };
@@ -162,8 +164,8 @@ impl Slot {
             return Err(unfit("it gives no versions (ETags) of objects"));
         }
         let bytes = got.bytes().await.map_err(|error| failed(&error))?;
-        let note = String::from_utf8(bytes.into())
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        // What is no text is no tree head either: whoever compares it refuses it.
+        let note = String::from_utf8_lossy(&bytes).into_owned();
         Ok(Some(Held { note, version }))
     }
 

@@ -86,8 +86,8 @@ impl AnchorPlace {
         let anchor = ObjectAnchor::open(url.clone(), &StoreSettings::from_environment())?;
         let recalled = anchor.recall(ledger).map_err(|error| match error {
             AnchorError::Unreachable { anchor, source } => NotRecalled::Unreachable { anchor, source },
-            moved @ AnchorError::Moved { .. } => {
-                NotRecalled::Unreachable { anchor: url.to_string(), source: std::io::Error::other(moved) }
+            other @ (AnchorError::Moved { .. } | AnchorError::Damaged { .. }) => {
+                NotRecalled::Unreachable { anchor: url.to_string(), source: std::io::Error::other(other) }
             }
         });
         let shown = anchor.shown(ledger);

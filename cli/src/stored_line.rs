@@ -11,6 +11,8 @@ pub(crate) struct StoredLine<'a> {
     pub(crate) recorded_at: String,
     #[serde(default)]
     erased: bool,
+    #[serde(default)]
+    unreadable: bool,
     #[serde(borrow)]
     pub(crate) event: EventLine<'a>,
 }
@@ -31,6 +33,8 @@ pub(crate) struct EventLine<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DataLine<'a> {
     Erased,
+    /// The file of its data subject's key is damaged.
+    Unreadable,
     /// As the client wrote it.
     Json(&'a str),
     Base64(&'a str),
@@ -43,6 +47,9 @@ impl StoredLine<'_> {
     }
 
     pub(crate) fn data(&self) -> DataLine<'_> {
+        if self.unreadable {
+            return DataLine::Unreadable;
+        }
         match (self.erased, self.event.data, &self.event.data_base64) {
             (true, ..) => DataLine::Erased,
             (false, Some(json), _) => DataLine::Json(json.get()),

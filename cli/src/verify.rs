@@ -15,6 +15,7 @@ mod declared;
 mod fault;
 mod folder;
 mod frames;
+mod gap;
 mod genesis;
 mod heads;
 mod history;

@@ -33,6 +33,16 @@ pub enum AnchorError {
         /// What is there.
         found: Option<String>,
     },
+    /// What stands in the place of the head can be no head: it was damaged, or put there by somebody else.
+    #[error(
+        "{anchor}: {found} found, the note of a tree head expected; find out who put it there, then bring the head back from a copy, or take it away and begin with --new-anchor"
+    )]
+    Damaged {
+        /// Which anchor.
+        anchor: String,
+        /// What is there.
+        found: String,
+    },
     /// It could not be reached. Whether it moved is unknown.
     #[error("{anchor}: {source}; the last tree head is not remembered there until it can be reached")]
     Unreachable {
@@ -43,6 +53,14 @@ pub enum AnchorError {
     },
 }
 
+impl AnchorError {
+    /// Returns `true` where asking again tells nothing else: what is there can be no tree head.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. })
+    }
+}
+
 /// The size in a head's note, to name it in a message.
 fn shown(note: Option<&str>) -> String {
     let size = note.and_then(|note| note.lines().nth(1));
@@ -51,16 +69,16 @@ fn shown(note: Option<&str>) -> String {
 
 /// Remembers one tree head, as its signed note, for each ledger by name.
 pub trait Anchor: fmt::Debug + Send + Sync + 'static {
-    /// What is remembered of the ledger.
+    /// What is remembered of the ledger, be it a tree head or not; what is no UTF-8 with U+FFFD in the place of what is none.
     ///
     /// # Errors
-    /// [`AnchorError::Unreachable`].
+    /// [`AnchorError::Unreachable`]; [`AnchorError::Damaged`] for what can neither be read nor replaced.
     fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError>;
 
     /// Puts a head in the place of the one that is expected there. Returned `Ok` ⇒ durable.
     ///
     /// # Errors
-    /// [`AnchorError::Moved`] without effect; [`AnchorError::Unreachable`], with or without effect.
+    /// [`AnchorError::Moved`] and [`AnchorError::Damaged`] without effect; [`AnchorError::Unreachable`], with or without effect.
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError>;
 
     /// Returns the names of all ledgers of which something is remembered.
@@ -106,18 +124,28 @@ impl FolderAnchor {
         move |source| AnchorError::Unreachable { anchor: anchor.clone(), source }
     }
 
-    fn read(&self, ledger: &LedgerName) -> io::Result<Option<String>> {
+    fn read(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
+        let anchor = || self.path(ledger).display().to_string();
+        let unreachable = self.unreachable(ledger);
         let file = match self.disk.open(&self.path(ledger), OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
+            // The disk opens regular files alone.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory) =>
+            {
+                return Err(AnchorError::Damaged { anchor: anchor(), found: "no regular file".to_owned() });
+            }
+            opened => opened.map_err(&unreachable)?,
         };
-        let bytes = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+        let bytes = usize::try_from(file.len().map_err(&unreachable)?).unwrap_or(usize::MAX);
         if bytes > MAX_NOTE_BYTES {
-            return Err(io::Error::other(format!("{bytes} bytes, a tree head has at most {MAX_NOTE_BYTES}")));
+            let found = format!("{bytes} bytes, of which a tree head has at most {MAX_NOTE_BYTES},");
+            return Err(AnchorError::Damaged { anchor: anchor(), found });
         }
         let mut note = vec![0; bytes];
-        file.read_exact_at(&mut note, 0)?;
-        String::from_utf8(note).map(Some).map_err(io::Error::other)
+        file.read_exact_at(&mut note, 0).map_err(unreachable)?;
+        // What is no text is no tree head either: whoever compares it refuses it.
+        Ok(Some(String::from_utf8_lossy(&note).into_owned()))
     }
 
     /// Returned `Ok` ⇒ durable; a crash before leaves the old head or the new one.
@@ -131,21 +159,21 @@ impl FolderAnchor {
 
 impl Anchor for FolderAnchor {
     fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
-        self.read(ledger).map_err(self.unreachable(ledger))
+        self.read(ledger)
     }
 
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError> {
         let unreachable = self.unreachable(ledger);
         if expected.is_none() {
             make_folder(&*self.disk, &self.folder).map_err(&unreachable)?;
-        } else if self.read(ledger).map_err(&unreachable)?.is_none() {
+        } else if self.read(ledger)?.is_none() {
             // Not the folder that it was: nothing is to appear in the one that is in its place.
             let (anchor, expected) = (self.path(ledger).display().to_string(), expected.map(str::to_owned));
             return Err(AnchorError::Moved { anchor, expected, found: None });
         }
         // Whoever compares holds this lock until it has written.
         let lock = self.disk.lock(&self.folder.join(format!("{ledger}.lock"))).map_err(&unreachable)?;
-        let found = self.read(ledger).map_err(&unreachable)?;
+        let found = self.read(ledger)?;
         if found.as_deref() != expected {
             let (anchor, expected) = (self.path(ledger).display().to_string(), expected.map(str::to_owned));
             return Err(AnchorError::Moved { anchor, expected, found });
@@ -195,10 +223,32 @@ mod tests {
     #[test]
     fn who_cannot_be_reached_is_not_taken_for_one_that_remembers_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        RealDisk.create_folder(&folder.path().join("main.head")).unwrap();
-        let (anchor, main) = anchor(folder.path());
+        // A file where the anchor's folder should be: nothing can be looked up in it.
+        let in_the_way = folder.path().join("file");
+        RealDisk.open(&in_the_way, OpenMode::CreateNew).unwrap();
+        let (anchor, main) = anchor(&in_the_way);
         assert!(matches!(anchor.recall(&main), Err(AnchorError::Unreachable { .. })));
         assert!(matches!(anchor.swap(&main, None, "x"), Err(AnchorError::Unreachable { .. })));
+    }
+
+    #[test]
+    fn what_can_be_no_tree_head_is_damage_and_neither_silence_nor_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (anchor, main) = anchor(folder.path());
+        let path = folder.path().join("main.head");
+        let write = |bytes: &[u8]| {
+            let file = RealDisk.open(&path, OpenMode::CreateNew).unwrap();
+            file.write_all_at(bytes, 0).unwrap();
+        };
+        write(b"o\n1\n\xff\xfe");
+        assert_eq!(anchor.recall(&main).unwrap().as_deref(), Some("o\n1\n\u{fffd}\u{fffd}"));
+        RealDisk.remove_file(&path).unwrap();
+        write(&vec![b'x'; MAX_NOTE_BYTES + 1]);
+        assert!(matches!(anchor.recall(&main), Err(AnchorError::Damaged { .. })));
+        RealDisk.remove_file(&path).unwrap();
+        RealDisk.create_folder(&path).unwrap();
+        assert!(matches!(anchor.recall(&main), Err(AnchorError::Damaged { .. })));
+        assert!(matches!(anchor.swap(&main, None, "x"), Err(AnchorError::Damaged { .. })));
     }
 
     #[test]

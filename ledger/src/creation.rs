@@ -78,6 +78,7 @@ fn refuse_remembered(name: &LedgerName, options: &Options) -> Result<(), CreateE
     match anchor.recall(name) {
         Ok(None) => Ok(()),
         Ok(Some(note)) => Err(CreateError::Remembered(note.lines().next().unwrap_or_default().to_owned())),
+        Err(error) if error.is_damage() => Err(CreateError::Remembered(error.to_string())),
         Err(error) if *anchor_required => Err(error.into()),
         Err(error) => {
             tracing::error!(%error, "the ledger is made without asking its anchor");

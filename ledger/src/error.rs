@@ -363,7 +363,7 @@ pub enum OpenError {
     RolledBack(#[from] Rollback),
     /// The anchor, which has to be asked, does not answer.
     #[error("{0}; nothing was changed")]
-    Anchor(#[from] AnchorError),
+    Anchor(AnchorError),
     /// A loss was to be declared where there is none.
     #[error("nothing is lost: the ledger has every event that is remembered of it; nothing was changed")]
     NothingLost,
@@ -407,6 +407,15 @@ pub enum OpenError {
         /// The disk's error.
         source: io::Error,
     },
+}
+
+impl From<AnchorError> for OpenError {
+    fn from(error: AnchorError) -> Self {
+        match error {
+            AnchorError::Damaged { .. } => Self::RolledBack(Rollback::Damaged(error.to_string())),
+            other => Self::Anchor(other),
+        }
+    }
 }
 
 /// Options that do not fit each other or a limit.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bitacora_formats::limits::MAX_HEADS_BYTES;
 use bitacora_formats::{
-    Generation, HEADS_HEADER_BYTES, HeadEntry, HeadStep, HeadsHeader, HeadsWalk, LedgerId, Position,
-    SegmentNumber, SignedTreeHead, SigningChain, TreeHead, UnverifiedTreeHead,
+    Generation, HEADS_HEADER_BYTES, HeadEntry, HeadStep, HeadsError, HeadsHeader, HeadsWalk, LedgerId,
+    Position, Secret, SegmentNumber, SignedTreeHead, SigningChain, TreeHead, UnverifiedTreeHead,
 };
 
 use crate::disk::{Disk, DiskFile, OpenMode};
@@ -134,6 +134,77 @@ pub(crate) fn last_head(
         let head = last_signed(&bytes, signers, of_ledger)?;
         Some((head, format!("{TREE}/{}", heads_file_name(header.segment))))
     })
+}
+
+/// Sets aside, durably, what a crash left of an entry at the end of these files: those of the segments from this number on, and the
+/// newest one. Returns how many bytes were cut.
+///
+/// A whole head is never cut, and what is damaged elsewhere stays for a verifier to find.
+///
+/// Syscalls: those of [`quarantine::keep`], then `openat`, `ftruncate` or `unlink`, and `fsync` of the file and the folder.
+pub(crate) fn settle(
+    disk: &dyn Disk,
+    ledger_folder: &Path,
+    key: &Secret,
+    from: SegmentNumber,
+) -> io::Result<u64> {
+    let folder = ledger_folder.join(TREE);
+    let entries = match disk.list(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        listed => listed?,
+    };
+    let names: Vec<_> =
+        entries.into_iter().map(|entry| entry.name).filter(|name| name.ends_with(SUFFIX)).collect();
+    let oldest = heads_file_name(from);
+    let first = names.partition_point(|name| *name < oldest).min(names.len().saturating_sub(1));
+    names.iter().skip(first).try_fold(0, |cut, name| Ok(cut + settle_one(disk, ledger_folder, key, name)?))
+}
+
+/// Sets aside what a crash left of an entry at the end of one segment's file of heads, if there is one.
+///
+/// Returned `Ok` ⇒ durable, as for [`settle`].
+pub(crate) fn settle_one(disk: &dyn Disk, ledger_folder: &Path, key: &Secret, name: &str) -> io::Result<u64> {
+    let folder = ledger_folder.join(TREE);
+    let path = folder.join(name);
+    let bytes = match read(disk, &path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        read => read?,
+    };
+    let Some(end) = torn_from(&bytes) else { return Ok(0) };
+    let torn = bytes.get(end..).unwrap_or_default();
+    tracing::warn!(
+        file = name,
+        offset = end,
+        bytes = torn.len(),
+        "a tree head that was not written whole is set aside"
+    );
+    quarantine::keep(disk, ledger_folder, key, (name, end as u64), torn)?;
+    if end == 0 {
+        disk.remove_file(&path)?;
+    } else {
+        let file = disk.open(&path, OpenMode::Write)?;
+        file.set_len(end as u64)?;
+        file.sync_all()?;
+    }
+    disk.sync_folder(&folder)?;
+    Ok(torn.len() as u64)
+}
+
+/// Where a write that was cut short begins in a file of heads; `None` where there is none.
+fn torn_from(bytes: &[u8]) -> Option<usize> {
+    match HeadsHeader::parse(bytes) {
+        Err(HeadsError::Unwritten { .. }) => return Some(0),
+        Err(_) => return None,
+        Ok(_) => {}
+    }
+    let mut walk = HeadsWalk::new(bytes);
+    loop {
+        match walk.step() {
+            HeadStep::Entry(_) => {}
+            HeadStep::Torn(_) => return Some(walk.offset()),
+            HeadStep::End | HeadStep::Corrupt(_) => return None,
+        }
+    }
 }
 
 /// Moves into quarantine each file with a head over more events than are left: they are not the ledger's any more.

@@ -69,7 +69,7 @@ fn recall(heads: &HeadOptions, name: &LedgerName) -> Result<Recalled, AnchorErro
     match heads.anchor.as_ref().map(|anchor| anchor.recall(name)) {
         None => Ok(Recalled::Unknown),
         Some(Ok(note)) => Ok(Recalled::Known(note)),
-        Some(Err(error)) if heads.anchor_required => Err(error),
+        Some(Err(error)) if heads.anchor_required || error.is_damage() => Err(error),
         Some(Err(error)) => {
             tracing::error!(%error, "the ledger is asked without being compared with its anchor");
             Ok(Recalled::Unknown)

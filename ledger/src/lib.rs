@@ -116,7 +116,7 @@ pub use kept_replay::{KeptReplay, KeptReplayError};
 pub use known_segments::{KnownSegment, KnownSegments};
 pub use ledger::Ledger;
 pub use notary::{HeadStatus, PublishedHead};
-pub use options::{Governing, HeadOptions, Options};
+pub use options::{Governing, HeadOptions, IDLE_HEADS_EVERY, Options};
 pub use page::{PageBuilder, TakeEvent};
 pub use pending::PendingAppend;
 pub use proofs::{ConsistencyProof, InclusionProof};

@@ -181,6 +181,7 @@ pub(crate) fn run(shared: &Shared, start: NotaryStart) {
         may_begin_anchor,
         attempted: None,
         covered,
+        made_at: shared.environment.clock.passed(),
         unkept: None,
         failures: 0,
     };
@@ -216,6 +217,8 @@ struct Herald<'a> {
     attempted: Option<String>,
     /// Events under the last head.
     covered: u64,
+    /// When the last head was made, or this opening began, by [`crate::clock::Clock::passed`].
+    made_at: Duration,
     unkept: Option<Unkept>,
     /// How often in a row none could be made.
     failures: u32,
@@ -226,11 +229,18 @@ impl Herald<'_> {
         if !self.may_sign() {
             return;
         }
-        if self.shared.head().position.get() > self.covered {
+        if self.shared.head().position.get() > self.covered || self.is_silent() {
             self.make_head();
         } else if self.attempted.is_some() {
             self.anchor_again();
         }
+    }
+
+    /// Returns `true` where no head was made for so long that one is due without an event. It begins with an event of its own, so
+    /// appends have to be taken.
+    fn is_silent(&self) -> bool {
+        let silent_for = self.shared.environment.clock.passed().saturating_sub(self.made_at);
+        silent_for >= self.options.idle_every && matches!(self.shared.writer(), WriterState::Ready)
     }
 
     /// Whether the ledger is, as far as is known, what it has to be: nothing else is signed or given out.
@@ -244,6 +254,7 @@ impl Herald<'_> {
             Ok(head) => {
                 self.failures = 0;
                 self.covered = head.size;
+                self.made_at = self.shared.environment.clock.passed();
                 // An anchor may take seconds, in which damage can be found.
                 if self.may_sign() && self.anchor(&head.note) && self.may_sign() {
                     self.shared.notary.publish(head);
@@ -415,7 +426,7 @@ enum NotAnchored {
 impl From<AnchorError> for NotAnchored {
     fn from(error: AnchorError) -> Self {
         match error {
-            AnchorError::Moved { .. } => Self::Diverged(error.to_string()),
+            AnchorError::Moved { .. } | AnchorError::Damaged { .. } => Self::Diverged(error.to_string()),
             AnchorError::Unreachable { .. } => Self::Waiting(error.to_string()),
         }
     }

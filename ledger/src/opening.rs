@@ -17,6 +17,7 @@ use crate::declaration::{self, Begun};
 use crate::declared_loss::{self, DeclaredLoss};
 use crate::environment::Environment;
 use crate::error::{AppendError, OpenError, ReadError};
+use crate::heads;
 use crate::hot::HotState;
 use crate::inbox::{Inbox, Lane, Queued};
 use crate::index_folder::INDEX;
@@ -34,7 +35,7 @@ use crate::quarantine::{self, CutRecord};
 use crate::recall::{self, Recall};
 use crate::recover;
 use crate::remembered::{Remembered, first_segment, refuse_other_name};
-use crate::replay::{Replay, Replayed, TailState};
+use crate::replay::{Replay, Replayed, TailState, refuse_wrong_keyring};
 use crate::segments::{Segments, segments_folder};
 use crate::sequencer::Sequencer;
 use crate::service_events::ServiceEvent;
@@ -103,6 +104,10 @@ fn open_with(
     })?;
 
     let (reactor, governance) = options.governing.begin();
+    if let Err(error) = refuse_wrong_keyring(disk, folder, &keyring) {
+        Remembered::refuse_foreign(disk, folder, &keyring, &options)?;
+        return Err(error);
+    }
     let replay = || {
         let decompressor =
             Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
@@ -138,6 +143,11 @@ fn open_with(
     }
     if let Some(leaves) = replayed.leaves.as_ref().filter(|_| !corrupt) {
         leaves.settle(disk, folder);
+    }
+    if !corrupt {
+        let read_from = replayed.unread.map_or(SegmentNumber::FIRST, |unread| unread.number);
+        heads::settle(disk, folder, replayed.keys.index_key(), read_from)
+            .map_err(in_step("setting torn tree heads aside"))?;
     }
     let cuts = if corrupt {
         Vec::new()

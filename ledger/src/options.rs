@@ -75,11 +75,17 @@ impl Governing {
     }
 }
 
+/// How long after the last tree head another is signed where no event arrives.
+pub const IDLE_HEADS_EVERY: Duration = Duration::from_secs(60 * 60);
+
 /// How tree heads are signed, and who remembers them.
 #[derive(Debug, Clone)]
 pub struct HeadOptions {
     /// How often, while events arrive. One more is signed at each segment's end and when the ledger closes.
     pub every: Duration,
+    /// How long after the last one another is signed although no event arrived, so that silence shows: who gets no newer head
+    /// than that knows that the ledger does not run, or keeps them back.
+    pub idle_every: Duration,
     /// Who remembers the last of them.
     pub anchor: Option<Arc<dyn Anchor>>,
     /// Whether nothing is taken while the anchor cannot be reached.
@@ -95,6 +101,7 @@ impl Default for HeadOptions {
     fn default() -> Self {
         Self {
             every: Duration::from_secs(1),
+            idle_every: IDLE_HEADS_EVERY,
             anchor: None,
             anchor_required: false,
             anchor_is_new: false,

@@ -11,6 +11,7 @@ use bitacora_formats::{
 };
 
 use crate::fault::Fault;
+use crate::heads;
 use crate::leaves::{self, Count};
 use crate::limits::{BACKGROUND_REST, FILL_SLICE_BYTES, FRAME_MARK_BYTES};
 use crate::replay::{is_signed_by, load_segment};
@@ -107,6 +108,7 @@ fn prove(shared: &Shared, through: &SegmentEnd) -> Result<(), Stop> {
         }
         let (header, bytes_end) = segment(shared, number, &end)?;
         end = bytes_end;
+        settle_heads(shared, number);
         match segment_leaves(shared, &header, &end)? {
             Some(completed) => groups.iter_mut().for_each(|groups| groups.extend(&completed)),
             None => groups = None,
@@ -150,6 +152,19 @@ fn complete_tree(shared: &Shared, groups: Vec<TreeHash>) {
         tracing::info!("the tree was made again from its leaves");
     } else {
         tracing::error!("the tree that the leaves make is not that of the log; proofs cannot be given");
+    }
+}
+
+/// Sets aside what a crash of old left of a tree head; nobody adds to the heads of an ended segment.
+fn settle_heads(shared: &Shared, number: SegmentNumber) {
+    let name = heads::heads_file_name(number);
+    if let Err(error) = heads::settle_one(
+        &*shared.environment.disk,
+        &shared.folder,
+        shared.preparer.keys().index_key(),
+        &name,
+    ) {
+        tracing::warn!(%error, file = name, "a torn tree head could not be set aside");
     }
 }
 

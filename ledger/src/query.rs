@@ -140,6 +140,8 @@ pub struct StoredEvent<'a> {
     pub redactions: u32,
     /// Whether its contents can no longer be opened, because its subject's key is gone.
     pub erased: bool,
+    /// Whether its contents cannot be opened for now, because the file of its subject's key is damaged: a copy of it brings them back.
+    pub unreadable: bool,
     /// What the client said happened.
     pub event: Event<'a>,
 }
@@ -156,6 +158,7 @@ impl StoredEvent<'_> {
             derived: self.derived,
             redactions: self.redactions,
             erased: self.erased,
+            unreadable: self.unreadable,
             event: self.event.into_owned(),
         }
     }

@@ -17,6 +17,7 @@ use crate::receipt::{DerivedReceipt, Head};
 use crate::recent::OpenFrame;
 use crate::segments::{FramePlace, Segment};
 use crate::shared::Shared;
+use crate::subjects::SubjectsError;
 
 /// A reader over what is durable. Blocks on the disk; opens each frame before any byte of it leaves.
 pub(crate) struct Reader<'a> {
@@ -374,11 +375,9 @@ impl<'a> Reader<'a> {
             commitment.unwrap_or_else(|| keys.commitment(&record.source, &record.id, entry.record));
         let redactions = record.redactions;
         let opened = self.open_part(origin, entry, &record)?;
-        let sealed = record.seal().is_some();
-        let erased = sealed && opened.is_none();
         let part = match &opened {
-            Some(bytes) => Some(decode_part(bytes).map_err(|error| origin.corrupt(&error))?),
-            None => None,
+            OpenedPart::Clear(bytes) => Some(decode_part(bytes).map_err(|error| origin.corrupt(&error))?),
+            OpenedPart::None | OpenedPart::Erased | OpenedPart::Unreadable => None,
         };
         take(StoredEvent {
             position: at,
@@ -387,28 +386,46 @@ impl<'a> Reader<'a> {
             commitment,
             derived,
             redactions,
-            erased,
+            erased: matches!(opened, OpenedPart::Erased),
+            unreadable: matches!(opened, OpenedPart::Unreadable),
             event: record.into_event(part),
         });
         Ok(())
     }
 
-    /// The subject's part in clear; `None` where there is none, or its key is gone.
+    /// The subject's part. A key that is damaged makes its own events unreadable, and no others.
     fn open_part(
         &self,
         origin: &Origin<'_>,
         entry: &Entry<'_>,
         record: &Record<'_>,
-    ) -> Result<Option<Vec<u8>>, ReadError> {
-        let (Some(part), Some(seal)) = (entry.part, record.seal()) else { return Ok(None) };
-        let key = self.shared.preparer.subjects().key_by_id(&seal.subject_key);
-        let key =
-            key.map_err(|error| ReadError::Disk { file: "subjects".to_owned(), what: error.to_string() })?;
-        let Some(key) = key else { return Ok(None) };
+    ) -> Result<OpenedPart, ReadError> {
+        let Some(seal) = record.seal() else { return Ok(OpenedPart::None) };
+        let Some(part) = entry.part else { return Ok(OpenedPart::Erased) };
+        let key = match self.shared.preparer.subjects().key_by_id(&seal.subject_key) {
+            Ok(Some(key)) => key,
+            Ok(None) => return Ok(OpenedPart::Erased),
+            Err(error) if SubjectsError::is_damage(&error) => return Ok(OpenedPart::Unreadable),
+            Err(error) => {
+                return Err(ReadError::Disk { file: "subjects".to_owned(), what: error.to_string() });
+            }
+        };
         open_part(&key.secret, self.shared.id, &seal.seal, part)
-            .map(|bytes| Some(bytes.to_vec()))
+            .map(|bytes| OpenedPart::Clear(bytes.to_vec()))
             .map_err(|error| origin.corrupt(&error))
     }
+}
+
+/// What lies of an event under its data subject's key.
+enum OpenedPart {
+    /// Nothing: it has no data subject.
+    None,
+    /// In clear.
+    Clear(Vec<u8>),
+    /// The key is gone.
+    Erased,
+    /// The key's file is damaged.
+    Unreadable,
 }
 
 impl Drop for Reader<'_> {

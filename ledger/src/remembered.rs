@@ -74,7 +74,7 @@ impl Remembered {
         let anchored = match options.anchor.as_ref().map(|anchor| anchor.recall(&origin.name)) {
             None => Recalled::Unknown,
             Some(Ok(note)) => Recalled::Known(note),
-            Some(Err(error)) if options.anchor_required => return Err(error.into()),
+            Some(Err(error)) if options.anchor_required || error.is_damage() => return Err(error.into()),
             Some(Err(error)) => {
                 tracing::error!(%error, "the ledger opens without being compared with its anchor");
                 Recalled::Unknown
@@ -138,10 +138,15 @@ impl Remembered {
         let (Some(anchor), Ok(name)) = (&options.anchor, replayed.name(disk, folder, keyring)) else {
             return Ok(());
         };
-        let note = anchor.recall(&name).inspect_err(|error| {
-            tracing::error!(%error, "the damaged ledger opens without being compared with its anchor");
-        });
-        let Ok(Some(note)) = note else { return Ok(()) };
+        let note = match anchor.recall(&name) {
+            Err(error) if error.is_damage() => return Err(error.into()),
+            Err(error) => {
+                tracing::error!(%error, "the damaged ledger opens without being compared with its anchor");
+                return Ok(());
+            }
+            Ok(None) => return Ok(()),
+            Ok(Some(note)) => note,
+        };
         let standing = Standing::of(replayed, keyring.signing_chain());
         match standing.check(&note, |position| holding(&replayed.segments, position)) {
             Ok(_) | Err(Rollback::Shorter { .. }) => Ok(()),

@@ -24,7 +24,7 @@ use crate::key_map::KeyMap;
 use crate::leaves::SegmentLeaves;
 use crate::outline::Outline;
 use crate::receipt::Head;
-use crate::segment_list::SegmentList;
+use crate::segment_list::{SegmentList, segment_header};
 use crate::segments::{Segment, segment_file_name, segments_folder};
 use crate::staged::Tip;
 use crate::tip_tables::{EndedState, TipTables};
@@ -349,6 +349,38 @@ impl Progress {
 }
 
 /// Anyone can write a header that vouches for itself: its signing key must be the ledger's own.
+/// Refuses a keyring that opens neither the first segment nor the last one: before anything in the folder is removed or made anew
+/// that the right keyring would keep. What cannot be read is left to the replay.
+///
+/// Syscalls: `getdents64` of the segments; for each of both `openat`, `statx`, `pread64`.
+pub(crate) fn refuse_wrong_keyring(
+    disk: &dyn Disk,
+    ledger: &Path,
+    keyring: &Keyring,
+) -> Result<(), OpenError> {
+    /// Files of zeros that may lie behind the last segment, made ahead, and are passed over.
+    const MADE_AHEAD: usize = 4;
+    let folder = segments_folder(ledger);
+    let numbers = SegmentList::read(disk, &folder)?.numbers;
+    let header = |number: &SegmentNumber| {
+        let header = segment_header(disk, &folder, *number).ok().flatten()?;
+        Some((*number, header))
+    };
+    let first = numbers.first().and_then(header);
+    let last = numbers.iter().rev().take(MADE_AHEAD).find_map(header);
+    let mut refused = None;
+    for (number, header) in first.into_iter().chain(last) {
+        let what = match header.unwrap_key(keyring) {
+            Ok(_) if is_signed_by(keyring, &header) => return Ok(()),
+            Ok(_) => "the ledger's signing key is not its own".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let file = format!("segments/{}", segment_file_name(number));
+        refused.get_or_insert(OpenError::Keyring { file, what });
+    }
+    refused.map_or(Ok(()), Err)
+}
+
 pub(crate) fn is_signed_by(keyring: &Keyring, header: &SegmentHeader) -> bool {
     let own = keyring.signing_chain().key(header.signing_key_index);
     own.is_some_and(|key| *key.as_bytes() == header.signing_public)

@@ -108,6 +108,9 @@ pub enum Rollback {
         "what is remembered of it shows nothing: {0}; find out who wrote it before anything else, then begin anew with --new-anchor"
     )]
     Untrusted(TreeHeadError),
+    /// What the anchor holds can be no tree head.
+    #[error("{0}")]
+    Damaged(String),
     /// The anchor remembers nothing of a ledger that has signed tree heads.
     #[error(
         "the anchor remembers nothing of it, and {size} of its events are under a tree head; if the anchor's disk is not mounted, mount it; if it is a new anchor, say so with --new-anchor"

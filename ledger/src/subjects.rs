@@ -45,6 +45,15 @@ pub(crate) enum SubjectsError {
     Doubtful,
 }
 
+impl SubjectsError {
+    /// Returns `true` for an error that says that a key's file is there and is not what was written: asking again gives the same.
+    pub(crate) fn is_damage(error: &io::Error) -> bool {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Self>());
+        // The disk opens regular files alone: anything else in the place of one is no key.
+        matches!(inner, Some(Self::Damaged { .. })) || error.kind() == io::ErrorKind::InvalidInput
+    }
+}
+
 impl From<SubjectsError> for io::Error {
     fn from(error: SubjectsError) -> Self {
         let kind = match error {
@@ -71,6 +80,8 @@ struct Cached {
     /// Only keys whose files are durable.
     by_name: Recent<SubjectKey>,
     by_id: Recent<Arc<Secret>>,
+    /// Keys whose files were found damaged and told of.
+    damaged: Recent<()>,
 }
 
 impl Subjects {
@@ -86,6 +97,7 @@ impl Subjects {
             cached: Mutex::new(Cached {
                 by_name: Recent::new(MAX_CACHED_SUBJECT_KEYS),
                 by_id: Recent::new(MAX_CACHED_SUBJECT_KEYS),
+                damaged: Recent::new(MAX_CACHED_SUBJECT_KEYS),
             }),
         }
     }
@@ -135,8 +147,21 @@ impl Subjects {
 
     fn load(&self, id: &[u8; 16]) -> io::Result<Option<Arc<Secret>>> {
         let Some(file) = self.by_id.read(&*self.environment.disk, id)? else { return Ok(None) };
-        let secret = self.files.open_key(id, &file).map_err(|what| damaged(&self.by_id, id, what))?;
+        let secret = self.files.open_key(id, &file).map_err(|what| {
+            let error = damaged(&self.by_id, id, what);
+            self.tell_once(id, &error);
+            error
+        })?;
         Ok(Some(Arc::new(secret)))
+    }
+
+    /// Says once of a key that its file is damaged, however many events are asked for that it would open.
+    fn tell_once(&self, id: &[u8; 16], error: &SubjectsError) {
+        let mut cached = self.cached();
+        if cached.damaged.get(id).is_none() {
+            cached.damaged.put(*id, ());
+            tracing::error!(%error, "what is sealed under a data subject's key is unreadable");
+        }
     }
 
     /// Makes a key. Its own file is durable before a name leads to it.

@@ -223,6 +223,9 @@ pub struct StoredEvent {
     /// Whether its contents were erased with its data subject. Absent means no.
     #[serde(default)]
     pub erased: bool,
+    /// Whether its contents cannot be opened because the file of its data subject's key is damaged. Absent means no.
+    #[serde(default)]
+    pub unreadable: bool,
     /// Secrets that were replaced in it before it was appended. Absent means none.
     #[serde(default)]
     pub redactions: u32,

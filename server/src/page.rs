@@ -81,7 +81,7 @@ pub(crate) fn write_event_on_line(event: &StoredEvent<'_>, out: Vec<u8>) -> Vec<
 
 /// Whether what is shown of an event may change.
 pub(crate) fn is_forgettable(stored: &StoredEvent<'_>) -> bool {
-    stored.erased || stored.event.datasubject.is_some()
+    stored.erased || stored.unreadable || stored.event.datasubject.is_some()
 }
 
 /// Writes each event where it lies in its opened frame.
@@ -165,6 +165,9 @@ fn write_members(stored: &StoredEvent<'_>, times: &mut Times, layout: Layout, js
     }
     if stored.erased {
         json.bool_member("erased", true);
+    }
+    if stored.unreadable {
+        json.bool_member("unreadable", true);
     }
     if stored.redactions > 0 {
         json.number_member("redactions", stored.redactions.into());

@@ -206,6 +206,7 @@ class Log:
     """Where the chain stands after what was walked over."""
 
     ledger: Optional[bytes] = None
+    vouched: bool = False  # whether a key that the reader brought is in the note
     generation: int = 0
     epoch: int = 0
     signer: int = 0
@@ -231,6 +232,7 @@ class Answer:
     gaps: list[Gap] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     leaves_absent: list[tuple[int, int]] = field(default_factory=list)  # first and last position
+    leaves_cut: Optional[tuple[int, Fault]] = None  # the first ones, and the epoch of their segment
     heads: int = 0  # tree heads beside the segments
     trusted: bool = False  # by a key that the reader brought
     cosigned: int = 0  # heads beside the segments that witnesses are said to have cosigned
@@ -251,7 +253,9 @@ def verify_ledger(
     """Checks a ledger's folder from its first byte to its last, up to the first fault; then whether it is the one that was known."""
     answer = Answer()
     with judging(answer):
-        heads = Heads(folder, read_signing_keys(folder, answer), answer)
+        keys = read_signing_keys(folder, answer)
+        answer.log.vouched = any(key.key in (keys or []) for key in trusted)
+        heads = Heads(folder, keys, answer)
         whole = walk_what_can_be_read(folder, store, heads, answer)
         require(answer.log.signatures > 0 or not whole, "nothing", "no signature was found to check")
         if heads.keys is not None and answer.log.signatures > 0:
@@ -286,9 +290,12 @@ def walk_ledger(folder: str, store: str, heads: "Heads", answer: Answer) -> None
     keys, numbers = heads.keys, segment_numbers(folder)
     released = released_numbers(folder, numbers)
     first = len(released) + 1
-    last = last_used(folder, {number for number in numbers if number >= first}, first)
+    last, hole = last_used(folder, numbers, first)
     headers = walk_released(folder, released, first, keys, answer)
+    for header in headers:
+        heads.read_released(header)
     archives = heads.archives = Archives(folder, store, keys, answer)
+    heads.compare_released()
     for header in headers:
         with naming(released_name(header.number)):
             archives.check_header(header, header.peak_hashes)
@@ -300,7 +307,6 @@ def walk_ledger(folder: str, store: str, heads: "Heads", answer: Answer) -> None
     before: Optional[Leaves] = None
     for number in range(first, last + 1):
         with naming(segment_name(number)):
-            require(number in numbers, "missing", "this segment is missing")
             # Opened before the segment is read: a writer adds leaves only after their frame is durable.
             leaves = Leaves(folder, number, level, heads)
             heads.read(number)
@@ -308,8 +314,13 @@ def walk_ledger(folder: str, store: str, heads: "Heads", answer: Answer) -> None
             walk_segment(data, number, number == last, keys, leaves, before, answer)
             before = leaves
         heads.end(number, leaves_are_there=not leaves.absent)
+        cut = leaves.lost or leaves.cut
+        if cut is not None and answer.leaves_cut is None:
+            answer.leaves_cut = (answer.log.epoch, cut)
         answer.leaves_absent += leaves.absent
         answer.gaps += leaves.gaps
+    if hole is not None:
+        raise missing(hole)
     archives.end()
     level.end(answer.log.tree_size)
     heads.look_behind(last)
@@ -388,7 +399,7 @@ def walk_released(folder: str, numbers: list[int], first_here: int, keys: Option
             released, header_data, footer = read_released(data)
             header = broken_is_fault(lambda: read_segment_header(header_data), "released", RELEASED.bytes)
             check_segment_header(header, header_data, number, log, keys)
-            header.peak_hashes = peaks_of(header, header_data)
+            header.peak_hashes, header.last = peaks_of(header, header_data), released.last
             log.segments, log.released = log.segments - 1, log.released + 1
             require(log.time <= released.first_time <= released.last_time, "time", "times that do not go back expected")
             require(released.last >= header.first, "released", "a last position in it expected", RELEASED.offset("last"))
@@ -918,6 +929,8 @@ def walk_segment(
         check_segment_header(header, data, number, log, keys)
         if before is not None:
             before.finish()  # the segment before is ended, with or without a footer
+            if answer.leaves_cut is not None and answer.leaves_cut[0] < header.epoch:
+                raise answer.leaves_cut[1]  # an opening since has made missing leaves again
         leaves.heads.archives.check_header(header, peaks_of(header, data))
         leaves.begin(header, data)
         first, offset = header.first, header.header_bytes
@@ -980,9 +993,12 @@ def check_segment_header(header: Any, data: bytes, number: int, log: Log, keys: 
     certificate = data[certified : certified + SIGNATURE_BYTES]
     if keys is not None:
         require(1 <= header.signer <= len(keys), "signer", f"no signing key {header.signer} in the note", at("signer"))
-        require_equal(header.ledger_key, keys[header.signer - 1], "signer", "signing key", at("ledger_key"))
+        if header.ledger_key != keys[header.signer - 1]:
+            certain = log.ledger is not None or log.vouched or not certifies(header.ledger_key, certificate, data[:certified])
+            require(not certain, "signer", "the signing key of the note expected", at("ledger_key"))
+            raise Fault("signer", "the key that certified the first segment expected in the note", file=NOTE_NAME)
     require(header.signer >= max(log.signer, 1), "signer", "an earlier signing key comes back", at("signer"))
-    valid = signed(header.ledger_key, certificate, derive("segment certificate", data[:certified]))
+    valid = certifies(header.ledger_key, certificate, data[:certified])
     require(valid, "certificate", "the certificate does not hold", certified)
 
     if header.generation != log.generation:
@@ -992,6 +1008,10 @@ def check_segment_header(header: Any, data: bytes, number: int, log: Log, keys: 
     log.signature = certificate
     log.segments += 1
     log.signatures += 1
+
+
+def certifies(key: bytes, certificate: bytes, header: bytes) -> bool:
+    return signed(key, certificate, derive("segment certificate", header))
 
 
 def peaks_of(header: Any, data: bytes) -> list[bytes]:
@@ -1147,6 +1167,7 @@ class Leaves:
         self.file: Optional[BinaryIO] = None
         self.length = self.offset = 0
         self.lost: Optional[Fault] = None  # what is wrong with the first leaf of zeros, unless zeros go on
+        self.cut: Optional[Fault] = None  # the same where the file ends before its last leaf
         try:
             self.file, self.length = open_file(folder, self.name)
         except FileNotFoundError:
@@ -1159,8 +1180,10 @@ class Leaves:
         self.tree = Tree(header.tree_size, peaks_of(header, data))
         self.level.begin(header.ledger)
         self.heads.begin(self.number, header)
-        if self.file is None or self.length < LEAVES_HEADER.bytes:
-            self.file = None
+        if self.file is None:
+            return
+        if self.length < LEAVES_HEADER.bytes:
+            self.end_early()
             return
         expected = LEAVES_HEADER.struct.pack(LEAVES_MAGIC, FORMAT, 0, self.number, header.ledger, header.first)
         found = read_at(self.file, 0, LEAVES_HEADER.bytes)
@@ -1171,8 +1194,11 @@ class Leaves:
     def check(self, frame: Any) -> None:
         """Makes the tree again up to a frame's end and compares its root with the one that the frame states."""
         wanted = frame.count * LEAF_BYTES
-        if self.file is None or self.length - self.offset < wanted:
-            return self.miss(frame)
+        if self.file is None:
+            return self.note_absent(frame)
+        if self.length - self.offset < wanted:
+            self.end_early()
+            return self.note_absent(frame)
         entries = read_at(self.file, self.offset, wanted)
         self.offset += wanted
         if self.lost is not None:
@@ -1202,10 +1228,10 @@ class Leaves:
         for n in range(frame.count):
             self.heads.leaf(frame.first + n, entries[LEAF_BYTES * n + 8 : LEAF_BYTES * (n + 1)])
 
-    def miss(self, frame: Any) -> None:
-        """Notes that the rest of the segment's leaves are not there: what lies behind a missing entry is not looked for."""
+    def end_early(self) -> None:
+        """The file ends before its last leaf: what lies behind a missing entry is not looked for."""
         self.file = None
-        self.note_absent(frame)
+        self.cut = Fault("leaves", "the file ends before the segment's last leaf", self.length, self.name)
 
     def note_absent(self, frame: Any) -> None:
         first = self.absent[0][0] if self.absent else frame.first
@@ -1599,18 +1625,24 @@ class Heads:
 
     def __init__(self, folder: str, keys: Optional[list[bytes]], answer: Answer) -> None:
         self.folder, self.keys, self.answer = folder, keys, answer
-        self.data = b""  # the file beside the segment that is walked over
+        self.data: Optional[bytes] = None  # the file beside the segment that is walked over
         self.entries: dict[int, HeadEntry] = {}  # of that segment, by their event's position, until this is reached
         self.pending: list[tuple[HeadEntry, TreeHead]] = []  # whose frame is still to come
+        self.released: list[tuple[HeadEntry, TreeHead]] = []  # beside segments that were let go
         self.ends = FrameEnds()
         self.archives: Any = None  # once what was let go is known
         self.name: Optional[str] = None
         self.cosigned: list[tuple[int, bytes | Fault]] = []  # by the segment's number
+        self.known_signers: list[bytes] = []  # of heads that the reader kept, or whose witnesses the reader knows
         self.segments: list[tuple[int, int, int]] = []  # number, generation, last position
 
     def read(self, number: int) -> None:
         """Reads the heads of a segment; before the segment, since a writer adds them after their frames."""
-        self.data = b""
+        self.read_heads(number)
+        self.read_cosigned(number)
+
+    def read_heads(self, number: int) -> None:
+        self.data = None
         try:
             if self.keys is not None:
                 self.data = read_file(self.folder, heads_name(number), MAX_SEGMENT_BYTES)
@@ -1618,7 +1650,24 @@ class Heads:
             pass
         except (Fault, Gap) as error:
             self.answer.gaps.append(Gap(str(error), heads_name(number)))
-        self.read_cosigned(number)
+
+    def read_released(self, header: Any) -> None:
+        """Checks what can be checked of the heads beside a segment that was let go without the root of any."""
+        self.read_heads(header.number)
+        self.begin(header.number, header)
+        for entry, head in self.pending:
+            with naming(entry.file):
+                require(head.size <= header.last, "heads", "a head of events of its segment expected", entry.offset)
+                headed(entry, header.ledger)
+        self.released += self.pending
+        self.entries, self.pending = {}, []
+
+    def compare_released(self) -> None:
+        """Compares the heads beside segments that were let go with the tree, where archives tell its root."""
+        for entry, head in self.released:
+            root = self.archives.root_at(head.size)
+            with naming(entry.file):
+                require(root in (None, head.root), "heads", "the root that the archives have expected", entry.offset)
 
     def read_cosigned(self, number: int) -> None:
         try:
@@ -1635,7 +1684,7 @@ class Heads:
         """Checks what can be checked of the heads of the segment with this header without its frames."""
         self.entries, before = {}, header.first - 1
         with naming(heads_name(number)):
-            for entry in read_entries(heads_name(number), self.data, number, header.ledger, self.answer):
+            for entry in read_entries(heads_name(number), self.data, number, header.ledger):
                 head = read_tree_head(entry.note, self.keys or [])
                 self.name = self.name or head.name()
                 own = (head.name(), head.ledger, head.generation) == (self.name, header.ledger, header.generation)
@@ -1697,7 +1746,7 @@ class Heads:
         """Heads without a segment. What is none that the ledger signed, or of a generation that was given up, is nobody's evidence."""
         ledger = self.answer.log.ledger or b""
         try:
-            for entry in read_entries(heads_name(number), self.data, number, ledger, Answer()):
+            for entry in read_entries(heads_name(number), self.data, number, ledger):
                 if self.is_lost(read_tree_head(entry.note, self.keys or [])):
                     raise Fault("heads-lost", "a segment with the events that a signed head covers expected, none found", entry.offset, entry.file)
         except Fault as fault:
@@ -1733,10 +1782,15 @@ class Heads:
                 head = self.known_head(file, keys)
                 if head is not None and not whole and head.ledger == log.ledger and not self.is_reached(head):
                     self.answer.gaps.append(Gap(f"{head.size} events of {head.origin} are remembered, {log.tree_size} could be read", file))
-                elif head is not None:
-                    self.compare_known_head(head)
+                elif head is not None and self.compare_known_head(head):
+                    self.known_signers += head.signers
                     sizes.append(head.size)
-        vouching = any(keys.index(key.key) < log.signer for key in trusted)
+                elif head is not None:
+                    sizes.append(head.size)
+        # Whoever has the seed of an old key can endorse a successor: something that the reader brought has to be by it.
+        numbers = [keys.index(key.key) + 1 for key in trusted]
+        newest = max(numbers + [keys.index(key) + 1 for key in self.known_signers], default=0)
+        vouching = any(number <= log.signer for number in numbers) and newest >= log.signer
         self.answer.trusted = vouching and max(sizes) > 0 and not self.answer.leaves_absent and self.archives.are_whole()
 
     def own_logs(self, policy: Optional[Policy]) -> list[VerifierKey]:
@@ -1768,6 +1822,7 @@ class Heads:
                 self.check_cosigned(number, head)
                 self.answer.cosigned += 1
                 if meets:
+                    self.known_signers += head.signers
                     self.answer.witnessed = max(self.answer.witnessed, head.size)
         if policy and divergence is None and self.answer.witnessed == 0:
             self.answer.gaps.append(Gap(f"too few witnesses: {len(self.cosigned)} cosigned heads, none by more than {best} of them"))
@@ -1796,7 +1851,8 @@ class Heads:
     def is_reached(self, head: TreeHead) -> bool:
         return head.size <= self.answer.log.tree_size and head.generation <= self.answer.log.generation
 
-    def compare_known_head(self, head: TreeHead) -> None:
+    def compare_known_head(self, head: TreeHead) -> bool:
+        """Whether it could be compared."""
         log = self.answer.log
         require(head.ledger == log.ledger, "other-ledger", f"this ledger expected, {head.origin} found")
         require(self.is_reached(head), "rolled-back", f"{head.size} events of {head.origin} expected, {log.tree_size} found")
@@ -1804,12 +1860,13 @@ class Heads:
             root = self.archives.root_at(head.size)
             if root is None:
                 self.answer.gaps.append(Gap(f"a tree head of size {head.size}, where the tree lies within an archive"))
-                return
+                return False
             require(root == head.root, "diverged", f"at {head.size} events root {head.root.hex()} expected, {root.hex()} found")
-            return
+            return True
         end = self.ends.at(head.size)
         same = head.size == 0 or (end is not None and end[1] == head.root)
         require(same, "diverged", f"at {head.size} events root {head.root.hex()} expected, another or none found")
+        return True
 
 
 class FrameEnds:
@@ -1855,22 +1912,19 @@ def require_vouching(trusted: list[VerifierKey], keys: list[bytes], head: TreeHe
     require(not known or min(known) <= signer, "key", "the known keys come after the one that signed: they do not vouch for it")
 
 
-def read_entries(name: str, data: bytes, number: int, ledger: bytes, answer: Answer) -> Iterator[HeadEntry]:
-    """The entries of a file, up to a write that was cut short."""
-    written = len(data.rstrip(b"\0"))
-    if len(data) < HEADS_HEADER.bytes or written == 0:
+def read_entries(name: str, data: Optional[bytes], number: int, ledger: bytes) -> Iterator[HeadEntry]:
+    """The entries of a file, up to the zeros at its end."""
+    if data is None:
         return
+    written = len(data.rstrip(b"\0"))
+    require(len(data) >= HEADS_HEADER.bytes and written > 0, "heads", "a header of heads expected", 0)
     expected = HEADS_HEADER.struct.pack(HEADS_MAGIC, FORMAT, 0, number, ledger)
     require_equal(data[: HEADS_HEADER.bytes], expected, "heads", "header", 0)
     offset = HEADS_HEADER.bytes
     while offset < written:
         entry = entry_at(name, data, offset)
         if entry is None:
-            inside = any(entry_at(name, data, at) for at in range(offset + 1, written))
-            torn = len(data) - offset < MAX_HEAD_ENTRY_BYTES and not inside
-            require(torn, "heads", "an entry expected", offset)
-            answer.notes.append(f"{name} ends at byte {offset} in a head that was not written whole")
-            return
+            raise Fault("heads", "an entry expected", offset)
         yield entry
         offset += entry.bytes
 
@@ -2227,13 +2281,22 @@ def released_numbers(folder: str, numbers: set[int]) -> list[int]:
     return list(range(1, end))
 
 
-def last_used(folder: str, numbers: set[int], first: int) -> int:
-    """The last segment that is not a file of zeros: such a one was made ahead and never used."""
-    for number in sorted(numbers, reverse=True):
+def last_used(folder: str, numbers: set[int], first: int) -> tuple[int, Optional[int]]:
+    """The last segment that is not a file of zeros, of those that stand without a gap from the first one on: what stands directly
+    behind it and is of zeros was made ahead. And the first number that is missing, where a later file is there, whatever it holds."""
+    end = first
+    while end in numbers:
+        end += 1
+    hole = end if any(number > end for number in numbers) else None
+    for number in range(end - 1, first - 1, -1):
         file, length = open_file(folder, segment_name(number))
         if length > MAX_SEGMENT_BYTES or written_length(file, length) > 0:
-            return number
-    raise Fault("missing", "no segment in use", file=segment_name(first))
+            return number, hole
+    raise missing(hole or first)
+
+
+def missing(number: int) -> Fault:
+    return Fault("missing", "a segment expected, none found", file=segment_name(number))
 
 
 def open_file(folder: str, name: str) -> tuple[BinaryIO, int]:

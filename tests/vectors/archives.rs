@@ -13,7 +13,9 @@ use bitacora_cli::verify::{
     ArchiveProblem, CheckedArchive, Gap, KnownHead, Patience, Report, Verdict, VerifyOptions, verify_ledger,
 };
 use bitacora_formats::archive::UnverifiedManifest;
-use bitacora_formats::{Data, Event, Json, Keyring, TreeHash, TreeHead, UnverifiedTreeHead};
+use bitacora_formats::{
+    Data, Event, HeadStep, HeadsWalk, Json, Keyring, TreeHash, TreeHead, UnverifiedTreeHead,
+};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, HeadOptions, Ledger, Options, SystemEntropy};
 use tempfile::TempDir;
 
@@ -139,6 +141,11 @@ fn read_archives(folder: &Path, shown: &str, files: &mut Files, archives: &mut V
     }
 }
 
+/// The ledger with its archives beside it.
+pub(crate) fn whole() -> Files {
+    ARCHIVED.files.clone()
+}
+
 fn incomplete() -> Expected {
     Expected { verdict: Verdict::Incomplete, file: None, kind: Some("gap") }
 }
@@ -150,6 +157,7 @@ pub(crate) fn cases() -> Vec<Case> {
         Case::new(format!("archived: {name}"), archived.changed(|files| change(files)), expected)
     };
     let found_in = |file: &str| Expected::found_in(file);
+    let left = u32::try_from(archived.released.len()).unwrap();
     let in_first = || found_in(archived.shown(0));
     vec![
         case("whole", Expected::alone(), &|_| {}),
@@ -184,6 +192,12 @@ pub(crate) fn cases() -> Vec<Case> {
         }),
         case("what is left of the first segment is missing", found_in(&segment(1)), &|files| {
             files.remove(&archived.released[0]);
+        }),
+        case("what is left of the last segment let go is missing", found_in(&segment(left)), &|files| {
+            files.remove(archived.released.last().unwrap());
+        }),
+        case("what is left of a segment between is missing", found_in(&segment(2)), &|files| {
+            files.remove(&archived.released[1]);
         }),
         case("what is left of two segments is exchanged", found_in(&archived.released[0]), &|files| {
             let [one, other] = [0, 1].map(|number| files.bytes(&archived.released[number]).to_vec());
@@ -260,6 +274,48 @@ fn a_head_of_what_was_let_go_is_compared_where_the_tree_is_known() {
     assert_eq!(report(&[known(last, TreeHash([7; 32]))]).verdict(), Verdict::Diverged);
     let within = report(&[known(last - 1, root)]);
     assert!(matches!(within.gaps.as_slice(), [Gap::KnownHead { .. }]), "{within:?}");
+}
+
+#[test]
+fn a_head_that_was_kept_stays_checkable_offline_once_its_events_are_archived() {
+    let archived = &*ARCHIVED;
+    let folder = TempDir::new().unwrap();
+    let ledger = folder.path().join("ledgers/main");
+    archived.files.write(&ledger);
+    let archives = folder.path().join("archives");
+    let report = |keyring: Option<&Keyring>, known: &KnownHead| {
+        let options = VerifyOptions {
+            known_heads: std::slice::from_ref(known),
+            keyring,
+            name: Some("main"),
+            patience: Patience::NONE,
+            archives: Some(&archives),
+            ..Default::default()
+        };
+        verify_ledger(&ledger, &options)
+    };
+    let keys = Some(&*archived.keyring);
+    let mut kept = 0;
+    for name in archived.files.0.keys().filter(|name| name.ends_with(".heads")) {
+        let bytes = archived.files.bytes(name);
+        let mut walk = HeadsWalk::new(bytes);
+        while let HeadStep::Entry(entry) = walk.step() {
+            let head = UnverifiedTreeHead::parse(&entry.note).unwrap();
+            let size = head.size();
+            let known = KnownHead { file: "kept".to_owned(), head };
+            assert_eq!(
+                report(keys, &known).assurance.heads,
+                [("kept".to_owned(), size)],
+                "{name}, size {size}"
+            );
+            let other = TreeHead { origin: known.head.origin().clone(), size, root: TreeHash([7; 32]) };
+            let other = UnverifiedTreeHead::parse(&other.sign(&archived.keyring)).unwrap();
+            let other = report(keys, &KnownHead { head: other, ..known.clone() });
+            assert_eq!(other.verdict(), Verdict::Diverged, "{name}, size {size}: {other:?}");
+            kept += u32::from(!report(None, &known).gaps.is_empty());
+        }
+    }
+    assert!(kept > 0, "without keys some heads lie within an archive");
 }
 
 #[test]

@@ -77,6 +77,12 @@ impl Files {
         (1..).take_while(|number| self.0.contains_key(&segment(*number))).last().unwrap()
     }
 
+    /// The number of the last segment, where the first ones were let go too.
+    pub(crate) fn last_number(&self) -> u32 {
+        let names = self.0.keys().filter(|name| name.starts_with("segments/") && name.ends_with(".seg"));
+        names.last().and_then(|name| name[9..19].parse().ok()).unwrap()
+    }
+
     /// Writes the folder, which must not be there. What a link leads to is written before it.
     pub(crate) fn write(&self, folder: &Path) {
         fs::create_dir_all(folder).unwrap();
@@ -120,10 +126,9 @@ impl Expected {
         Self { verdict: Verdict::Incomplete, file: None, kind: Some("gap") }
     }
 
-    /// Of a changed file; where a changed note shows is not told.
+    /// Of a changed file, which is named itself.
     pub(crate) fn found_in(file: &str) -> Self {
-        let file = Some(file.to_owned()).filter(|file| file != NOTE);
-        Self { verdict: Verdict::Invalid, file, kind: None }
+        Self { verdict: Verdict::Invalid, file: Some(file.to_owned()), kind: None }
     }
 
     pub(crate) fn invalid(file: &str, kind: &'static str) -> Self {

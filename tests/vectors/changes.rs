@@ -62,7 +62,7 @@ pub(crate) fn of_segments() -> Vec<Case> {
         invalid(
             "all-segments-of-another-ledger",
             with(&|files| (1..=4).for_each(|n| files.set(&segment(n), other.bytes(&segment(n)).to_vec()))),
-            &segment(1),
+            NOTE,
             "signer",
         ),
         invalid("segment-blank", with(&|files| files.put(&segment(2), zeros(5_000))), &segment(2), "blank"),
@@ -83,6 +83,45 @@ pub(crate) fn of_segments() -> Vec<Case> {
             "segment-behind-a-hole",
             with(&|files| files.set("segments/4294967295.seg", bytes(2))),
             &segment(5),
+            "missing",
+        ),
+        invalid(
+            "zeros-behind-a-hole",
+            with(&|files| files.put("segments/0000009999.seg", zeros(65_536))),
+            &segment(5),
+            "missing",
+        ),
+        invalid(
+            "nothing-behind-a-hole",
+            with(&|files| files.put(&segment(6), zeros(0))),
+            &segment(5),
+            "missing",
+        ),
+        invalid(
+            "zeros-behind-a-hole-and-behind-the-last-segment",
+            with(&|files| {
+                files.put(&segment(5), zeros(65_536));
+                files.put(&segment(7), zeros(65_536));
+            }),
+            &segment(6),
+            "missing",
+        ),
+        invalid(
+            "last-segment-removed-and-the-next-one-made-ahead",
+            with(&|files| {
+                files.remove(&segment(4));
+                files.put(&segment(5), zeros(65_536));
+            }),
+            &segment(4),
+            "missing",
+        ),
+        invalid(
+            "first-segment-blank-before-a-hole",
+            with(&|files| {
+                files.put(&segment(1), zeros(5_000));
+                files.remove(&segment(2));
+            }),
+            &segment(2),
             "missing",
         ),
     ]
@@ -150,6 +189,19 @@ pub(crate) fn of_the_tree() -> Vec<Case> {
             files.change(&leaves(2), |leaves| leaves[120..200].rotate_left(40));
         }),
         in_leaves("leaf-removed", &|files| files.change(&leaves(2), |leaves| drop(leaves.drain(80..120)))),
+        in_leaves("leaves-emptied-before-an-opening", &|files| files.set(&leaves(2), Vec::new())),
+        in_leaves("leaves-cut-in-the-header-before-an-opening", &|files| {
+            files.change(&leaves(2), |leaves| leaves.truncate(39));
+        }),
+        in_leaves("leaves-cut-before-an-opening", &|files| {
+            files.change(&leaves(2), |leaves| leaves.truncate(95));
+        }),
+        in_leaves("leaves-of-zeros-before-an-opening", &|files| {
+            files.change(&leaves(2), |leaves| leaves[40..].fill(0));
+        }),
+        in_leaves("last-leaf-of-zeros-before-an-opening", &|files| {
+            files.change(&leaves(2), |leaves| leaves.iter_mut().rev().take(40).for_each(|byte| *byte = 0));
+        }),
         in_leaves("leaves-of-zeros-with-the-header", &|files| {
             files.change(&leaves(2), |leaves| leaves.fill(0));
         }),

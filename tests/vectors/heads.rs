@@ -104,9 +104,10 @@ fn honest(writer: Writer) -> Writer {
 }
 
 /// Two heads in segment 1, and two in segment 2, the first of which names a frame of segment 1.
-fn whole() -> Writer {
-    let first = honest(honest(Writer::begun()).frame(2, |_| {})).end(|_| {}).begin(|_| {});
-    honest(honest(first).frame(1, |_| {}))
+pub(crate) fn whole() -> Writer {
+    let mut first = honest(honest(Writer::begun()).frame(2, |_| {})).end(|_| {});
+    first.epoch += 1;
+    honest(honest(first.begin(|_| {})).frame(1, |_| {}))
 }
 
 /// What is said in the last head of segment 1, with others before it and behind it.
@@ -162,6 +163,13 @@ fn false_heads() -> Vec<(&'static str, Files)> {
                 files.set(&heads(2), first.clone());
             }),
         ),
+        (
+            "a-head-half-written",
+            with(&|files| files.change(&heads(1), |bytes| bytes.truncate(bytes.len() - 7))),
+        ),
+        ("a-header-half-written", with(&|files| files.change(&heads(1), |bytes| bytes.truncate(31)))),
+        ("heads-emptied", with(&|files| files.set(&heads(1), Vec::new()))),
+        ("heads-of-zeros", with(&|files| files.change(&heads(1), |bytes| bytes.fill(0)))),
         ("entries-doubled", with(&|files| files.change(&heads(1), |bytes| bytes.extend(&first[32..])))),
     ]);
     cases
@@ -171,9 +179,9 @@ fn false_heads() -> Vec<(&'static str, Files)> {
 fn a_ledger_with_heads_is_judged_alike() {
     let Some(mut judge) = Judge::new() else { return };
     judge.case(&Case::new("with-heads", whole().files(), Expected::alone()));
-    let mut cut = whole().files();
-    cut.change(&heads(2), |bytes| bytes.truncate(bytes.len() - 7));
-    judge.case(&Case::new("with-a-head-half-written", cut, Expected::alone()));
+    let mut begun = whole().files();
+    begun.change(&heads(2), |bytes| bytes.truncate(32));
+    judge.case(&Case::new("with-heads-of-which-none-was-written", begun, Expected::alone()));
     judge.end(2);
 }
 

@@ -58,6 +58,41 @@ impl Judge {
         fs::remove_dir_all(case_folder).unwrap();
     }
 
+    /// Lets both look at a folder in which one file is changed in many ways, of which nothing is known beforehand: they say the
+    /// same, by verdict and by file. `may_pass` says which of the changes, by name, may leave a ledger that verifies.
+    pub(crate) fn alike(
+        &mut self,
+        files: &Files,
+        name: &str,
+        changes: impl Iterator<Item = (String, Vec<u8>)>,
+        may_pass: impl Fn(&str, &[u8]) -> bool,
+    ) {
+        let case_folder = self.folder.path().join(format!("alike-{}", self.judged));
+        let folder = case_folder.join(LEDGER);
+        files.write(&folder);
+        for (what, bytes) in changes {
+            fs::write(folder.join(name), &bytes).unwrap();
+            let (first, second) = (report(&folder), self.second.judge(&folder));
+            self.judged += 1;
+            let mut problems = Vec::new();
+            if second["verdict"] != verdict_name(first.verdict()) {
+                problems.push("they come to different verdicts");
+            }
+            let file = first.fault.as_ref().map(|fault| fault.file.as_str());
+            if first.verdict() == Verdict::Invalid && second["file"].as_str() != file {
+                problems.push("they name different files");
+            }
+            if first.verdict() < Verdict::Incomplete && !may_pass(&what, &bytes) {
+                problems.push("nobody sees the change");
+            }
+            for problem in problems {
+                self.problems
+                    .push(format!("{name}: {what}: {problem}; {}; the second: {second}", told(&first)));
+            }
+        }
+        fs::remove_dir_all(case_folder).unwrap();
+    }
+
     /// In a note a change may show in a line behind it, or in the first segment: then no place is asked for.
     fn compare(&mut self, folder: &Path, what: &str, expected: &Expected, at: Option<u64>) {
         let (first, second) = (report(folder), self.second.judge(folder));

@@ -268,7 +268,7 @@ pub(crate) fn in_notes() -> Vec<Case> {
     let changed = cases.into_iter().map(|(name, kind, text)| {
         let mut files = whole.clone();
         files.set(NOTE, text.into_bytes());
-        invalid(name, files, if kind == "signer" { "segments/0000000001.seg" } else { NOTE }, kind)
+        invalid(name, files, NOTE, kind)
     });
     let mut large = whole.clone();
     large.put(NOTE, Entry::Zeros(1024 * 1024 * 1024));

@@ -7,9 +7,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bitacora_formats::LedgerName;
-use bitacora_ledger::CreateError;
+use bitacora_ledger::{CreateError, IDLE_HEADS_EVERY};
 use bitacora_server::{
     Admission, CloseFailures, DataError, LedgersConfig, Origin, RequiredModel, Server, ServerConfig,
     ServerLimits, StartError, may_listen,
@@ -54,6 +55,9 @@ pub(crate) struct ServeArguments {
     /// Take nothing while the anchor cannot be reached.
     #[arg(long)]
     anchor_required: bool,
+    /// Sign a tree head this many seconds after the last one although no event arrived, so that silence shows.
+    #[arg(long, value_name = "SECONDS", default_value_t = IDLE_HEADS_EVERY.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
+    idle_heads: u64,
     /// Say at /readyz that the service is not ready while one of these read models does not answer, or is far behind: `calls,trust`.
     #[arg(long, value_name = "MODELS", value_delimiter = ',')]
     require_models: Vec<RequiredModel>,
@@ -106,6 +110,9 @@ pub(crate) fn run(
     let archiving = arguments.archiving.archiving(&objects, &place);
     let trust = AnchorTrust { required: arguments.anchor_required, is_new: global.new_anchor };
     let mut options = global.anchor()?.options(&environment, trust)?;
+    if let Some(heads) = &mut options.heads {
+        heads.idle_every = Duration::from_secs(arguments.idle_heads);
+    }
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
     let notices = arguments.notices.target().map_err(ServeError::from)?;
     let beginning = Beginning { environment: &environment, data, keyring: &keyring, options: &options };

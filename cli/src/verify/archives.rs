@@ -1,6 +1,7 @@
 //! The archives of a ledger whose segments were let go: what the ledger signed of them, kept beside the segments, and their
 //! files, wherever they lie.
 
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use bitacora_formats::archive::{
 };
 use bitacora_formats::{
     Keyring, LedgerId, LedgerKeys, Levels, Position, SegmentHeader, SignedTreeHead, SigningChain,
-    TILE_HEIGHT, TreeHash, decode_record,
+    TILE_HEIGHT, TreeHash, decode_record, leaf_hash,
 };
 
 use super::Progress;
@@ -19,6 +20,7 @@ use super::folder::{LedgerFolder, shown_manifest};
 use super::genesis::{Genesis, check_genesis};
 use super::history::History;
 use super::level::Group;
+use super::parts::erased_subject;
 use super::streams::{Place, SegmentStreams};
 
 /// What was checked of archives.
@@ -50,6 +52,10 @@ pub(super) struct Archives {
     /// The roots of the groups of leaves of those that were read, as far as there is no gap.
     levels: Levels,
     released_through: u64,
+    /// Roots that were made of opened events, by the size of their tree.
+    pub(super) made_roots: BTreeMap<u64, TreeHash>,
+    /// The data subjects whose erasure opened events record.
+    pub(super) erased: HashSet<String>,
     pub(super) checked: ArchivesChecked,
 }
 
@@ -67,6 +73,10 @@ pub(super) struct ArchiveChecks<'a> {
 /// What the opened archives hold.
 pub(super) struct OpenedArchives {
     pub(super) streams: SegmentStreams,
+    /// The roots of the sizes that were asked for and lie within opened archives.
+    pub(super) made_roots: BTreeMap<u64, TreeHash>,
+    /// The data subjects whose erasure they record.
+    pub(super) erased: HashSet<String>,
     /// Whether it is all that was released.
     pub(super) is_whole: bool,
 }
@@ -231,8 +241,11 @@ impl Archives {
         Ok(())
     }
 
-    /// The root of the tree of this size, as far as archives or heads in them tell it.
+    /// The root of the tree of this size, as far as archives or heads in them tell it, or their events where these were opened.
     pub(super) fn root_at(&self, size: u64) -> Option<TreeHash> {
+        if let Some(made) = self.made_roots.get(&size) {
+            return Some(*made);
+        }
         let heads = self.manifests.iter().filter_map(SignedManifest::tree_head).map(SignedTreeHead::head);
         if let Some(head) = heads.into_iter().find(|head| head.size == size) {
             return Some(head.root);
@@ -243,19 +256,22 @@ impl Archives {
 }
 
 /// Opens every archive: what they hold has to be what they say, and, if they are all that was released, each event the next one of
-/// its stream.
+/// its stream. Of their events the leaves are made, and of these the roots of the trees of `sizes`, which ascend.
 pub(super) fn open(
     files: &[CheckedArchive],
-    (keyring, genesis): (&Keyring, Option<Genesis<'_>>),
+    (keyring, genesis, sizes): (&Keyring, Option<Genesis<'_>>, &[u64]),
     checks: ArchiveChecks<'_>,
     (is_whole, checked): (bool, &mut ArchivesChecked),
     gaps: &mut Vec<Gap>,
 ) -> Result<OpenedArchives, Fault> {
-    let mut opened = OpenedArchives { streams: SegmentStreams::default(), is_whole };
+    let (streams, made_roots) = (SegmentStreams::default(), BTreeMap::new());
+    let mut opened = OpenedArchives { streams, made_roots, erased: HashSet::new(), is_whole };
     let keys = LedgerKeys::new(keyring, checks.ledger);
     for archive in files {
         let manifest = archive.outline().manifest().manifest();
         let range = manifest.range;
+        let mut wanted = sizes.iter().copied().skip_while(|size| *size < range.first().get()).peekable();
+        let mut tree = manifest.tree_before.clone();
         let done = archive.open(keyring, |first, rows| {
             let positions = (0..).map_while(|distance| Position::new(first)?.plus(distance));
             for (position, row) in positions.zip(rows.iter()) {
@@ -263,6 +279,14 @@ pub(super) fn open(
                     .map_err(|error| StreamFault(position, FaultKind::Record(error)))?;
                 if let Some(genesis) = genesis.filter(|_| position == Position::FIRST) {
                     check_genesis(&record, genesis).map_err(|kind| StreamFault(position, kind))?;
+                }
+                opened.erased.extend(erased_subject(&record));
+                if wanted.peek().is_some_and(|size| *size <= range.last().get()) {
+                    let commitment = keys.commitment(&record.source, &record.id, row.record);
+                    tree.push(leaf_hash(position, row.time, &commitment));
+                    while wanted.next_if_eq(&position.get()).is_some() {
+                        opened.made_roots.insert(position.get(), tree.root());
+                    }
                 }
                 // Behind a hole nobody knows the streams; from there on the segments that are here follow them.
                 if !opened.is_whole || position.get() > checked.released_through {

@@ -96,6 +96,9 @@ pub struct Assurance {
     pub key_number: Option<u32>,
     /// The number of the key that signed for the last segment.
     pub signed_by: Option<u32>,
+    /// The highest number that is known from elsewhere: of a key that was brought, or that signed a head which was kept or which enough of
+    /// the brought witnesses cosigned.
+    pub newest_known: Option<u32>,
     /// The heads that were brought and are on this history: file and size.
     pub heads: Vec<(String, u64)>,
     /// The largest head that enough of the brought witnesses cosigned.
@@ -108,9 +111,23 @@ pub struct Assurance {
 
 impl Assurance {
     /// Whether a key that the verifier knows stands behind what signed the last segment: it or one before it.
+    ///
+    /// Whoever has the seed of an old key can endorse a successor of their own. So a successor counts only once something that
+    /// the verifier brought is by it: the key itself, a head, or one that witnesses cosigned.
     #[must_use]
     pub fn has_key(&self) -> bool {
+        self.is_endorsed() && self.newest_known >= self.signed_by
+    }
+
+    /// Whether a key that the verifier knows endorsed the one that signed the last segment, or is it.
+    #[must_use]
+    pub fn is_endorsed(&self) -> bool {
         self.key_number.zip(self.signed_by).is_some_and(|(known, signed_by)| known <= signed_by)
+    }
+
+    /// Takes in the number of a key that is known from elsewhere.
+    pub(super) fn know(&mut self, number: Option<u32>) {
+        self.newest_known = self.newest_known.max(number);
     }
 
     /// The size of the largest head on this history that was brought, or cosigned by witnesses who were; a head of nothing remembers nothing.
@@ -130,7 +147,8 @@ impl Assurance {
 /// What the verifier brought, compared with the ledger's keys.
 #[derive(Default)]
 pub(super) struct Brought {
-    heads: Vec<(String, SignedTreeHead)>,
+    /// Each with the number of the key that signed it.
+    heads: Vec<(String, SignedTreeHead, Option<u32>)>,
     /// Ascending.
     sizes: Vec<u64>,
 }
@@ -161,13 +179,15 @@ impl Brought {
                 .map_err(|problem| Fault::of_note(FaultKind::TrustedKey { key: key.to_string(), problem }))?;
             let assurance = &mut report.assurance;
             assurance.keys += 1;
+            assurance.know(Some(number));
             assurance.key_number = Some(assurance.key_number.map_or(number, |known| known.min(number)));
         }
         let mut brought = Self::default();
         for KnownHead { file, head } in known {
             if let Some(signed) = claimed.verify(file, head, chain, report) {
                 brought.sizes.push(signed.head().size);
-                brought.heads.push((file.clone(), signed));
+                let number = signed.signing_key(chain);
+                brought.heads.push((file.clone(), signed, number));
             }
         }
         brought.sizes.sort_unstable();
@@ -187,9 +207,11 @@ impl Brought {
         report: &mut Report,
     ) {
         let ended_early = report.ended_early();
-        for (file, signed) in self.heads {
+        for (file, signed, number) in self.heads {
             if (1..=archives.released_through()).contains(&signed.head().size) {
+                let held = report.assurance.heads.len();
                 hold_archived(file, signed.head(), archives, report);
+                report.assurance.know(number.filter(|_| report.assurance.heads.len() > held));
                 continue;
             }
             match on_history(&file, signed.head(), last, ends) {
@@ -202,7 +224,10 @@ impl Brought {
                     report.gaps.push(Gap::KnownHead { file, what });
                 }
                 Some(divergence) => report.assurance.divergences.push(divergence),
-                None => report.assurance.heads.push((file, signed.head().size)),
+                None => {
+                    report.assurance.heads.push((file, signed.head().size));
+                    report.assurance.know(number);
+                }
             }
         }
     }

@@ -70,6 +70,8 @@ pub(super) struct CosignedHeads {
 /// A head whose signatures hold.
 struct ReadCosigned {
     head: TreeHead,
+    /// The number of the key that signed it.
+    signed_by: Option<u32>,
     by: Vec<Cosignature>,
     /// Lines of others than the ledger and these witnesses.
     others: u64,
@@ -156,6 +158,7 @@ impl CosignedHeads {
             checked.cosignatures += read.by.len() as u64;
             checked.others += read.others;
             most = most.max(read.by.len());
+            report.assurance.know(read.signed_by.filter(|_| read.meets));
             if read.meets && largest.as_ref().is_none_or(|before| before.size < read.head.size) {
                 largest = Some(WitnessedHead { file, size: read.head.size, by: read.by });
             }
@@ -216,7 +219,8 @@ fn read_head(
     let meets = policy.is_some_and(|policy| {
         policy.asks_for_witnesses() && policy.is_met(by.iter().map(|cosignature| &cosignature.key))
     });
-    Ok(ReadCosigned { head: signed.head().clone(), by, others, meets })
+    let signed_by = signed.signing_key(chain);
+    Ok(ReadCosigned { head: signed.head().clone(), signed_by, by, others, meets })
 }
 
 fn verify(text: &str, claimed: &Claimed<'_>, chain: &SigningChain) -> Result<SignedTreeHead, HeadFault> {

@@ -1,14 +1,15 @@
-//! What verification finds: a fault, or a gap in what could be checked.
+//! What verification finds to be wrong.
 
 use std::fmt;
 
 use super::cosigned::CosignedFault;
+pub use super::gap::Gap;
 use super::heads::HeadFault;
 
 use bitacora_formats::archive::ArchiveError;
 use bitacora_formats::{
-    BodyError, Commitment, CompressionError, Damage, DamageKind, FrameOpenError, KeyProblem, LeavesError,
-    LevelsError, PartError, Position, RecordError, ReleasedError, SegmentError, SigningChainError, TreeHash,
+    BodyError, Commitment, Damage, DamageKind, FrameOpenError, KeyProblem, LeavesError, LevelsError,
+    PartError, Position, RecordError, ReleasedError, SigningChainError, TreeHash,
 };
 
 /// A place in the ledger's files that is not what it must be.
@@ -90,6 +91,20 @@ pub enum FaultKind {
         expected: String,
         /// The one that the segment names.
         found: String,
+    },
+    /// The note has another key than the one that certified the ledger's first segment.
+    #[error(
+        "signing key {number} to be {expected} expected, as {file} is certified by it, {found} found; the note is damaged, or the segments are another ledger's"
+    )]
+    NoteKey {
+        /// The key's number in the chain.
+        number: u32,
+        /// The key that the segment names.
+        expected: String,
+        /// The one in the note.
+        found: String,
+        /// The segment's file.
+        file: String,
     },
     /// The segment names a signing key that the ledger does not have.
     #[error("a signing key numbered 1 to {known} expected, number {found} found")]
@@ -183,6 +198,11 @@ pub enum FaultKind {
         /// Bytes of the file.
         found: u64,
     },
+    /// The file of leaves ends before the segment's last leaf, although a later opening made missing ones again.
+    #[error(
+        "the file ends before the segment's last leaf, and a later opening has made missing ones again; it was cut since"
+    )]
+    LeavesCut,
     /// The stored level does not begin as one does.
     #[error(transparent)]
     Level(#[from] LevelsError),
@@ -256,115 +276,6 @@ pub enum FaultKind {
     },
 }
 
-/// Something that had to be checked and could not be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Gap {
-    /// Events that stand in archives alone, and the archive is not there or does not open.
-    #[error("positions {first} to {last} are archived, and were not checked: {what}")]
-    Archive {
-        /// The first position.
-        first: u64,
-        /// The last one.
-        last: u64,
-        /// Why.
-        what: String,
-    },
-    /// A file or folder could not be read.
-    #[error("{path}: {what}; nothing from here on was checked")]
-    Unreadable {
-        /// The path.
-        path: String,
-        /// What the system said.
-        what: String,
-    },
-    /// The note of signing keys is gone.
-    #[error("{file}: missing; that the segments were signed with the ledger's keys was not checked")]
-    NoNote {
-        /// The file.
-        file: String,
-    },
-    /// The keyring does not open a segment.
-    #[error("{file}: {source}; contents from position {first_position} on were not checked")]
-    Key {
-        /// The file.
-        file: String,
-        /// The first position whose contents were not checked.
-        first_position: u64,
-        /// Which key is missing or wrong.
-        source: SegmentError,
-    },
-    /// A data subject's key is there and cannot be used.
-    #[error("{path}: {what}; sealed parts under this key were not checked")]
-    SubjectKey {
-        /// The key's file.
-        path: String,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// A file of leaves is there and cannot be read.
-    #[error(
-        "{file}: {what}; the leaves from position {first_position} on to the segment's end were not checked"
-    )]
-    Leaves {
-        /// The file.
-        file: String,
-        /// What the system said.
-        what: String,
-        /// The first position whose leaf was not checked.
-        first_position: u64,
-    },
-    /// The stored level is there and cannot be read.
-    #[error("{file}: {what}; the stored level of the tree was not checked")]
-    Level {
-        /// The file.
-        file: String,
-        /// What the system said.
-        what: String,
-    },
-    /// Leaves were asked for and are not there.
-    #[error(
-        "the leaves of {events} events, the first at position {first_position}, are not there; that these stand in the tree was not checked by them"
-    )]
-    NoLeaves {
-        /// How many.
-        events: u64,
-        /// The first one's position.
-        first_position: u64,
-    },
-    /// A file of tree heads is there and cannot be read.
-    #[error("{file}: {what}; the tree heads in it were not checked")]
-    Heads {
-        /// The file.
-        file: String,
-        /// What the system said.
-        what: String,
-    },
-    /// A head that the verifier brought cannot be used.
-    #[error("{file}: {what}; the ledger was not compared with it")]
-    KnownHead {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// Witnesses were asked for, and too few of them cosigned.
-    #[error(
-        "no tree head beside the segments is cosigned by enough of the witnesses that you named: {heads} cosigned heads are there, none with more than {most} of their cosignatures"
-    )]
-    NotWitnessed {
-        /// Cosigned heads that are there.
-        heads: u64,
-        /// The most cosignatures by the named witnesses that one of them has.
-        most: usize,
-    },
-    /// There is no memory for a decompressor.
-    #[error("{source}; contents were not checked")]
-    Memory {
-        /// What failed.
-        source: CompressionError,
-    },
-}
-
 impl Fault {
     /// A fault that no torn write explains.
     pub(super) fn at(
@@ -404,6 +315,8 @@ impl Fault {
             "ask who gave you the key; if it is right, this is not the ledger that it belongs to"
         } else if self.kind.checks() == Checked::Cosignature {
             "restore this file from a copy that verifies, or put it aside: the service has a later head cosigned, and this one is lost"
+        } else if let FaultKind::NoteKey { .. } | FaultKind::Note(_) = *self.kind {
+            "opening the ledger with its keyring writes the note again; a key that you know, with --vkey, tells whose the segments are"
         } else if self.torn {
             "a write that was cut short, or rot in the last one; opening the ledger sets it aside and says so"
         } else {
@@ -446,6 +359,7 @@ impl FaultKind {
             Self::Archive(_) | Self::ArchivedGroup { .. } => Checked::Archive,
             Self::Note(_)
             | Self::Signer { .. }
+            | Self::NoteKey { .. }
             | Self::UnknownSigner { .. }
             | Self::RetiredSigner { .. }
             | Self::TrustedKey { .. } => Checked::SigningKeys,
@@ -457,6 +371,7 @@ impl FaultKind {
             | Self::LeafCommitment { .. }
             | Self::LeavesRoot { .. }
             | Self::LeavesBytes { .. }
+            | Self::LeavesCut
             | Self::Level(_)
             | Self::LevelOf { .. }
             | Self::LevelRoot { .. } => Checked::Leaf,

@@ -97,6 +97,11 @@ impl<'a> Openers<'a> {
         Self { keyring, name, ledger, keys, parts }
     }
 
+    /// The store of subjects' keys, and what was found of it.
+    pub(super) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
     /// Begins with the frames of a segment; with the threads that help to open them, if any may.
     pub(super) fn begin(
         &'a self,

@@ -2,6 +2,7 @@
 //! to the stored bytes.
 
 mod read;
+mod released;
 
 use bitacora_formats::{
     ChainHash, Commitment, FrameHeader, Generation, Headed, HeadedError, HeadsError, LedgerId, LedgerName,
@@ -13,6 +14,7 @@ use super::folder::shown_heads;
 use read::ReadHead;
 
 pub(super) use read::ReadHeads;
+pub(super) use released::{ReleasedHead, check_released};
 
 /// What of a tree head is not what it must be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -133,8 +135,6 @@ pub(super) struct FoundHeads {
     pub(super) events: u64,
     /// The size of the last one.
     pub(super) last_size: Option<u64>,
-    /// Bytes behind the last head, of one that was not written whole.
-    pub(super) bytes_behind: u64,
     pub(super) named_before: Vec<NamedBefore>,
     /// Where frames end that cosigned heads and the verifier's own ones name.
     pub(super) ends: Vec<FrameEnd>,
@@ -223,7 +223,6 @@ impl SegmentHeads {
             last_size: self.read.heads.last().map(|head| head.size),
             named_before: named_before.collect(),
             ends: self.ends.iter().filter(known).copied().collect(),
-            bytes_behind: self.read.bytes_behind,
             gap: self.read.gap,
         }
     }
@@ -238,8 +237,9 @@ impl SegmentHeads {
         ledger.and(number).map_err(|kind| head_fault(self.read.number, 0, self.first_position, kind))
     }
 
-    fn check(&self, head: &ReadHead, before: u64, name: Option<&LedgerName>) -> Result<(), HeadFault> {
-        let ReadHead { origin, position, size, root, .. } = head;
+    /// Checks what a head says of itself, and that it follows the one before it.
+    fn check_place(&self, head: &ReadHead, before: u64, name: Option<&LedgerName>) -> Result<(), HeadFault> {
+        let ReadHead { origin, position, size, .. } = head;
         let name = name.unwrap_or(&origin.name);
         if (&origin.name, origin.ledger, origin.generation) != (name, self.ledger, self.generation) {
             let expected = format!("{name}/{}/g{}", self.ledger, self.generation);
@@ -248,6 +248,12 @@ impl SegmentHeads {
         if position.get() <= before || *size < position.get() {
             return Err(HeadFault::Order { position: position.get(), before, size: *size });
         }
+        Ok(())
+    }
+
+    fn check(&self, head: &ReadHead, before: u64, name: Option<&LedgerName>) -> Result<(), HeadFault> {
+        self.check_place(head, before, name)?;
+        let ReadHead { size, root, .. } = head;
         let end = self.end_at(*size).ok_or(HeadFault::Size { size: *size })?;
         if end.root != *root {
             return Err(HeadFault::Root { expected: end.root, found: *root });

@@ -7,7 +7,9 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
-use bitacora_formats::{Generation, LEAF_ENTRY_BYTES, Position, SegmentEnd, SegmentNumber, is_all_zeros};
+use bitacora_formats::{
+    Epoch, Generation, LEAF_ENTRY_BYTES, Position, SegmentEnd, SegmentHeader, SegmentNumber, is_all_zeros,
+};
 
 use super::VerifyOptions;
 use super::checks::{Checks, Found, Workspace};
@@ -41,6 +43,8 @@ pub(super) struct Joining<'a> {
     streams: Streams,
     /// What is wrong with the leaves of the segment before if this one goes on from it.
     leaves_behind: Option<Fault>,
+    /// The first leaves that are cut, with the epoch of their segment: a fault if a later one has begun.
+    leaves_cut: Option<(Epoch, Fault)>,
     /// Where the segments lie that heads may name frames of.
     history: History<'a>,
     /// Where frames end that cosigned heads and the verifier's own ones name.
@@ -74,6 +78,7 @@ impl<'a> Joining<'a> {
             end,
             streams,
             leaves_behind: None,
+            leaves_cut: None,
             history: History::new(checks.folder),
             ends: Vec::new(),
             part_gap: None,
@@ -120,8 +125,11 @@ impl<'a> Joining<'a> {
         if let Some(fault) = self.leaves_behind.take() {
             return self.ended(Some(fault));
         }
-        if let Err(kind) = self.signers.check(&segment.header) {
-            return self.ended(Some(Fault::at(shown(number), 0, segment.header.first_position, None, kind)));
+        if let Some((_, fault)) = self.leaves_cut.take_if(|(epoch, _)| *epoch < segment.header.epoch) {
+            return self.ended(Some(fault));
+        }
+        if let Err(fault) = self.signers.check(shown(number), &segment.header) {
+            return self.ended(Some(fault));
         }
         if let Err(kind) = self.checks.archives.check_header(&segment.header) {
             return self.ended(Some(Fault::at(shown(number), 0, segment.header.first_position, None, kind)));
@@ -138,14 +146,14 @@ impl<'a> Joining<'a> {
 
     /// Walks over a segment that does not pass, or not from here.
     ///
-    /// The last one may be written to at this moment. A reader can meet half a frame, or a frame whole and the one before it
-    /// not yet: so there a fault counts only once it has stayed.
+    /// The last one may be written to at this moment, and heads may be added to the one before it. A reader can meet half a frame
+    /// or half a head, or a frame whole and the one before it not yet: so there a fault counts only once it has stayed.
     fn walk_again(
         &mut self,
         number: SegmentNumber,
     ) -> Result<(Option<CheckedSegment>, Option<Fault>), Ended> {
         let (patience, is_last) = (self.options.patience, number == self.plan.last);
-        let mut retries = if is_last { patience.retries } else { 0 };
+        let mut retries = patience.retries;
         loop {
             let heads = self.checks.read_heads(number);
             let bytes = match self.folder.load(number) {
@@ -161,7 +169,8 @@ impl<'a> Joining<'a> {
             };
             let (segment, fault) =
                 walk((number, heads), &bytes, self.end.as_ref(), &self.checks, &mut self.workspace.frames);
-            if fault.is_none() || retries == 0 {
+            let may_be_under_way = fault.as_ref().is_some_and(|fault| is_last || fault.torn);
+            if !may_be_under_way || retries == 0 {
                 return Ok((segment, fault));
             }
             retries -= 1;
@@ -171,7 +180,8 @@ impl<'a> Joining<'a> {
 
     /// Takes in what the frames of a segment hold. Gives the fault that comes first, of `fault` and any in the streams.
     fn take_in(&mut self, segment: CheckedSegment, fault: Option<Fault>) -> Option<Fault> {
-        let (number, generation) = (segment.number, segment.header.generation);
+        let SegmentHeader { generation, epoch, .. } = segment.header;
+        let number = segment.number;
         let begins =
             Place { position: segment.header.first_position, offset: segment.header.stored_bytes() as u64 };
         if let Some(leaves) = &mut self.report.leaves {
@@ -181,6 +191,9 @@ impl<'a> Joining<'a> {
         self.history.add(&segment);
         let Found { contents, key_gap, tree, heads } = segment.found;
         self.report.gaps.extend(tree.gap);
+        if let Some(cut) = tree.cut {
+            self.leaves_cut.get_or_insert((epoch, cut));
+        }
         let fault = self.take_in_heads((number, generation), heads, fault);
         if key_gap.is_some() {
             // Later segments may open again, but the streams have a hole.

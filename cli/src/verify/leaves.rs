@@ -37,8 +37,10 @@ impl FrameLeaves<'_> {
 
 /// Why there are no leaves to go on with.
 pub(super) enum NoLeaves {
-    /// They are not there, or not yet.
+    /// There is no such file.
     Absent,
+    /// The file ends before they do, at so many bytes: they were cut off, or are not written yet.
+    Cut(u64),
     Unreadable(io::Error),
     Fault(Fault),
 }
@@ -62,7 +64,7 @@ impl<'a> SegmentLeaves<'a> {
         window.begin();
         // What is shorter than a header was cut short when it was made.
         if file_bytes < LEAVES_HEADER_BYTES as u64 || !window.fill(&mut file, LEAVES_HEADER_BYTES)? {
-            return Err(NoLeaves::Absent);
+            return Err(NoLeaves::Cut(file_bytes));
         }
         if let Err(kind) = check_header(window.bytes(), header) {
             let (first, file) = (header.first_position, shown_leaves(header.number));
@@ -81,7 +83,8 @@ impl<'a> SegmentLeaves<'a> {
         let end = offset + needed as u64;
         let is_there = end <= self.file_bytes
             && (self.window.bytes().len() >= needed || self.window.fill(&mut self.file, needed)?);
-        let entries = self.window.bytes().get(..needed).filter(|_| is_there).ok_or(NoLeaves::Absent)?;
+        let entries =
+            self.window.bytes().get(..needed).filter(|_| is_there).ok_or(NoLeaves::Cut(self.file_bytes))?;
         self.offset = end;
         Ok(FrameLeaves { offset, entries: entries.as_chunks().0 })
     }

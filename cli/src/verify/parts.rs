@@ -1,13 +1,15 @@
 //! The sealed parts of records about a data subject: they open while the subject's key is there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bitacora_formats::vocabulary::{EventData, SubjectErased};
 use bitacora_formats::{
-    LedgerId, LedgerKeys, Record, SUBJECT_KEY_FILE_BYTES, Secret, SubjectFiles, decode_part, open_part,
+    LedgerId, LedgerKeys, Record, RecordData, SUBJECT_KEY_FILE_BYTES, Secret, SubjectFiles, decode_part,
+    open_part,
 };
 
 use super::fault::{FaultKind, Gap};
@@ -38,6 +40,10 @@ pub(crate) struct Parts {
     ledger: LedgerId,
     files: SubjectFiles,
     cached: Mutex<HashMap<[u8; 16], FoundKey>>,
+    /// Ids of keys that are not there, as many as are counted.
+    absent: Mutex<HashSet<[u8; 16]>>,
+    /// The subjects whose erasure the log records.
+    erased: Mutex<HashSet<String>>,
 }
 
 /// What was found of a subject's key.
@@ -49,12 +55,44 @@ enum FoundKey {
     Unusable(Arc<Gap>),
 }
 
+/// Whose erasure a record says, if it does. A record names a key by its id, and an erasure a subject by a hash of the name: which
+/// key was whose is not known once it is gone, so both are counted.
+pub(super) fn erased_subject(record: &Record<'_>) -> Option<String> {
+    let is_erasure = record.kind == SubjectErased::KIND;
+    let RecordData::Json(json) = is_erasure.then_some(&record.data)? else { return None };
+    let SubjectErased { subject, .. } = serde_json::from_slice(json.as_bytes()).ok()?;
+    Some(format!("{subject:?}"))
+}
+
 impl Parts {
     /// The store of the ledger in `folder`.
     pub(crate) fn new(folder: &Path, ledger: LedgerId, keys: &LedgerKeys) -> Self {
         let store = folder.join("subjects").join("by-id");
         let files = SubjectFiles::new(ledger, keys.index_key().clone());
-        Self { store, ledger, files, cached: Mutex::default() }
+        let (cached, absent, erased) = <(Mutex<_>, Mutex<_>, Mutex<_>)>::default();
+        Self { store, ledger, files, cached, absent, erased }
+    }
+
+    /// Takes in subjects whose erasure archives record.
+    pub(super) fn add_erased(&self, subjects: &HashSet<String>) {
+        let mut erased = self.erased.lock().unwrap_or_else(PoisonError::into_inner);
+        erased.extend(subjects.iter().take(MAX_CACHED_KEYS).cloned());
+    }
+
+    fn note_erasure(&self, record: &Record<'_>) {
+        let Some(subject) = erased_subject(record) else { return };
+        let mut erased = self.erased.lock().unwrap_or_else(PoisonError::into_inner);
+        if erased.len() < MAX_CACHED_KEYS {
+            erased.insert(subject);
+        }
+    }
+
+    /// The keys that are gone, where they are more than the log records erasures of.
+    pub(super) fn lost(&self) -> Option<Gap> {
+        let count = |ids: usize| ids as u64;
+        let absent = count(self.absent.lock().unwrap_or_else(PoisonError::into_inner).len());
+        let erased = count(self.erased.lock().unwrap_or_else(PoisonError::into_inner).len());
+        (absent > erased).then_some(Gap::SubjectKeysLost { absent, erased })
     }
 
     /// Checks the part that lies beside a record against it.
@@ -64,6 +102,7 @@ impl Parts {
         part: Option<&[u8]>,
         found: &mut FoundParts,
     ) -> Result<(), FaultKind> {
+        self.note_erasure(record);
         let presence = |expected, found| Err(FaultKind::PartPresence { expected, found });
         let (seal, part) = match (record.seal(), part) {
             (None, None) => return Ok(()),
@@ -75,6 +114,10 @@ impl Parts {
             FoundKey::Held(key) => key,
             FoundKey::Absent => {
                 found.counts.without_key += 1;
+                let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+                if absent.len() < MAX_CACHED_KEYS {
+                    absent.insert(seal.subject_key);
+                }
                 return Ok(());
             }
             FoundKey::Unusable(gap) => {

@@ -75,6 +75,9 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
         Ok(brought) => brought,
         Err(fault) => return Report { fault: Some(fault), ..report },
     };
+    if !options.trusted.is_empty() {
+        signers.vouch_for_note();
+    }
     if let Some(progress) = options.progress {
         progress.expect(plan.bytes);
     }
@@ -88,11 +91,21 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     };
     released.headers.iter().for_each(|header| report.count_released(header));
     let known = ledger.unwrap_or(UNKNOWN);
+    let heads = match released.heads(folder, (name.as_ref(), chain.as_ref()), &mut report.gaps) {
+        Ok(heads) => heads,
+        Err(fault) => return Report { fault: Some(fault), ..report },
+    };
+    let mut sizes: Vec<u64> =
+        heads.iter().map(|head| head.size).chain(brought.sizes().iter().copied()).collect();
+    sizes.sort_unstable();
     let (archives, streams) =
-        match read_archives(folder, options, (known, chain.as_ref()), &released, &mut report) {
+        match read_archives(folder, options, (known, chain.as_ref()), (&released, &sizes), &mut report) {
             Ok(read) => read,
             Err(fault) => return Report { fault: Some(fault), ..report },
         };
+    if let Some(fault) = heads.iter().find_map(|head| head.check_root(archives.root_at(head.size)?).err()) {
+        return Report { fault: Some(fault), ..report };
+    }
     let before = Before { archives: &archives, end: released.end, streams, ledger: known };
     let ends = (plan.first, plan.last);
     let cosigned = CosignedHeads::read(folder, ends, &claimed, options.witnesses, &mut report.gaps);
@@ -119,7 +132,7 @@ fn read_archives(
     folder: &LedgerFolder<'_>,
     options: &VerifyOptions<'_>,
     (ledger, chain): (LedgerId, Option<&SigningChain>),
-    released: &ReleasedSegments,
+    (released, sizes): (&ReleasedSegments, &[u64]),
     report: &mut Report,
 ) -> Result<(Archives, Streams), Fault> {
     let (store, progress) = (options.archives, options.progress);
@@ -138,7 +151,8 @@ fn read_archives(
         let genesis =
             signing_key.as_ref().map(|signing_key| Genesis { ledger, signing_key, name: options.name });
         let counted = (archives.are_whole(), &mut archives.checked);
-        let opened = archives::open(&files, (keyring, genesis), checks, counted, &mut report.gaps)?;
+        let opened = archives::open(&files, (keyring, genesis, sizes), checks, counted, &mut report.gaps)?;
+        (archives.made_roots, archives.erased) = (opened.made_roots, opened.erased);
         let fault = |(place, kind): (Place, FaultKind)| {
             Fault::at(SHOWN_ARCHIVES.to_owned(), 0, place.position, Some(place.position), kind)
         };
@@ -172,6 +186,7 @@ fn check_segments(
         Openers::new(keyring, options.name, folder, before.ledger)
     });
     report.contents = options.keyring.map(|_| ContentsChecked::default());
+    openers.iter().for_each(|openers| openers.parts().add_erased(&before.archives.erased));
     let can_open = openers.as_ref().filter(|_| !memory.is_empty());
     let idle = IdleThreads::new(threads);
     let chain = signers.chain().cloned();
@@ -226,6 +241,7 @@ fn check_segments(
         report.gaps.extend(report.leaves.as_ref().and_then(LeavesChecked::gap));
     }
     report.gaps.extend(part_gap.map(Arc::unwrap_or_clone));
+    report.gaps.extend(can_open.and_then(|openers| openers.parts().lost()));
     ends
 }
 

@@ -1,11 +1,13 @@
 //! What is left of the segments that were let go: their links, from the first one to the first that is still here.
 
 use bitacora_formats::{
-    MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentEnd, SegmentHeader, SegmentNumber,
+    LedgerName, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentEnd, SegmentHeader,
+    SegmentNumber, SigningChain,
 };
 
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown, shown_released};
+use super::heads::{ReadHeads, ReleasedHead, check_released};
 use super::plan::Plan;
 use super::signers::Signers;
 
@@ -71,11 +73,29 @@ impl ReleasedSegments {
         header.verify_certificate().map_err(|error| fault(FaultKind::Damage(error.into())))?;
         let before = self.end.unwrap_or_else(|| SegmentEnd::before_first(header.ledger));
         before.check_next(header, released.first_time).map_err(|kind| fault(kind.into()))?;
-        signers.check(header).map_err(fault)?;
+        signers.check(shown_released(number), header)?;
         self.end = Some(released.end_before(behind).map_err(|kind| fault(kind.into()))?);
         self.through = last.get();
         self.headers.push(released.header);
         Ok(())
+    }
+
+    /// Checks the tree heads beside them, where it is known who may have signed these.
+    pub(super) fn heads(
+        &self,
+        folder: &LedgerFolder<'_>,
+        (name, chain): (Option<&LedgerName>, Option<&SigningChain>),
+        gaps: &mut Vec<Gap>,
+    ) -> Result<Vec<ReleasedHead>, Fault> {
+        let (mut heads, Some(chain)) = (Vec::new(), chain) else { return Ok(Vec::new()) };
+        let next = self.headers.iter().skip(1).map(|header| header.first_position.get() - 1);
+        for (header, last) in self.headers.iter().zip(next.chain([self.through])) {
+            let mut read = ReadHeads::read(folder, header.number, chain);
+            gaps.extend(read.gap.take());
+            let last = Position::new(last).unwrap_or(header.first_position);
+            heads.extend(check_released(read, header, last, name)?);
+        }
+        Ok(heads)
     }
 
     fn next_position(&self) -> Position {

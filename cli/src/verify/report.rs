@@ -186,8 +186,6 @@ pub struct HeadsChecked {
     pub segments_without: u64,
     /// The size of the last one; 0 where there is none.
     pub last_size: u64,
-    /// Bytes behind the last heads of their segments: of heads that were being written.
-    pub bytes_behind: u64,
 }
 
 impl HeadsChecked {
@@ -197,7 +195,6 @@ impl HeadsChecked {
         self.events += found.events;
         self.segments_without += u64::from(found.last_size.is_none());
         self.last_size = found.last_size.unwrap_or(self.last_size);
-        self.bytes_behind += found.bytes_behind;
     }
 }
 
@@ -310,7 +307,7 @@ mod tests {
 
     /// The leaves of events of which those from `absent_from` on have none.
     fn leaves(events: u64, absent_from: Option<u64>) -> FoundTree {
-        FoundTree { events, absent_from: absent_from.map(position), bytes_ahead: 3, gap: None }
+        FoundTree { events, absent_from: absent_from.map(position), bytes_ahead: 3, cut: None, gap: None }
     }
 
     #[test]

@@ -13,6 +13,8 @@ use super::folder::{LedgerFolder, NOTE};
 pub(super) struct Signers {
     chain: Option<SigningChain>,
     met: BTreeMap<u32, [u8; 32]>,
+    /// The note, while nothing but itself says that its keys are the ledger's.
+    unvouched_note: Option<String>,
 }
 
 impl Signers {
@@ -28,7 +30,7 @@ impl Signers {
             Ok(note) => note,
             Err(error) => {
                 let gap = own.is_none().then(|| gap(&error));
-                return Ok((Self { chain: own.cloned(), met }, gap));
+                return Ok((Self { chain: own.cloned(), met, unvouched_note: None }, gap));
             }
         };
         // What is no text is no note either, from where it stops being text.
@@ -37,7 +39,13 @@ impl Signers {
         if let Some(own) = own {
             agree(own, &chain).map_err(|kind| note_fault(&text, kind))?;
         }
-        Ok((Self { chain: Some(chain), met }, None))
+        let unvouched_note = own.is_none().then(|| text.into_owned());
+        Ok((Self { chain: Some(chain), met, unvouched_note }, None))
+    }
+
+    /// A key that the verifier brought is one of the note's.
+    pub(super) fn vouch_for_note(&mut self) {
+        self.unvouched_note = None;
     }
 
     /// The ledger's keys, where they are known.
@@ -50,8 +58,23 @@ impl Signers {
         self.met.last_key_value().map(|(number, _)| *number)
     }
 
-    /// Checks who certified a segment.
-    pub(super) fn check(&mut self, header: &SegmentHeader) -> Result<(), FaultKind> {
+    /// Checks who certified a segment, whose file is named so.
+    ///
+    /// A first segment that another key certified than the one in the note is a fault of the note, which has no checksum, unless
+    /// more than the note says whose ledger this is.
+    pub(super) fn check(&mut self, file: String, header: &SegmentHeader) -> Result<(), Fault> {
+        let first = header.first_position;
+        self.check_key(header).map_err(|kind| match (kind, self.unvouched_note.take()) {
+            (FaultKind::Signer { number, expected, found }, Some(note)) => {
+                note_fault(&note, FaultKind::NoteKey { number, expected: found, found: expected, file })
+            }
+            (kind, _) => Fault::at(file, 0, first, None, kind),
+        })?;
+        self.unvouched_note = None;
+        Ok(())
+    }
+
+    fn check_key(&mut self, header: &SegmentHeader) -> Result<(), FaultKind> {
         let (number, found) = (header.signing_key_index, header.signing_public);
         if let Some((last, _)) = self.met.last_key_value().filter(|(last, _)| **last > number) {
             return Err(FaultKind::RetiredSigner { expected: *last, found: number });
@@ -98,7 +121,7 @@ fn note_fault(text: &str, kind: FaultKind) -> Fault {
     let line = match &kind {
         FaultKind::Note(SigningChainError::Line { line, .. }) => *line,
         // The keys stand behind the first line, one a line.
-        FaultKind::Signer { number, .. } => *number as usize + 1,
+        FaultKind::Signer { number, .. } | FaultKind::NoteKey { number, .. } => *number as usize + 1,
         _ => 1,
     };
     let offset = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>() as u64;

@@ -36,6 +36,8 @@ pub(super) struct FoundTree {
     pub(super) events: u64,
     /// The first event that has no leaf beside the segment; so have none behind it.
     pub(super) absent_from: Option<Position>,
+    /// What is wrong with leaves that a crash or a service which writes them explains, unless a later opening made them again.
+    pub(super) cut: Option<Fault>,
     /// Bytes behind the leaves of the last frame, in a segment that is not ended.
     pub(super) bytes_ahead: u64,
     /// Why leaves that are there were not read.
@@ -171,6 +173,10 @@ impl<'a> SegmentTree<'a> {
         match none {
             NoLeaves::Fault(fault) => return Err(fault),
             NoLeaves::Absent => {}
+            NoLeaves::Cut(bytes) => {
+                let cut = Fault::at(shown_leaves(self.number), bytes, first, None, FaultKind::LeavesCut);
+                self.found.cut = Some(cut);
+            }
             NoLeaves::Unreadable(error) => {
                 let (file, what) = (shown_leaves(self.number), error.to_string());
                 self.found.gap = Some(Gap::Leaves { file, what, first_position: first.get() });
@@ -195,7 +201,7 @@ impl<'a> SegmentTree<'a> {
     }
 
     pub(super) fn found(self) -> FoundTree {
-        self.found
+        FoundTree { cut: self.lost.or(self.found.cut), ..self.found }
     }
 }
 

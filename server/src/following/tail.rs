@@ -231,6 +231,7 @@ mod tests {
             derived: false,
             redactions: 0,
             erased: false,
+            unreadable: false,
             event,
         }
     }

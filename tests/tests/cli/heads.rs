@@ -78,7 +78,7 @@ fn the_heads_of_a_whole_ledger_hold_and_are_tied_to_its_bytes() {
     let (_, head) = last_head(&sample);
     for with_keys in [false, true] {
         let heads = heads_of(&sample, with_keys);
-        assert_eq!((heads.heads, heads.events, heads.bytes_behind), (2, 2, 0));
+        assert_eq!((heads.heads, heads.events), (2, 2));
         assert_eq!((heads.last_size, heads.segments_without), (head.size, 1));
     }
     let output = sample.run(&["verify", "--json"]);
@@ -113,31 +113,51 @@ fn heads_that_are_not_there_are_told() {
 }
 
 #[test]
-fn every_flipped_byte_of_a_head_is_found_or_told() {
+fn every_flipped_byte_of_a_head_is_found_where_it_is_and_so_is_a_cut() {
     let sample = Sample::with_heads(2);
     let whole = fs::read(sample.heads(3)).unwrap();
+    let judge = |changed: &[u8], what: &str| {
+        fs::write(sample.heads(3), changed).unwrap();
+        let report = sample.verify(false);
+        let fault = report.fault.clone().unwrap_or_else(|| panic!("{what}: {report:?}"));
+        assert_eq!((report.verdict(), &*fault.file), (Verdict::Invalid, &*shown_heads(3)), "{what}: {fault}");
+        fault
+    };
     for at in 0..whole.len() {
         let mut changed = whole.clone();
         changed[at] ^= 0x40;
-        fs::write(sample.heads(3), &changed).unwrap();
-        if at < HEADS_HEADER_BYTES {
-            fault(&sample, 3, &format!("byte {at} of the header"));
-        } else {
-            // Rot in the last entry of a file cannot be told from a write that was cut short.
-            let report = sample.verify(false);
-            let heads = report.heads.unwrap();
-            assert_eq!((report.verdict(), heads.heads), (Verdict::Alone, 1), "byte {at}: {report:?}");
-            assert_eq!(heads.bytes_behind, (whole.len() - HEADS_HEADER_BYTES) as u64, "byte {at}");
+        let fault = judge(&changed, &format!("byte {at}"));
+        let begins = if at < HEADS_HEADER_BYTES { 0 } else { HEADS_HEADER_BYTES as u64 };
+        assert_eq!(fault.offset, begins, "byte {at}: {fault}");
+        if at == HEADS_HEADER_BYTES {
+            // At the start of an entry there is none: fewer heads are no damage.
+            continue;
         }
+        let cut = judge(&whole[..at], &format!("cut at {at}"));
+        assert!(cut.torn, "cut at {at}: an opening sets it aside");
     }
-    let output = sample.run(&["verify", "--json"]);
-    assert!(told(&output)["notProven"].to_string().contains("bytes behind the last tree heads"));
-    // Where another one follows, it is damage.
+    // Where another one follows, no opening sets it aside.
     let entry = &whole[HEADS_HEADER_BYTES..];
     let mut changed = [&whole[..], entry].concat();
     changed[HEADS_HEADER_BYTES + 60] ^= 1;
-    fs::write(sample.heads(3), &changed).unwrap();
-    assert!(matches!(fault(&sample, 3, "rot"), HeadFault::File(_)));
+    assert!(!judge(&changed, "rot").torn);
+}
+
+#[test]
+fn an_opening_sets_a_torn_head_aside_and_says_so() {
+    let sample = Sample::with_heads(2);
+    let whole = fs::read(sample.heads(3)).unwrap();
+    for (cut, kept) in [(whole.len() - 7, HEADS_HEADER_BYTES), (HEADS_HEADER_BYTES - 3, 0)] {
+        let last = *sample.segments().last().unwrap();
+        fs::write(sample.heads(last), &whole[..cut]).unwrap();
+        assert!(sample.verify(false).fault.unwrap().torn);
+        sample.open().close().unwrap();
+        assert_eq!(fs::read(sample.heads(last)).map_or(0, |left| left.len()), kept);
+        // The name without its ending says that the log records the cut.
+        let aside = sample.ledger().join(format!("quarantine/{last:010}.heads@{kept}.0"));
+        assert_eq!(fs::read(aside).unwrap(), whole[kept..cut]);
+        assert_eq!(sample.verify(false).verdict(), Verdict::Alone);
+    }
 }
 
 #[test]
@@ -313,6 +333,38 @@ fn a_key_vouches_for_nothing_that_one_before_it_signed() {
     let (code, told) = verify(&sample, &[&["--vkey", &*keys[1].to_string()], &known[..]].concat());
     assert_eq!((code, &told["assurance"]["keyVouches"]), (10, &false.into()), "{told}");
     assert_eq!(verify(&sample, &[&["--vkey", &*keys[0].to_string()], &known[..]].concat()).0, 0);
+}
+
+#[test]
+fn a_successor_that_a_leaked_seed_endorses_is_not_taken_for_the_ledgers() {
+    let (mut sample, kept, keys) = remembered();
+    let first = keys[0].to_string();
+    let brought = ["--vkey", &*first, "--known-head", kept.to_str().unwrap()];
+    assert_eq!(verify(&sample, &brought).0, 0);
+    // Whoever has the seed of key 1 goes on under a second key, from a head that is really the ledger's.
+    let mut keyring = Keyring::parse(&sample.keyring.to_text()).unwrap();
+    keyring.rotate_signing(&mut |bytes| bytes.fill(9)).unwrap();
+    sample.keyring = std::sync::Arc::new(keyring);
+    sample.open_with(&Sample::options_with_heads()).close().unwrap();
+    let (code, told) = verify(&sample, &brought);
+    assert_eq!((code, &told["assurance"]["keyVouches"]), (10, &false.into()), "{told}");
+    // Where the auditor has something by the second key, be it the key or a head, it is the ledger's.
+    let (note, of) = last_head(&sample);
+    let newer = sample.folder.path().join("newer");
+    fs::write(&newer, note).unwrap();
+    assert_eq!(verify(&sample, &[&brought[..], &["--known-head", newer.to_str().unwrap()]].concat()).0, 0);
+    let second = of.origin.keys(sample.keyring.signing_chain())[1].to_string();
+    assert_eq!(verify(&sample, &[&brought[..], &["--vkey", &*second]].concat()).0, 0);
+    // And where that was another one, this ledger is not it.
+    let mut other = Keyring::parse(&sample.keyring.to_text()).unwrap();
+    other.rotate_signing(&mut |bytes| bytes.fill(7)).unwrap();
+    let published = sample.folder.path().join("published");
+    let head = TreeHead { origin: of.origin.clone(), size: of.size, root: of.root };
+    fs::write(&published, head.sign(&other)).unwrap();
+    assert_eq!(
+        verify(&sample, &[&brought[..], &["--known-head", published.to_str().unwrap()]].concat()).0,
+        30
+    );
 }
 
 #[test]

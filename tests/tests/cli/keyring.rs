@@ -1,8 +1,9 @@
 //! `keys`, and the keyring that `serve` refuses.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::sample::{Sample, code, command, told, why};
@@ -148,4 +149,46 @@ fn a_keyring_in_the_data_folder_is_refused_as_what_it_is() {
     fs::copy(place.keyring(), &keyring).unwrap();
     refused(&["serve", "--listen", "127.0.0.1:0"]);
     refused(&["calls"]);
+}
+
+/// Every file and folder below this one, with what files hold.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(tree(&path));
+            found.insert(path, None);
+        } else {
+            found.insert(path.clone(), Some(fs::read(&path).unwrap()));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_wrong_keyring_changes_nothing_in_the_folder() {
+    let sample = Sample::with_heads(2);
+    // What the right one makes of it lies there: tables, and a loss that is declared and not recorded.
+    assert_eq!(code(&sample.run(&["read"])), 0);
+    let declared = sample.ledger().join("declared-loss");
+    for with_declaration in [false, true] {
+        if with_declaration {
+            fs::write(&declared, "whatever a crash has left").unwrap();
+        }
+        let before = tree(&sample.data());
+        assert!(
+            before.keys().any(|path| path.extension().is_some_and(|ending| ending == "tbl")),
+            "{before:?}"
+        );
+        fs::remove_file(sample.keyring_file()).unwrap();
+        assert_eq!(code(&keys(&["new"], &sample.keyring_file())), 0);
+        for arguments in
+            [&["recover", "--declare-loss"][..], &["append", "x.noted", "s"], &["read"], &["verify"]]
+        {
+            let said = sample.run(arguments);
+            assert_eq!(tree(&sample.data()), before, "{arguments:?}: {}", why(&said));
+        }
+        assert_ne!(code(&sample.run(&["recover", "--declare-loss"])), 0);
+    }
 }

@@ -109,14 +109,25 @@ fn leaves_that_are_not_there_are_told_and_missed_only_where_they_are_required() 
     assert!(told["notProven"].to_string().contains("leaves of positions 2 to 8"), "{told}");
     assert_eq!(code(&sample.run(&["verify", "--require-leaves"])), 50);
 
+    // The opening after the segment has made missing ones again: what is cut now was cut since.
     for length in 0..whole.len() {
         fs::write(sample.leaves(2), &whole[..length]).unwrap();
         let report = sample.verify(false);
-        assert_eq!(report.verdict(), Verdict::Alone, "cut at {length}: {report:?}");
-        let absent = report.leaves.unwrap().absent;
-        assert!(matches!(absent.as_slice(), [(2..=8, 8)]), "cut at {length}: {absent:?}");
+        let fault = report.fault.unwrap();
+        assert_eq!((&*fault.file, fault.offset), (&*shown_leaves(2), length as u64), "{fault}");
+        assert!(matches!(*fault.kind, FaultKind::LeavesCut), "cut at {length}: {fault}");
     }
     fs::write(sample.leaves(2), &whole).unwrap();
+    // Of the newest segment a crash explains it.
+    let whole = fs::read(sample.leaves(3)).unwrap();
+    for length in 0..whole.len() {
+        fs::write(sample.leaves(3), &whole[..length]).unwrap();
+        let report = sample.verify(false);
+        assert_eq!(report.verdict(), Verdict::Alone, "cut at {length}: {report:?}");
+        let absent = report.leaves.unwrap().absent;
+        assert!(matches!(absent.as_slice(), [(9..=EVENTS, EVENTS)]), "cut at {length}: {absent:?}");
+    }
+    fs::write(sample.leaves(3), &whole).unwrap();
     fs::remove_dir_all(sample.ledger().join("tree")).unwrap();
     misses(&sample, &[(1, EVENTS)], "none at all");
     assert_eq!(sample.verify_by(false, 2, LeavesWanted::None).leaves, None);
@@ -125,18 +136,24 @@ fn leaves_that_are_not_there_are_told_and_missed_only_where_they_are_required() 
 #[test]
 fn zeros_are_lost_leaves_only_up_to_the_end() {
     let sample = Sample::new(2);
-    let path = sample.leaves(2);
-    let whole = fs::read(&path).unwrap();
-    let mut lost = whole.clone();
-    lost[LEAF_ENTRY_BYTES..].fill(0);
-    fs::write(&path, &lost).unwrap();
-    misses(&sample, &[(2, 8)], "all zeros");
-    *lost.last_mut().unwrap() = 1;
-    fs::write(&path, &lost).unwrap();
-    faults(&sample, 2, "zeros, and something behind them");
-    lost.fill(0);
-    fs::write(&path, &lost).unwrap();
-    faults(&sample, 2, "no header");
+    for number in [2, 3] {
+        let path = sample.leaves(number);
+        let whole = fs::read(&path).unwrap();
+        let mut lost = whole.clone();
+        lost[LEAF_ENTRY_BYTES..].fill(0);
+        fs::write(&path, &lost).unwrap();
+        match number {
+            3 => misses(&sample, &[(9, EVENTS)], "all zeros"),
+            _ => drop(faults(&sample, number, "all zeros, and an opening since")),
+        }
+        *lost.last_mut().unwrap() = 1;
+        fs::write(&path, &lost).unwrap();
+        faults(&sample, number, "zeros, and something behind them");
+        lost.fill(0);
+        fs::write(&path, &lost).unwrap();
+        faults(&sample, number, "no header");
+        fs::write(&path, &whole).unwrap();
+    }
 }
 
 #[test]

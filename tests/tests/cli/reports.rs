@@ -49,9 +49,6 @@ fn every_number_of_a_report_is_of_what_lies_in_the_folder() {
     fs::write(sample.leaves(5), [&leaves[..], &[7; 9]].concat()).unwrap();
     fs::write(sample.segment(6), [0; 4_096]).unwrap();
     fs::write(sample.ledger().join("segments/notes.txt"), "nothing").unwrap();
-    let mut heads = fs::read(sample.heads(4)).unwrap();
-    heads.extend([7; 11]);
-    fs::write(sample.heads(4), heads).unwrap();
 
     let segments: Vec<_> = (1..=5).map(|number| segment(&sample, number)).collect();
     let frames: Vec<_> = segments.iter().flat_map(|(_, frames)| frames).collect();
@@ -85,13 +82,7 @@ fn every_number_of_a_report_is_of_what_lies_in_the_folder() {
             parts: PartCounts { opened: 9, without_key: 0 },
         }),
         leaves: Some(LeavesChecked { events, bytes_ahead: 9, ..LeavesChecked::default() }),
-        heads: Some(HeadsChecked {
-            heads: 3,
-            events: 3,
-            segments_without: 2,
-            last_size: events - 1,
-            bytes_behind: 11,
-        }),
+        heads: Some(HeadsChecked { heads: 3, events: 3, segments_without: 2, last_size: events - 1 }),
         cosigned: Some(CosignedChecked::default()),
         assurance: Assurance { signed_by: Some(1), whole_tree: true, ..Assurance::default() },
         ..Report::default()

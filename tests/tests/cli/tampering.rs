@@ -57,8 +57,12 @@ fn every_flipped_byte_of_the_signing_keys_note_is_found() {
         changed[at] ^= 1;
         fs::write(&path, &changed).unwrap();
         let report = sample.verify(false);
-        assert_eq!(report.verdict(), Verdict::Invalid, "byte {at}: {report:?}");
+        fault_offset(&report, "signing-keys.note", &format!("byte {at}"));
     }
+    let others = fs::read_to_string(Sample::new(1).ledger().join("signing-keys.note")).unwrap();
+    fs::write(&path, &others).unwrap();
+    fault_offset(&sample.verify(false), "signing-keys.note", "another ledger's");
+    fault_offset(&sample.verify(true), "signing-keys.note", "another ledger's, with the keyring");
 }
 
 #[test]
@@ -148,14 +152,8 @@ fn segments_that_are_swapped_copied_or_of_another_ledger_are_found() {
     for number in 1..=4 {
         fs::copy(other.segment(number), sample.segment(number)).unwrap();
     }
-    assert_eq!(
-        fault_offset(
-            &sample.verify_twice(false, "all of another ledger"),
-            &shown(1),
-            "all of another ledger"
-        ),
-        0
-    );
+    let what = "all of another ledger";
+    assert_eq!(fault_offset(&sample.verify_twice(false, what), "signing-keys.note", what), 25);
     fs::write(sample.segment(1), vec![0; 5_000]).unwrap();
     assert_eq!(fault_offset(&sample.verify_twice(false, "blank"), &shown(1), "blank"), 0);
 }

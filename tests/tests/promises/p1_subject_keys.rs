@@ -1,11 +1,13 @@
 //! P1 for events of data subjects: the key that an acknowledged event was sealed under survives what the event does.
 
+use std::path::PathBuf;
+
 use bitacora_formats::{Event, Position};
 use bitacora_ledger::{AppendError, AppendRequest, Ledger};
 use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
 use bitacora_tests::simulation::Simulation;
 
-use crate::workload::{event, machine_with_ledger, open};
+use crate::workload::{all, event, machine_with_ledger, open};
 
 const PEOPLE: u64 = 3;
 
@@ -81,4 +83,42 @@ fn a_key_that_could_not_be_kept_refuses_the_event_and_a_restart_mends_it() {
             }
         }
     }
+}
+
+#[test]
+fn a_damaged_key_makes_its_own_events_unreadable_and_no_others() {
+    const KEY_FILE_BYTES: u64 = 104;
+    let machine = machine_with_ledger(202);
+    let ledger = open(&machine).unwrap();
+    let appended: Vec<_> = (0..3 * PEOPLE).map(|number| (number, append(&ledger, number).unwrap())).collect();
+    ledger.close().unwrap();
+    let paths = machine.disk.paths();
+    let is_key = |path: &&PathBuf| {
+        let bytes = machine.disk.contents(path).map_or(0, |bytes| bytes.len() as u64);
+        path.to_string_lossy().contains("/subjects/by-id/") && bytes == KEY_FILE_BYTES
+    };
+    let file = paths.iter().find(is_key).unwrap();
+    for at in (0..KEY_FILE_BYTES).step_by(5) {
+        machine.disk.flip_bit(file, at, 2).unwrap();
+        let ledger = open(&machine).unwrap();
+        let stored = all(&ledger).unwrap_or_else(|error| panic!("byte {at}: {error}"));
+        let mut whose = Vec::new();
+        for (number, position) in &appended {
+            let found = stored.iter().find(|event| event.position == *position).unwrap();
+            assert!(!found.erased, "byte {at}: damage is no erasure");
+            if found.unreadable {
+                assert_eq!(found.event.datasubject, None, "byte {at}: nothing of it is told");
+                whose.push(number % PEOPLE);
+            } else {
+                assert_eq!(found.event, personal(*number), "byte {at}");
+            }
+        }
+        assert_eq!(whose.len(), 3, "byte {at}: {whose:?}");
+        assert!(whose.iter().all(|person| *person == whose[0]), "byte {at}: {whose:?}");
+        ledger.close().unwrap();
+        machine.disk.flip_bit(file, at, 2).unwrap();
+    }
+    let ledger = open(&machine).unwrap();
+    assert!(all(&ledger).unwrap().iter().all(|event| !event.unreadable), "a copy brings them back");
+    ledger.close().unwrap();
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{LedgerName, Micros, UnverifiedTreeHead};
 use bitacora_ledger::{
-    Anchor, AnchorError, Clock, FolderAnchor, HeadOptions, Ledger, OpenError, Options, WriterState,
+    Anchor, AnchorError, Clock, FolderAnchor, HeadOptions, Ledger, OpenError, OpenMode, Options, WriterState,
 };
 use bitacora_tests::simulated_disk::{Call, CrashPolicy, Fault, errno};
 use bitacora_tests::simulation::Simulation;
@@ -271,4 +271,75 @@ fn how_long_the_anchor_is_out_of_reach_does_not_follow_a_clock_that_is_set() {
     machine.disk.clear_faults();
     ledger.close().unwrap();
     assert_eq!(ledger.status().heads.unanchored_for, None);
+}
+
+/// What stands in the place of the head that the anchor remembers.
+enum InItsPlace {
+    Bytes(Vec<u8>),
+    Folder,
+}
+
+#[test]
+fn an_anchor_that_was_damaged_is_refused_and_not_taken_for_one_out_of_reach() {
+    let head = Path::new("/anchors/main.head");
+    let whole = {
+        let machine = machine_with_ledger(15);
+        simulated(&machine).unwrap().close().unwrap();
+        machine.disk.contents(head).unwrap()
+    };
+    let flipped = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x80;
+        InItsPlace::Bytes(bytes)
+    };
+    let mut places: Vec<_> = (0..whole.len()).step_by(31).map(flipped).collect();
+    places.extend([
+        InItsPlace::Bytes(vec![0xff; 40]),
+        InItsPlace::Bytes(vec![b'x'; 1 << 20]),
+        InItsPlace::Folder,
+    ]);
+    for required in [false, true] {
+        for (number, place) in places.iter().enumerate() {
+            let machine = machine_with_ledger(15);
+            simulated(&machine).unwrap().close().unwrap();
+            let environment = machine.environment();
+            environment.disk.remove_file(head).unwrap();
+            match place {
+                InItsPlace::Folder => environment.disk.create_folder(head).unwrap(),
+                InItsPlace::Bytes(bytes) => {
+                    let file = environment.disk.open(head, OpenMode::CreateNew).unwrap();
+                    file.write_all_at(bytes, 0).unwrap();
+                }
+            }
+            let anchor = Arc::new(FolderAnchor::new(Arc::clone(&environment.disk), Path::new("/anchors")));
+            let heads =
+                HeadOptions { anchor: Some(anchor), anchor_required: required, ..HeadOptions::default() };
+            let options = Options { heads: Some(heads), ..without_heads() };
+            let opened = Ledger::open(&environment, Path::new(FOLDER), keyring(), options);
+            assert!(
+                matches!(opened, Err(OpenError::RolledBack(_))),
+                "{required}, {number}: {:?}",
+                opened.err()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_ledger_without_events_signs_a_head_now_and_then_so_that_silence_shows() {
+    let machine = machine_with_ledger(16);
+    let every = Duration::from_millis(1);
+    let heads = HeadOptions { every, ..HeadOptions::default() };
+    let idle_every = heads.idle_every;
+    let options = Options { heads: Some(heads), ..without_heads() };
+    let ledger = Ledger::open(&machine.environment(), Path::new(FOLDER), keyring(), options).unwrap();
+    let first = wait_for_head(&ledger, 0);
+    std::thread::sleep(Duration::from_millis(30));
+    assert_eq!(ledger.tree_head().unwrap().size, first, "none is due yet");
+    for silence in 1..=2 {
+        machine.clock.advance(idle_every);
+        // It covers its own event, and nothing else happened.
+        assert_eq!(wait_for_head(&ledger, first + silence - 1), first + silence);
+    }
+    ledger.close().unwrap();
 }

@@ -90,6 +90,7 @@ pub(crate) fn for_people(line: &[u8]) -> String {
     };
     let data = match stored.data() {
         DataLine::Erased => "(erased)".to_owned(),
+        DataLine::Unreadable => "(unreadable: the data subject's key is damaged)".to_owned(),
         DataLine::Json(json) => shortened(json, SHOWN_DATA_CHARACTERS),
         DataLine::Base64(base64) => format!("base64 {}", shortened(base64, SHOWN_DATA_CHARACTERS)),
         DataLine::Nothing => String::new(),

@@ -43,6 +43,7 @@ fn for_people(line: &[u8], coloured: bool) -> String {
     };
     let gist = match stored.data() {
         DataLine::Erased => "(erased)".to_owned(),
+        DataLine::Unreadable => "(unreadable: the data subject's key is damaged)".to_owned(),
         DataLine::Json(json) => gist(json),
         DataLine::Base64(base64) => format!("base64 {}", shortened(base64, VALUE_CHARACTERS)),
         DataLine::Nothing => String::new(),

@@ -22,6 +22,9 @@ pub(super) fn lines(assurance: &Assurance, report: &Report) -> Vec<String> {
         return vec!["none: neither --vkey nor --known-head was given".to_owned()];
     }
     match (assurance.key_number, assurance.signed_by) {
+        (Some(known), Some(signed_by)) if known <= signed_by && !assurance.has_key() => lines.push(format!(
+            "signing key {known}, which you know, leads to key {signed_by}, which signed the last segment; nothing that you brought is by that key, and a seed of key {known} that leaked could have endorsed it: bring that key, or a head by it"
+        )),
         (Some(known), Some(signed_by)) if known <= signed_by => {
             lines.push(format!("signing key {known}, which you know, vouches for key {signed_by} and all that it signed"));
         }

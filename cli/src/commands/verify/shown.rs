@@ -226,12 +226,6 @@ impl Shown<'_> {
     /// What no signed tree head covers.
     fn heads_not_there(&self) -> Option<String> {
         let (heads, last) = (self.report.heads?, self.report.head?.position);
-        if heads.bytes_behind > 0 {
-            return Some(format!(
-                "{} bytes behind the last tree heads: a head that was not written whole, or is damaged",
-                heads.bytes_behind
-            ));
-        }
         match last.saturating_sub(heads.last_size) {
             0 => None,
             _ if heads.heads == 0 => Some("anything by signed tree heads: none is there".to_owned()),
@@ -280,13 +274,12 @@ fn archives_json(archives: ArchivesChecked) -> Value {
 }
 
 fn heads_json(heads: &HeadsChecked) -> Value {
-    let HeadsChecked { heads, events, segments_without, last_size, bytes_behind } = heads;
+    let HeadsChecked { heads, events, segments_without, last_size } = heads;
     json!({
         "heads": heads,
         "events": events,
         "segmentsWithout": segments_without,
         "lastSize": last_size.to_string(),
-        "bytesBehind": bytes_behind,
     })
 }
 

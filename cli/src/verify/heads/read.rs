@@ -36,14 +36,13 @@ pub(in crate::verify) struct ReadHeads {
     /// In order, up to the first thing that is not what it must be.
     pub(super) heads: Vec<ReadHead>,
     pub(super) fault: Option<Fault>,
-    pub(super) bytes_behind: u64,
     pub(in crate::verify) gap: Option<Gap>,
 }
 
 impl ReadHeads {
     /// No heads: nobody asked, or there is nothing to verify them with.
     pub(in crate::verify) fn none(number: SegmentNumber) -> Self {
-        Self { number, header: None, heads: Vec::new(), fault: None, bytes_behind: 0, gap: None }
+        Self { number, header: None, heads: Vec::new(), fault: None, gap: None }
     }
 
     /// Reads the file of heads beside a segment, if there is one, and verifies every signature.
@@ -82,8 +81,10 @@ impl ReadHeads {
     fn take(&mut self, bytes: &[u8], chain: &SigningChain) {
         let header = match HeadsHeader::parse(bytes) {
             Ok(header) => header,
-            // It was begun and never written.
-            Err(HeadsError::Unwritten { .. }) => return,
+            Err(error @ HeadsError::Unwritten { .. }) => {
+                self.fault_at(0, Position::FIRST, error.into());
+                return self.may_be_torn();
+            }
             Err(error) => return self.fault_at(0, Position::FIRST, error.into()),
         };
         self.header = Some(header);
@@ -97,13 +98,18 @@ impl ReadHeads {
                     Err(kind) => return self.fault_at(offset, entry.position, kind),
                 },
                 HeadStep::End => return,
-                HeadStep::Torn(_) => {
-                    self.bytes_behind = bytes.len() as u64 - offset;
-                    return;
+                HeadStep::Torn(error) => {
+                    self.fault_at(offset, last, error.into());
+                    return self.may_be_torn();
                 }
                 HeadStep::Corrupt(error) => return self.fault_at(offset, last, error.into()),
             }
         }
+    }
+
+    /// The fault can be that of a write which was cut short: an opening sets it aside.
+    fn may_be_torn(&mut self) {
+        self.fault.iter_mut().for_each(|fault| fault.torn = true);
     }
 
     fn fault_at(&mut self, offset: u64, position: Position, kind: HeadFault) {

@@ -1,0 +1,122 @@
+//! What verification could not check.
+
+use bitacora_formats::{CompressionError, SegmentError};
+
+/// Something that had to be checked and could not be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Gap {
+    /// Events that stand in archives alone, and the archive is not there or does not open.
+    #[error("positions {first} to {last} are archived, and were not checked: {what}")]
+    Archive {
+        /// The first position.
+        first: u64,
+        /// The last one.
+        last: u64,
+        /// Why.
+        what: String,
+    },
+    /// A file or folder could not be read.
+    #[error("{path}: {what}; nothing from here on was checked")]
+    Unreadable {
+        /// The path.
+        path: String,
+        /// What the system said.
+        what: String,
+    },
+    /// The note of signing keys is gone.
+    #[error("{file}: missing; that the segments were signed with the ledger's keys was not checked")]
+    NoNote {
+        /// The file.
+        file: String,
+    },
+    /// The keyring does not open a segment.
+    #[error("{file}: {source}; contents from position {first_position} on were not checked")]
+    Key {
+        /// The file.
+        file: String,
+        /// The first position whose contents were not checked.
+        first_position: u64,
+        /// Which key is missing or wrong.
+        source: SegmentError,
+    },
+    /// A data subject's key is there and cannot be used.
+    #[error("{path}: {what}; sealed parts under this key were not checked")]
+    SubjectKey {
+        /// The key's file.
+        path: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Keys of data subjects are not there, and the log does not record that they were erased.
+    #[error(
+        "the keys of {absent} data subjects are not in subjects/, and the log records {erased} erasures; what is sealed under lost keys is lost with them: restore subjects/ from a copy"
+    )]
+    SubjectKeysLost {
+        /// Keys that records name and that are not there.
+        absent: u64,
+        /// Subjects whose erasure the log records.
+        erased: u64,
+    },
+    /// A file of leaves is there and cannot be read.
+    #[error(
+        "{file}: {what}; the leaves from position {first_position} on to the segment's end were not checked"
+    )]
+    Leaves {
+        /// The file.
+        file: String,
+        /// What the system said.
+        what: String,
+        /// The first position whose leaf was not checked.
+        first_position: u64,
+    },
+    /// The stored level is there and cannot be read.
+    #[error("{file}: {what}; the stored level of the tree was not checked")]
+    Level {
+        /// The file.
+        file: String,
+        /// What the system said.
+        what: String,
+    },
+    /// Leaves were asked for and are not there.
+    #[error(
+        "the leaves of {events} events, the first at position {first_position}, are not there; that these stand in the tree was not checked by them"
+    )]
+    NoLeaves {
+        /// How many.
+        events: u64,
+        /// The first one's position.
+        first_position: u64,
+    },
+    /// A file of tree heads is there and cannot be read.
+    #[error("{file}: {what}; the tree heads in it were not checked")]
+    Heads {
+        /// The file.
+        file: String,
+        /// What the system said.
+        what: String,
+    },
+    /// A head that the verifier brought cannot be used.
+    #[error("{file}: {what}; the ledger was not compared with it")]
+    KnownHead {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Witnesses were asked for, and too few of them cosigned.
+    #[error(
+        "no tree head beside the segments is cosigned by enough of the witnesses that you named: {heads} cosigned heads are there, none with more than {most} of their cosignatures"
+    )]
+    NotWitnessed {
+        /// Cosigned heads that are there.
+        heads: u64,
+        /// The most cosignatures by the named witnesses that one of them has.
+        most: usize,
+    },
+    /// There is no memory for a decompressor.
+    #[error("{source}; contents were not checked")]
+    Memory {
+        /// What failed.
+        source: CompressionError,
+    },
+}

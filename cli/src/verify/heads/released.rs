@@ -1,0 +1,60 @@
+//! The tree heads beside a segment whose events lie in archives. Its frames are gone, so a head is held against what the
+//! segment's links say, and against the tree where archives tell its root.
+
+use bitacora_formats::{LedgerName, Position, SegmentHeader, SegmentNumber, TreeHash};
+
+use super::super::fault::Fault;
+use super::read::ReadHeads;
+use super::{HeadFault, SegmentHeads, head_fault};
+
+/// A head that the ledger signed, in its place; whether its root is the tree's, archives may tell.
+pub(in crate::verify) struct ReleasedHead {
+    segment: SegmentNumber,
+    offset: u64,
+    position: Position,
+    pub(in crate::verify) size: u64,
+    root: TreeHash,
+}
+
+impl ReleasedHead {
+    /// Compares its root with the one of the tree of its size, as archives have it.
+    pub(in crate::verify) fn check_root(&self, expected: TreeHash) -> Result<(), Fault> {
+        if self.root == expected {
+            return Ok(());
+        }
+        let kind = HeadFault::Root { expected, found: self.root };
+        Err(head_fault(self.segment, self.offset, self.position, kind))
+    }
+}
+
+/// Checks the heads beside the segment of this header, whose last event stands at `last`.
+pub(in crate::verify) fn check_released(
+    read: ReadHeads,
+    header: &SegmentHeader,
+    last: Position,
+    name: Option<&LedgerName>,
+) -> Result<Vec<ReleasedHead>, Fault> {
+    let mut heads = SegmentHeads::begin(read, header, &[]);
+    heads.check_file()?;
+    let mut before = header.first_position.get() - 1;
+    for head in &heads.read.heads {
+        let placed = heads.check_place(head, before, name);
+        let placed = placed.and_then(|()| match head.size > last.get() {
+            true => Err(HeadFault::Size { size: head.size }),
+            false => Ok(()),
+        });
+        placed.map_err(|kind| heads.fault(head, kind))?;
+        before = head.size;
+    }
+    if let Some(fault) = heads.read.fault.take() {
+        return Err(fault);
+    }
+    let released = heads.read.heads.iter().map(|head| ReleasedHead {
+        segment: header.number,
+        offset: head.offset,
+        position: head.position,
+        size: head.size,
+        root: head.root,
+    });
+    Ok(released.collect())
+}
