@@ -77,7 +77,7 @@ pub(crate) async fn append(
     let form = body_form(&headers)?;
     let expected = expected_version(&headers)?;
     let condition = append_condition(&headers)?;
-    let body = api.bodies.read(&headers, body).await?;
+    let body = api.bodies.read(&caller, &headers, body).await?;
     let of_one_stream = names.stream.is_some();
     // The body may have been on its way for minutes.
     caller.still_holds(&api)?;

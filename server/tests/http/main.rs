@@ -55,6 +55,7 @@ mod requiring;
 mod schemas;
 mod service;
 mod sessions;
+mod sharing;
 mod sign_in;
 mod tlog_client;
 mod tree_heads;
