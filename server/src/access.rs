@@ -20,6 +20,8 @@ use crate::lanes::Lane;
 use crate::path::PathNames;
 use crate::pool::CallerKey;
 use crate::problem::{Code, Place, Problem};
+use crate::query::Query;
+use crate::resources::openapi::takes_parameter;
 use crate::resources::sign_in;
 
 /// What a path takes.
@@ -306,6 +308,7 @@ pub(crate) async fn guard(
                 let known = Known { identity, shown, ledger: None, key, lane: Lane::Others };
                 parts.extensions.insert(Caller(Arc::new(known)));
             }
+            refuse_unknown_parameters(&parts, path.as_str())?;
             return Ok(next.run(Request::from_parts(parts, body)).await);
         }
     };
@@ -320,10 +323,17 @@ pub(crate) async fn guard(
         _ => identify(&api, ledger.as_ref(), &shown)?,
     };
     must_suffice(&identity, needs)?;
+    refuse_unknown_parameters(&parts, path.as_str())?;
     let key = known_as(&parts, ledger.as_ref(), &identity);
     let lane = lane(needs, path.as_str());
     parts.extensions.insert(Caller(Arc::new(Known { identity, shown, ledger, key, lane })));
     Ok(next.run(Request::from_parts(parts, body)).await)
+}
+
+/// A misspelt condition or filter must not read as none, on any path: what an operation does not describe it is not sent.
+fn refuse_unknown_parameters(parts: &Parts, path: &str) -> Result<(), Problem> {
+    let Some(text) = parts.uri.query() else { return Ok(()) };
+    Query::parse(Some(text))?.refuse_unknown(|name| takes_parameter(&parts.method, path, name))
 }
 
 pub(crate) fn must_suffice(identity: &Identity, needs: Role) -> Result<(), Problem> {

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::access::Caller;
 use crate::framing::Refusal;
 use crate::lanes::{Arrival, Lanes, Room, gave_way};
+use crate::limits::MAX_HEAD_BYTES;
 use crate::problem::{Code, Problem};
 
 /// zstd's window for HTTP (RFC 9659): 8 MiB, as a power of two.
@@ -33,12 +34,23 @@ pub(crate) struct BodyReader {
 /// A body and its room, given back when dropped.
 pub(crate) struct HeldBody {
     bytes: Bytes,
-    _room: Room,
+    room: Room,
 }
 
 impl HeldBody {
     pub(crate) fn as_slice(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Another text of the same, in which each byte takes at most so many.
+    pub(crate) async fn rewritten(
+        mut self,
+        bytes_each: usize,
+        write: impl FnOnce(&[u8]) -> Result<Vec<u8>, Problem>,
+    ) -> Result<Self, Problem> {
+        self.room.grow_to((1 + bytes_each) * self.bytes.len() + bytes_each * MAX_HEAD_BYTES).await?;
+        self.bytes = Bytes::from(write(&self.bytes)?);
+        Ok(self)
     }
 }
 
@@ -110,7 +122,7 @@ async fn receive(headers: &HeaderMap, mut body: Body, mut room: Room) -> Result<
         buffer.extend_from_slice(&data);
     }
     let bytes = if buffer.is_empty() { first } else { Bytes::from(buffer) };
-    Ok(HeldBody { bytes, _room: room })
+    Ok(HeldBody { bytes, room })
 }
 
 async fn decompress(encoding: ContentEncoding, bytes: Bytes, mut room: Room) -> Result<HeldBody, Problem> {
@@ -134,7 +146,7 @@ async fn decompress(encoding: ContentEncoding, bytes: Bytes, mut room: Room) -> 
             return Err(too_large());
         }
         if decompressed.len() < wanted {
-            return Ok(HeldBody { bytes: Bytes::from(decompressed), _room: room });
+            return Ok(HeldBody { bytes: Bytes::from(decompressed), room });
         }
         step = (2 * step).min(MAX_STEP_BYTES);
     }

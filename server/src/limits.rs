@@ -72,6 +72,8 @@ pub(crate) const MAX_ARCHIVE_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// How long a read waits for a free place before it is refused.
 pub(crate) const READ_QUEUE_WAIT: Duration = Duration::from_secs(2);
+/// How often it is told that keys of data subjects fail.
+pub(crate) const KEY_FAILURE_PACE: Duration = Duration::from_secs(60);
 /// How long an answer waits for the state that `Ledger-Min-Position` asks for.
 pub(crate) const MIN_POSITION_WAIT: Duration = Duration::from_secs(5);
 

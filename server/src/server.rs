@@ -26,6 +26,7 @@ use crate::listener::{ListenError, SocketFile, is_reached, listen_tcp, listen_un
 use crate::metrics::Metrics;
 use crate::notices::{self, NoticeTarget};
 use crate::origin::WebRules;
+use crate::paced::Pace;
 use crate::pool::{CallerKey, Part, Pool};
 use crate::problem::{Code, Problem};
 use crate::waiting::open_when_anchored;
@@ -193,7 +194,7 @@ impl Places {
 
 async fn accept_all(listener: Listener, mut context: ConnectionContext, places: Places) {
     let refusal: Arc<[u8]> = too_many_connections().into();
-    let mut failures = AcceptFailures::default();
+    let pace = Pace::new(ACCEPT_FAILURE_PACE);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -201,7 +202,6 @@ async fn accept_all(listener: Listener, mut context: ConnectionContext, places: 
         };
         match accepted {
             Ok(stream) => {
-                failures.end();
                 let caller = stream.caller();
                 if let Some(place) = places.try_take(&stream, &caller) {
                     tokio::spawn(serve(stream, context.clone(), place));
@@ -221,36 +221,11 @@ async fn accept_all(listener: Listener, mut context: ConnectionContext, places: 
             }
             Err(error) if is_of_one_connection(&error) => (),
             Err(error) => {
-                failures.happened(&error, Instant::now());
+                if let Some(failures) = pace.tells(Instant::now()) {
+                    tracing::warn!(%error, failures, "cannot accept connections; trying again every 50 ms");
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
-        }
-    }
-}
-
-/// Failures to accept, one after another: told at once, and then now and again with their number.
-#[derive(Default)]
-struct AcceptFailures {
-    untold: u64,
-    told_at: Option<Instant>,
-}
-
-impl AcceptFailures {
-    fn happened(&mut self, error: &io::Error, now: Instant) -> bool {
-        self.untold += 1;
-        if self.told_at.is_some_and(|told| now.duration_since(told) < ACCEPT_FAILURE_PACE) {
-            return false;
-        }
-        let failures = self.untold;
-        tracing::warn!(%error, failures, "cannot accept connections; trying again every 50 ms");
-        (self.untold, self.told_at) = (0, Some(now));
-        true
-    }
-
-    fn end(&mut self) {
-        // What comes back at once is the same trouble: its pace is kept.
-        if self.told_at.is_some_and(|told| told.elapsed() >= ACCEPT_FAILURE_PACE) {
-            *self = Self::default();
         }
     }
 }

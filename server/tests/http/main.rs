@@ -53,6 +53,7 @@ mod repeating;
 mod replicas;
 mod requiring;
 mod schemas;
+mod sdks;
 mod service;
 mod sessions;
 mod sharing;
