@@ -1,6 +1,11 @@
 //! What the handlers' descriptions lack, added in one place: summaries, grammars and bounds of parameters, and each act on a path of
 //! its own, so that programs that read the document can name it.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a JSON value without a member reads as null; only the document's own objects are written to, and a test makes them"
+)]
+
 use serde_json::{Map, Value, json};
 
 use crate::limits::{DEFAULT_LISTED, DEFAULT_PAGE_EVENTS, MAX_LISTED, MAX_WHAT_IF_CALLS};
@@ -16,8 +21,22 @@ const WAIT: &str = "^(0|[0-9]{1,4}ms|[0-5]?[0-9]s|60s)$";
 /// The tag of a stream's version.
 const VERSION_TAG: &str = "^\"v[1-9][0-9]{0,18}\"$";
 
-/// Acts that the router knows as one path, by operation: what follows the colon, and what that is called.
-const ACTS: &[(&str, &[(&str, &str, &str)])] = &[
+/// A text without control characters and noncharacters.
+const TEXT: &str = "^[^\u{0}-\u{1f}\u{7f}-\u{9f}\u{fdd0}-\u{fdef}\u{fffe}\u{ffff}]+$";
+/// Members that hold prose, with lines.
+const PROSE: &[&str] = &["reason", "note", "text", "description"];
+/// Parameters that are one of some words, by operation.
+const WORDS: &[(&str, &str, &[&str])] = &[
+    ("listBreakers", "state", &["closed", "open", "half_open"]),
+    ("listRuns", "state", &["running", "paused", "completed", "failed", "aborted"]),
+    ("listCalls", "verdict", &["allow", "review", "deny", "none"]),
+];
+
+/// What follows the colon of a path, and what that is called.
+type Acts = &'static [(&'static str, &'static str, &'static str)];
+
+/// Acts that the router knows as one path, by operation.
+const ACTS: &[(&str, Acts)] = &[
     (
         "stopAgent",
         &[
@@ -163,6 +182,12 @@ const SUMMARIES: &[(&str, &str)] = &[
 
 /// Completes the document.
 pub(super) fn complete(document: &mut Value) {
+    let schemas = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut);
+    for (name, schema) in schemas.into_iter().flatten() {
+        if name.ends_with("Request") || name == "LedgerCreation" {
+            close(name, schema);
+        }
+    }
     let Some(paths) = document.get_mut("paths").and_then(Value::as_object_mut) else { return };
     divide_acts(paths);
     for operation in operations(paths) {
@@ -206,6 +231,40 @@ fn divide_acts(paths: &mut Map<String, Value>) {
     paths.extend(divided.into_iter().map(|(path, act)| (path, json!({"post": act}))));
 }
 
+/// Says of a body what every one is held to: no member but these, none of them `null`, no text empty or with control characters.
+fn close(name: &str, schema: &mut Value) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    let Some(members) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for (member, of) in members.iter_mut() {
+        without_null(of);
+        match (name, member.as_str()) {
+            ("ModeRequest", "mode") => of["enum"] = json!(["observe", "enforce"]),
+            ("LedgerCreation", "name") | ("SealRequest" | "ReadOnlyRequest", "ledger") => {
+                of["pattern"] = json!(LEDGER)
+            }
+            (_, prose) if PROSE.contains(&prose) => of["minLength"] = json!(1),
+            _ if of["type"] == "string" && of.get("enum").is_none() => of["pattern"] = json!(TEXT),
+            _ => (),
+        }
+    }
+    schema.insert("additionalProperties".to_owned(), json!(false));
+}
+
+/// What is absent is left out.
+fn without_null(schema: &mut Value) {
+    if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {
+        kinds.retain(|kind| kind != "null");
+        if let [only] = kinds.as_slice() {
+            let only = only.clone();
+            schema["type"] = only;
+        }
+    }
+    let choices = schema.get_mut("oneOf").and_then(Value::as_array_mut);
+    if let Some(choices) = choices {
+        choices.retain(|choice| choice["type"] != "null");
+    }
+}
+
 /// Says what a parameter may be. None is ever `null`: it is left out.
 fn bound(operation: &str, parameter: &mut Value) {
     let (name, place) =
@@ -221,6 +280,7 @@ fn bound(operation: &str, parameter: &mut Value) {
             text(POSITION)
         }
         ("after", "query") if reads_events => text(AFTER),
+        ("after", "query") if matches!(operation, "listLedgers" | "listProjections") => text(LEDGER),
         ("limit", "query") if reads_events => {
             json!({"type": "integer", "minimum": 1, "default": DEFAULT_PAGE_EVENTS})
         }
@@ -240,12 +300,14 @@ fn bound(operation: &str, parameter: &mut Value) {
         }
         ("Content-Encoding", _) => json!({"type": "string", "enum": ["identity", "gzip", "zstd"]}),
         _ => {
-            if let Some(kinds) = parameter["schema"]["type"].as_array_mut() {
-                kinds.retain(|kind| kind != "null");
-                if let [only] = kinds.as_slice() {
-                    let only = only.clone();
-                    parameter["schema"]["type"] = only;
-                }
+            let words = WORDS.iter().find(|(of, parameter, _)| *of == operation && *parameter == name);
+            let words = words.map(|(.., words)| *words);
+            without_null(&mut parameter["schema"]);
+            let schema = &mut parameter["schema"];
+            match words {
+                Some(words) => schema["enum"] = json!(words),
+                None if schema["type"] == "string" => schema["pattern"] = json!(TEXT),
+                None => (),
             }
             return;
         }
