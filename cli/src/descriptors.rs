@@ -1,22 +1,40 @@
 //! How many files and connections the system lets this process have open.
 
+use bitacora_server::ServerLimits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors of a service besides its connections: segments and tables of its ledgers, most of all.
 const OWN_DESCRIPTORS: u64 = 4_096;
 
-/// Raises the limit so that so many connections can be open, as far as the system allows without privileges. Where it
-/// allows fewer, connections past them wait at the system's door, and the trace says why.
-pub(crate) fn allow_connections(connections: usize) {
-    let wanted = connections as u64 + OWN_DESCRIPTORS;
-    let limit = getrlimit(Resource::Nofile);
-    let Some(new) = raised(limit, wanted) else { return };
-    if let Err(error) = setrlimit(Resource::Nofile, new) {
+/// Raises the limit so that these connections can be open, as far as the system allows without privileges. Where it allows fewer,
+/// as many are served as it allows beside what the service itself opens: one too many is refused with a word, and no ledger is
+/// short of a descriptor for its next segment.
+pub(crate) fn allow_connections(limits: &mut ServerLimits) {
+    let wanted = limits.max_connections as u64 + OWN_DESCRIPTORS;
+    if let Some(new) = raised(getrlimit(Resource::Nofile), wanted)
+        && let Err(error) = setrlimit(Resource::Nofile, new)
+    {
         tracing::warn!(%error, wanted, "the limit of open files could not be raised");
     }
-    if new.current.is_some_and(|current| current < wanted) {
-        tracing::warn!(wanted, allowed = new.current, "fewer connections can be open than are configured");
+    let allowed = getrlimit(Resource::Nofile).current;
+    let connections = connections_within(allowed, limits.max_connections);
+    if connections < limits.max_connections {
+        tracing::warn!(
+            wanted,
+            allowed,
+            connections,
+            "fewer connections are served than configured; raise the hard limit of open files (`ulimit -Hn`)"
+        );
+        limits.max_connections = connections;
+        limits.max_followers = limits.max_followers.min(connections / 2);
     }
+}
+
+/// How many connections are served with so many descriptors: half of them at least are the service's own.
+fn connections_within(allowed: Option<u64>, wanted: usize) -> usize {
+    let Some(allowed) = allowed else { return wanted };
+    let left = allowed - OWN_DESCRIPTORS.min(allowed.div_ceil(2));
+    wanted.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1)
 }
 
 /// The limit to ask for; `None` where the present one is enough. No limit at all is `None` in its fields.
@@ -32,6 +50,17 @@ mod tests {
 
     fn limit(current: Option<u64>, maximum: Option<u64>) -> Rlimit {
         Rlimit { current, maximum }
+    }
+
+    #[test]
+    fn connections_follow_the_descriptors_that_there_are() {
+        assert_eq!(connections_within(None, 2_048), 2_048);
+        assert_eq!(connections_within(Some(8_192), 2_048), 2_048);
+        assert_eq!(connections_within(Some(5_000), 2_048), 2_048);
+        assert_eq!(connections_within(Some(4_096), 2_048), 2_048);
+        assert_eq!(connections_within(Some(1_024), 2_048), 512);
+        assert_eq!(connections_within(Some(1_024), 100), 100);
+        assert_eq!(connections_within(Some(1), 2_048), 1);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! `data` is never re-serialised: it is checked, kept and written back as the bytes it came in.
 
 mod attribute;
+mod grammar;
 mod reader;
 #[cfg(test)]
 mod tests;

@@ -113,6 +113,12 @@ pub enum AttributeProblem {
     /// Not an RFC 3339 time.
     #[error("not an RFC 3339 time like 2026-11-20T13:00:00Z")]
     NotATime,
+    /// Not of the grammar that CloudEvents names for it.
+    #[error("not {expected}")]
+    Grammar {
+        /// What it should be.
+        expected: &'static str,
+    },
     /// Not base64 with padding.
     #[error("not base64 (RFC 4648, with padding)")]
     NotBase64,
@@ -153,6 +159,7 @@ impl EventError {
             AttributeProblem::Character
             | AttributeProblem::WrongType { .. }
             | AttributeProblem::NotATime
+            | AttributeProblem::Grammar { .. }
             | AttributeProblem::NotBase64
             | AttributeProblem::Repeated
             | AttributeProblem::NotSorted => "bad-attribute",

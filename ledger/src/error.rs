@@ -2,7 +2,7 @@
 
 use std::io;
 
-use bitacora_formats::{EventError, Generation, Position, StreamVersion};
+use bitacora_formats::{After, EventError, Generation, Position, StreamVersion};
 use bitacora_governance::{ReactorRefusal, RefusalCode};
 
 use crate::anchor::AnchorError;
@@ -128,6 +128,17 @@ pub enum AppendError {
         /// The newest event that matches.
         position: Position,
     },
+    /// The append condition reaches back to an event that the ledger does not have.
+    #[error(
+        "the append condition rests on position {after}, the ledger stands at {head}; the caller has seen another ledger, or one \
+         that was rolled back"
+    )]
+    ConditionPastHead {
+        /// What the caller has seen.
+        after: After,
+        /// The durable head.
+        head: Position,
+    },
     /// An expected version needs all events to be of one stream.
     #[error("an expected version needs all events to be of one stream; split the request")]
     ConditionScope,
@@ -226,7 +237,9 @@ impl AppendError {
             Self::IdReused { .. } => "id-reused",
             Self::RepeatedId { .. } => "repeated-id",
             Self::SecretName { .. } => "secret-name",
-            Self::VersionConflict { .. } | Self::ConditionFailed { .. } => "condition-failed",
+            Self::VersionConflict { .. } | Self::ConditionFailed { .. } | Self::ConditionPastHead { .. } => {
+                "condition-failed"
+            }
             Self::ConditionScope => "condition-scope",
             Self::ConditionSize { .. } => "condition-size",
             Self::ConditionTooFar { .. } => "condition-too-far",

@@ -14,9 +14,14 @@ use bitacora_formats::{Event, LedgerName};
 use bitacora_governance::{AuthorityError, Identity, suffices};
 
 use crate::api::Api;
+use crate::connection::ConnectionPlace;
 use crate::identity::{Shown, first_admin, identify, identify_anywhere, token_of};
+use crate::lanes::Lane;
 use crate::path::PathNames;
+use crate::pool::CallerKey;
 use crate::problem::{Code, Place, Problem};
+use crate::query::Query;
+use crate::resources::openapi::takes_parameter;
 use crate::resources::sign_in;
 
 /// What a path takes.
@@ -44,6 +49,12 @@ const ADMINISTER_ONE: Access = Access::Named(Role::Admin);
 
 /// The path of one ledger.
 const LEDGER: &str = "/v1/ledgers/{ledger}";
+
+/// Paths that stop agents, and let them go on.
+const STOPS: &[&str] = &["/v1/ledgers/{ledger}/panic", "/v1/ledgers/{ledger}/agents/{agent}"];
+/// Paths on which calls wait.
+const DECISIONS: &[&str] =
+    &["/v1/ledgers/{ledger}/decide", "/v1/ledgers/{ledger}/decide:batch", "/v1/ledgers/{ledger}/outcome"];
 
 /// Every path of the interface, as the router names it.
 const PATHS: &[(&str, &str, Access)] = &[
@@ -162,6 +173,9 @@ struct Known {
     shown: Shown,
     /// The ledger that knows them, where the path names one.
     ledger: Option<LedgerName>,
+    /// As whom they share what there is only so much of.
+    key: CallerKey,
+    lane: Lane,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
@@ -175,6 +189,16 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 }
 
 impl Caller {
+    /// As whom they share what there is only so much of.
+    pub(crate) fn key(&self) -> &CallerKey {
+        &self.0.key
+    }
+
+    /// The room that the body of their request takes.
+    pub(crate) fn lane(&self) -> Lane {
+        self.0.lane
+    }
+
     /// As events name who acts.
     pub(crate) fn actor(&self) -> &str {
         &self.0.identity.actor
@@ -280,8 +304,11 @@ pub(crate) async fn guard(
             if let Ok(shown) = token_of(&parts)
                 && let Ok(identity) = identify(&api, None, &shown)
             {
-                parts.extensions.insert(Caller(Arc::new(Known { identity, shown, ledger: None })));
+                let key = known_as(&parts, None, &identity);
+                let known = Known { identity, shown, ledger: None, key, lane: Lane::Others };
+                parts.extensions.insert(Caller(Arc::new(known)));
             }
+            refuse_unknown_parameters(&parts, path.as_str())?;
             return Ok(next.run(Request::from_parts(parts, body)).await);
         }
     };
@@ -296,8 +323,17 @@ pub(crate) async fn guard(
         _ => identify(&api, ledger.as_ref(), &shown)?,
     };
     must_suffice(&identity, needs)?;
-    parts.extensions.insert(Caller(Arc::new(Known { identity, shown, ledger })));
+    refuse_unknown_parameters(&parts, path.as_str())?;
+    let key = known_as(&parts, ledger.as_ref(), &identity);
+    let lane = lane(needs, path.as_str());
+    parts.extensions.insert(Caller(Arc::new(Known { identity, shown, ledger, key, lane })));
     Ok(next.run(Request::from_parts(parts, body)).await)
+}
+
+/// A misspelt condition or filter must not read as none, on any path: what an operation does not describe it is not sent.
+fn refuse_unknown_parameters(parts: &Parts, path: &str) -> Result<(), Problem> {
+    let Some(text) = parts.uri.query() else { return Ok(()) };
+    Query::parse(Some(text))?.refuse_unknown(|name| takes_parameter(&parts.method, path, name))
 }
 
 pub(crate) fn must_suffice(identity: &Identity, needs: Role) -> Result<(), Problem> {
@@ -306,6 +342,26 @@ pub(crate) fn must_suffice(identity: &Identity, needs: Role) -> Result<(), Probl
     }
     let detail = format!("this takes the role {}; the token's is {}", needs.as_str(), identity.role.as_str());
     Err(Problem::new(Code::Forbidden, detail).with("needs", needs.as_str()))
+}
+
+/// The caller as somebody with a share. The connection counts as theirs from here on, no more as its address's.
+fn known_as(parts: &Parts, ledger: Option<&LedgerName>, identity: &Identity) -> CallerKey {
+    let ledger = ledger.map_or("", LedgerName::as_str);
+    let key = CallerKey::new(&format!("{ledger}/{}", identity.actor));
+    if let Some(ConnectionPlace(Some(place))) = parts.extensions.get() {
+        place.becomes(&key);
+    }
+    key
+}
+
+/// The room for a body. Only what a caller of that role may ask gets as far as this.
+fn lane(needs: Role, path: &str) -> Lane {
+    match path {
+        _ if STOPS.contains(&path) => Lane::Stops,
+        _ if DECISIONS.contains(&path) => Lane::Decisions,
+        _ if suffices(needs, Role::Operator) => Lane::Acts,
+        _ => Lane::Others,
+    }
 }
 
 /// Whether a path answers every caller.
@@ -367,6 +423,27 @@ mod tests {
             PATHS.iter().map(|(method, path, _)| ((*method).to_owned(), *path)).collect();
         listed.sort_unstable();
         assert_eq!(routed, listed);
+    }
+
+    #[test]
+    fn acts_and_decisions_have_lanes_of_their_own_and_every_path_of_a_lane_is_one() {
+        let of =
+            |method: &str, path: &str| match access(&Method::from_bytes(method.as_bytes()).unwrap(), path) {
+                Access::Open => Lane::Others,
+                Access::Role(needs) | Access::Named(needs) => lane(needs, path),
+            };
+        assert_eq!(of("POST", "/v1/ledgers/{ledger}/panic"), Lane::Stops);
+        assert_eq!(of("POST", "/v1/ledgers/{ledger}/approvals/{approval}"), Lane::Acts);
+        assert_eq!(of("POST", "/v1/admin/drain"), Lane::Acts);
+        assert_eq!(of("POST", "/v1/ledgers/{ledger}/decide"), Lane::Decisions);
+        assert_eq!(of("POST", "/v1/ledgers/{ledger}/events"), Lane::Others);
+        for path in STOPS.iter().chain(DECISIONS) {
+            assert!(PATHS.iter().any(|(_, routed, _)| routed == path), "{path}");
+        }
+        let governs = |access: &Access| matches!(access, Access::Role(Role::Operator | Role::Admin));
+        for (method, path, _) in PATHS.iter().filter(|(.., access)| governs(access)) {
+            assert!(matches!(of(method, path), Lane::Acts | Lane::Stops), "{method} {path}");
+        }
     }
 
     #[test]

@@ -94,12 +94,12 @@ impl Act {
 
     /// The body, which is JSON.
     pub(crate) async fn body(&mut self) -> Result<HeldBody, Problem> {
-        json_bytes(&self.api, &self.headers, std::mem::take(&mut self.body)).await
+        json_bytes(&self.api, &self.caller, &self.headers, std::mem::take(&mut self.body)).await
     }
 
     /// The body as it is.
     pub(crate) async fn bytes(&mut self) -> Result<HeldBody, Problem> {
-        self.api.bodies.read(&self.headers, std::mem::take(&mut self.body)).await
+        self.api.bodies.read(&self.caller, &self.headers, std::mem::take(&mut self.body)).await
     }
 
     /// Reads the body, a JSON object, and refuses what is left of it.
@@ -116,7 +116,8 @@ impl Act {
         &mut self,
         read: impl FnOnce(&mut Members<'_>) -> Result<T, Problem>,
     ) -> Result<Option<T>, Problem> {
-        let body = optional_body(&self.api, &self.headers, std::mem::take(&mut self.body)).await?;
+        let body =
+            optional_body(&self.api, &self.caller, &self.headers, std::mem::take(&mut self.body)).await?;
         body.map(|body| read_members(&body, read)).transpose()
     }
 

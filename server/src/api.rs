@@ -13,7 +13,7 @@ use bitacora_projector::IndexedLedger;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
-use crate::access::guard;
+use crate::access::{Caller, guard};
 use crate::act::Turns;
 use crate::body::BodyReader;
 use crate::config::ServerLimits;
@@ -21,13 +21,15 @@ use crate::connection::Phase;
 use crate::doubt;
 use crate::first_tokens::Admittance;
 use crate::following::Tails;
+use crate::lanes::Lanes;
 use crate::ledgers::Ledgers;
-use crate::limits::{MIN_POSITION_WAIT, READ_QUEUE_WAIT};
+use crate::limits::{MIN_POSITION_WAIT, PLACE_WAIT, READ_QUEUE_WAIT};
 use crate::media::single_header;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::origin::{self, WebRules};
 use crate::path::PathNames;
+use crate::pool::{Part, Pool};
 use crate::problem::{Code, Place, Problem};
 use crate::query::parse_position;
 use crate::required_models::RequiredModel;
@@ -56,11 +58,15 @@ pub(crate) struct Api {
     /// What pages of events may take until they are sent.
     pub(crate) answers: MemoryBudget,
     pub(crate) limits: ServerLimits,
-    /// Places for followers.
-    pub(crate) followers: Arc<Semaphore>,
+    /// Memory of uploads of any length, bytes.
+    pub(crate) uploads: Pool,
+    /// Memory of what was read for followers and is not sent yet, bytes.
+    pub(crate) follow_pages: Pool,
+    /// Places for followers, and for reads that wait.
+    pub(crate) followers: Pool,
     pub(crate) tails: Tails,
     /// Places for uploads of any length.
-    pub(crate) ingests: Arc<Semaphore>,
+    pub(crate) ingests: Pool,
     /// For acts that rest on what stands there: the next version of a policy, whether a tool is known.
     pub(crate) turns: Turns,
     reads: Arc<Semaphore>,
@@ -195,11 +201,13 @@ impl Api {
             is_open,
             web,
             metrics: Arc::new(Metrics::new()),
-            bodies: BodyReader::new(MemoryBudget::new(limits.max_body_bytes_in_flight)),
+            bodies: BodyReader::new(Lanes::new(limits.max_body_bytes_in_flight)),
+            uploads: Pool::new(limits.max_upload_bytes_in_flight),
+            follow_pages: Pool::new(limits.max_follow_bytes_in_flight),
             answers: MemoryBudget::new(limits.max_answer_bytes_in_flight),
-            followers: Arc::new(Semaphore::new(limits.max_followers)),
+            followers: Pool::new(limits.max_followers),
             tails: Tails::default(),
-            ingests: Arc::new(Semaphore::new(limits.max_ingests)),
+            ingests: Pool::new(limits.max_ingests),
             turns: Turns::default(),
             reads: Arc::new(Semaphore::new(limits.max_reads)),
             limits,
@@ -265,6 +273,16 @@ impl Api {
         tokio::time::timeout(READ_QUEUE_WAIT, self.answers.hold(bytes)).await.map_err(|_| {
             Problem::new(Code::Overloaded, "too many answers wait to be taken; try again").with_retry_after(1)
         })
+    }
+
+    /// A place for who follows, or waits for what is to come. It gives way only to callers with fewer of them.
+    pub(crate) async fn place_to_wait(&self, caller: &Caller) -> Result<Part, Problem> {
+        let place = self.followers.take(caller.key(), 1, PLACE_WAIT).await.map_err(|_| {
+            let detail = "too many follow or wait already; try again, or read without `wait`";
+            Problem::new(Code::Overloaded, detail).with_retry_after(1)
+        })?;
+        place.pace().moves();
+        Ok(place)
     }
 
     /// Waits until the ledger's durable head is at the position or past it; `false` when the time is over or the

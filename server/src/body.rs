@@ -1,39 +1,56 @@
 //! Request bodies: bounded while they arrive, bounded once more while they are decompressed.
 
 use std::error::Error;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use bitacora_formats::limits::MAX_REQUEST_BYTES;
 use http_body_util::BodyExt;
+use hyper::body::Buf;
+use tokio::time::Instant;
 
+use crate::access::Caller;
 use crate::framing::Refusal;
-use crate::memory::{MemoryBudget, MemoryPart};
+use crate::lanes::{Arrival, Lanes, Room, gave_way};
+use crate::limits::MAX_HEAD_BYTES;
 use crate::problem::{Code, Problem};
 
 /// zstd's window for HTTP (RFC 9659): 8 MiB, as a power of two.
 pub(crate) const MAX_ZSTD_WINDOW_LOG: u32 = 23;
-/// How much is decompressed before the memory for more is asked for, bytes.
-const DECOMPRESSION_STEP_BYTES: usize = 64 * 1024;
+/// How much of a body is decompressed first, bytes; each step is twice the one before.
+const FIRST_STEP_BYTES: usize = 16 * 1024;
+/// How much is decompressed at most before room for more is asked for, bytes.
+const MAX_STEP_BYTES: usize = 512 * 1024;
 /// A body's buffer begins at most this large, bytes: announcing much must not cost us much.
 const FIRST_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Reads bodies within the memory that all of them may take at once.
 #[derive(Clone)]
 pub(crate) struct BodyReader {
-    memory: MemoryBudget,
+    lanes: Lanes,
 }
 
-/// A body and its part of the memory, given back when dropped.
+/// A body and its room, given back when dropped.
 pub(crate) struct HeldBody {
     bytes: Bytes,
-    _memory: Option<MemoryPart>,
+    room: Room,
 }
 
 impl HeldBody {
     pub(crate) fn as_slice(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Another text of the same, in which each byte takes at most so many.
+    pub(crate) async fn rewritten(
+        mut self,
+        bytes_each: usize,
+        write: impl FnOnce(&[u8]) -> Result<Vec<u8>, Problem>,
+    ) -> Result<Self, Problem> {
+        self.room.grow_to((1 + bytes_each) * self.bytes.len() + bytes_each * MAX_HEAD_BYTES).await?;
+        self.bytes = Bytes::from(write(&self.bytes)?);
+        Ok(self)
     }
 }
 
@@ -45,84 +62,97 @@ pub(crate) enum ContentEncoding {
 }
 
 impl BodyReader {
-    pub(crate) fn new(memory: MemoryBudget) -> Self {
-        Self { memory }
+    pub(crate) fn new(lanes: Lanes) -> Self {
+        Self { lanes }
     }
 
-    /// Reads a body of at most [`MAX_REQUEST_BYTES`], before and after decompression.
-    pub(crate) async fn read(&self, headers: &HeaderMap, body: Body) -> Result<HeldBody, Problem> {
+    /// Reads a body of at most [`MAX_REQUEST_BYTES`], before and after decompression, in the lane of its caller's request.
+    pub(crate) async fn read(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<HeldBody, Problem> {
         let encoding = content_encoding(headers)?;
-        let received = self.receive(headers, body).await?;
+        let room = self.lanes.room(caller.lane(), caller.key());
+        let received = receive(headers, body, room).await?;
         let Some(encoding) = encoding else { return Ok(received) };
-        let reader = self.clone();
-        let decompressed =
-            tokio::task::spawn_blocking(move || reader.decompress(encoding, received.as_slice())).await;
-        decompressed.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "decompressing the body failed")))
-    }
-
-    async fn receive(&self, headers: &HeaderMap, mut body: Body) -> Result<HeldBody, Problem> {
-        let announced =
-            headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if announced.is_some_and(|bytes: usize| bytes > MAX_REQUEST_BYTES) {
-            return Err(too_large());
-        }
-        let mut first = Bytes::new();
-        let mut buffer = Vec::new();
-        let mut memory = None;
-        while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(|error| cut_off(&error))?.into_data() else { continue };
-            if first.len() + buffer.len() + data.len() > MAX_REQUEST_BYTES {
-                return Err(too_large());
-            }
-            self.reserve(data.len(), &mut memory)?;
-            // Most bodies are one piece: it is kept as it came.
-            if first.is_empty() && buffer.is_empty() {
-                first = data;
-                continue;
-            }
-            if buffer.is_empty() {
-                buffer.reserve(
-                    announced.unwrap_or_default().clamp(first.len(), FIRST_BUFFER_BYTES.max(first.len())),
-                );
-                buffer.extend_from_slice(&std::mem::take(&mut first));
-            }
-            buffer.extend_from_slice(&data);
-        }
-        let bytes = if buffer.is_empty() { first } else { Bytes::from(buffer) };
-        Ok(HeldBody { bytes, _memory: memory })
-    }
-
-    fn decompress(&self, encoding: ContentEncoding, bytes: &[u8]) -> Result<HeldBody, Problem> {
-        let mut reader: Box<dyn Read> = match encoding {
-            ContentEncoding::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
-            ContentEncoding::Zstd => Box::new(zstd_reader(bytes).map_err(|error| undecodable(&error))?),
-        };
-        let mut decompressed = Vec::new();
-        let mut memory = None;
-        loop {
-            self.reserve(DECOMPRESSION_STEP_BYTES, &mut memory)?;
-            let mut step = reader.by_ref().take(DECOMPRESSION_STEP_BYTES as u64);
-            let read = step.read_to_end(&mut decompressed).map_err(|error| undecodable(&error))?;
-            if decompressed.len() > MAX_REQUEST_BYTES {
-                return Err(too_large());
-            }
-            if read < DECOMPRESSION_STEP_BYTES {
-                return Ok(HeldBody { bytes: Bytes::from(decompressed), _memory: memory });
-            }
-        }
-    }
-
-    /// Takes room for more of a body, or refuses.
-    pub(crate) fn reserve(&self, bytes: usize, part: &mut Option<MemoryPart>) -> Result<(), Problem> {
-        if self.memory.try_add(bytes, part) {
-            return Ok(());
-        }
-        let detail = "too many request bodies are held at once; try again";
-        Err(Problem::new(Code::Overloaded, detail).with_retry_after(1))
+        let room = self.lanes.room(caller.lane(), caller.key());
+        decompress(encoding, received.bytes, room).await
     }
 }
 
-fn zstd_reader(bytes: &[u8]) -> io::Result<impl Read> {
+/// Takes in what comes, for as long as there is room and its peer goes on.
+async fn receive(headers: &HeaderMap, mut body: Body, mut room: Room) -> Result<HeldBody, Problem> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|bytes: usize| bytes > MAX_REQUEST_BYTES) {
+        return Err(too_large());
+    }
+    let mut first = Bytes::new();
+    let mut buffer = Vec::new();
+    let mut arrival = Arrival::new();
+    loop {
+        room.waits_until(arrival.waits(Instant::now()));
+        let frame = tokio::select! {
+            biased;
+            frame = body.frame() => frame,
+            () = room.asked() => return Err(gave_way()),
+        };
+        room.stays();
+        let Some(frame) = frame else { break };
+        let Ok(data) = frame.map_err(|error| cut_off(&error))?.into_data() else { continue };
+        arrival.came(data.len(), Instant::now());
+        let length = first.len() + buffer.len() + data.len();
+        if length > MAX_REQUEST_BYTES {
+            return Err(too_large());
+        }
+        // Most bodies are one piece: it is kept as it came.
+        if length == data.len() {
+            room.grow_to(length).await?;
+            first = data;
+            continue;
+        }
+        if length > buffer.capacity() {
+            let least = announced.unwrap_or_default().min(FIRST_BUFFER_BYTES);
+            let wanted = (2 * buffer.capacity()).max(least).max(length).min(MAX_REQUEST_BYTES);
+            room.grow_to(wanted).await?;
+            buffer.reserve_exact(wanted - buffer.len());
+        }
+        buffer.extend_from_slice(&std::mem::take(&mut first));
+        buffer.extend_from_slice(&data);
+    }
+    let bytes = if buffer.is_empty() { first } else { Bytes::from(buffer) };
+    Ok(HeldBody { bytes, room })
+}
+
+async fn decompress(encoding: ContentEncoding, bytes: Bytes, mut room: Room) -> Result<HeldBody, Problem> {
+    let mut reader: Box<dyn Read + Send> = match encoding {
+        ContentEncoding::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes.reader())),
+        ContentEncoding::Zstd => Box::new(zstd_reader(bytes.reader()).map_err(|error| undecodable(&error))?),
+    };
+    let (mut decompressed, mut step) = (Vec::new(), FIRST_STEP_BYTES);
+    loop {
+        let wanted = decompressed.len() + step;
+        room.grow_to(wanted).await?;
+        decompressed.reserve_exact(step);
+        let task = tokio::task::spawn_blocking(move || {
+            let read = reader.by_ref().take(step as u64).read_to_end(&mut decompressed);
+            read.map(|_| (reader, decompressed))
+        });
+        let stepped =
+            task.await.map_err(|_| Problem::new(Code::Internal, "decompressing the body failed"))?;
+        (reader, decompressed) = stepped.map_err(|error| undecodable(&error))?;
+        if decompressed.len() > MAX_REQUEST_BYTES {
+            return Err(too_large());
+        }
+        if decompressed.len() < wanted {
+            return Ok(HeldBody { bytes: Bytes::from(decompressed), room });
+        }
+        step = (2 * step).min(MAX_STEP_BYTES);
+    }
+}
+
+fn zstd_reader(bytes: impl BufRead + Send) -> io::Result<impl Read + Send> {
     let mut reader = zstd::stream::read::Decoder::with_buffer(bytes)?;
     reader.window_log_max(MAX_ZSTD_WINDOW_LOG)?;
     Ok(reader)
@@ -171,7 +201,7 @@ pub(crate) fn cut_off(error: &(dyn Error + 'static)) -> Problem {
         let refusal =
             error.downcast_ref::<io::Error>().and_then(|error| error.get_ref()?.downcast_ref::<Refusal>());
         if let Some(refusal) = refusal {
-            return Problem::new(refusal.code(), refusal.to_string()).closing();
+            return refusal.problem();
         }
         cause = error.source();
     }

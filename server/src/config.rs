@@ -8,8 +8,8 @@ use crate::first_tokens::Admission;
 use crate::ledgers::LedgersConfig;
 use crate::limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_POLICY_CACHE_DIMENSIONS,
-    DEFAULT_MAX_READS, Patience,
+    DEFAULT_MAX_FOLLOW_BYTES_IN_FLIGHT, DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS,
+    DEFAULT_MAX_POLICY_CACHE_DIMENSIONS, DEFAULT_MAX_READS, DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT, Patience,
 };
 use crate::notices::NoticeTarget;
 use crate::origin::Origin;
@@ -44,6 +44,10 @@ pub struct ServerLimits {
     pub max_connections: usize,
     /// Bytes of request bodies held at once, decompressed ones included; past it requests are refused with 503.
     pub max_body_bytes_in_flight: usize,
+    /// Bytes that all uploads of any length hold at once; past it requests are refused with 503.
+    pub max_upload_bytes_in_flight: usize,
+    /// Bytes of events read for followers and not sent yet; past it they wait.
+    pub max_follow_bytes_in_flight: usize,
     /// Bytes of pages of events held until they are sent; past it reads are refused with 503.
     pub max_answer_bytes_in_flight: usize,
     /// Reads of ledgers at once; past it requests are refused with 503.
@@ -65,6 +69,8 @@ impl Default for ServerLimits {
         Self {
             max_connections: DEFAULT_MAX_CONNECTIONS,
             max_body_bytes_in_flight: DEFAULT_MAX_BODY_BYTES_IN_FLIGHT,
+            max_upload_bytes_in_flight: DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT,
+            max_follow_bytes_in_flight: DEFAULT_MAX_FOLLOW_BYTES_IN_FLIGHT,
             max_answer_bytes_in_flight: DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT,
             max_reads: DEFAULT_MAX_READS,
             max_ingests: DEFAULT_MAX_INGESTS,

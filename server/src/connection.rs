@@ -17,9 +17,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tower_service::Service as _;
 
-use crate::framing::{GuardedStream, LongBodies, Verdict};
+use crate::framing::{GuardedStream, LongBodies, Refusal, Verdict};
 use crate::limits::{HTTP_BUFFER_BYTES, Patience};
 use crate::metrics::Metrics;
+use crate::pool::{Part, PartOwner};
 use crate::problem::{Code, Problem};
 
 /// How far the service's end has come.
@@ -45,6 +46,10 @@ pub(crate) enum Peer {
     Owner,
 }
 
+/// The place of the connection that a request came on, among those that there are; none within a program.
+#[derive(Clone)]
+pub(crate) struct ConnectionPlace(pub(crate) Option<PartOwner>);
+
 /// What every connection needs.
 #[derive(Clone)]
 pub(crate) struct ConnectionContext {
@@ -54,16 +59,22 @@ pub(crate) struct ConnectionContext {
     pub(crate) phase: watch::Receiver<Phase>,
 }
 
-/// Serves the connection until its peer, its time or the service's shutdown ends it.
-pub(crate) async fn serve_connection<S>(stream: S, peer: Peer, context: ConnectionContext)
-where
+/// Serves the connection until its peer, its time, another one that needs its place, or the service's shutdown ends it.
+pub(crate) async fn serve_connection<S>(
+    stream: S,
+    peer: Peer,
+    place: Option<Part>,
+    context: ConnectionContext,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let ConnectionContext { router, metrics, patience, mut phase } = context;
     let verdict = Verdict::default();
     let long_bodies = LongBodies::default();
-    let guarded = GuardedStream::new(stream, patience, verdict.clone(), long_bodies.clone());
-    let service = ConnectionService { router, metrics, verdict, long_bodies, peer, requests: Cell::new(0) };
+    let owner = ConnectionPlace(place.as_ref().map(Part::owner));
+    let guarded = GuardedStream::new(stream, patience, verdict.clone(), long_bodies.clone(), place);
+    let service =
+        ConnectionService { router, metrics, verdict, long_bodies, peer, owner, requests: Cell::new(0) };
     // The guard does what hyper's own timer would: hyper sees a head only once it is whole.
     let mut connection = pin!(
         hyper::server::conn::http1::Builder::new()
@@ -96,6 +107,7 @@ struct ConnectionService {
     verdict: Verdict,
     long_bodies: LongBodies,
     peer: Peer,
+    owner: ConnectionPlace,
     requests: Cell<u64>,
 }
 
@@ -108,9 +120,10 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
         let number = self.requests.get() + 1;
         self.requests.set(number);
         let refused = self.verdict.of(number);
-        let refused = refused.map(|refusal| Problem::new(refusal.code(), refusal.to_string()).closing());
+        let refused = refused.map(Refusal::problem);
         request.extensions_mut().insert(self.long_bodies.of(number));
         request.extensions_mut().insert(self.peer);
+        request.extensions_mut().insert(self.owner.clone());
         let metrics = Arc::clone(&self.metrics);
         let mut router = self.router.clone();
         Box::pin(async move {

@@ -1,11 +1,17 @@
 //! Errors of the rooms below, as problems. Their codes decide their status, in the one table of `problem`.
 
+use std::io;
+
 use bitacora_formats::ParseError;
 use bitacora_ledger::{
     AppendError, ColdErrorKind, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects,
 };
 use bitacora_projector::{CheckpointError, ModelError, TrustAtError};
 
+use tokio::time::Instant;
+
+use crate::limits::KEY_FAILURE_PACE;
+use crate::paced::Pace;
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Place, Problem, SideEffects};
 
@@ -68,6 +74,13 @@ impl From<AppendError> for Problem {
                 }
             }
             AppendError::ConditionFailed { position } => problem.with("position", position),
+            AppendError::ConditionPastHead { after, head } => {
+                problem.with("position", after).with("tip", head)
+            }
+            AppendError::SubjectKey(error) => {
+                tell_of_a_key(&error);
+                problem
+            }
             AppendError::QueueFull { retry_after_s } => {
                 problem.with_retry_after(u32::try_from(retry_after_s).unwrap_or(u32::MAX))
             }
@@ -76,6 +89,14 @@ impl From<AppendError> for Problem {
             }
             _ => problem,
         }
+    }
+}
+
+/// Tells the operator: a key that cannot be kept stops every append about its subject, and the caller can do nothing.
+fn tell_of_a_key(error: &io::Error) {
+    static PACE: Pace = Pace::new(KEY_FAILURE_PACE);
+    if let Some(failures) = PACE.tells(Instant::now()) {
+        tracing::error!(%error, failures, "the key of a data subject could not be read or kept; nothing is appended about it");
     }
 }
 

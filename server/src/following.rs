@@ -9,15 +9,16 @@ mod messages;
 mod tail;
 mod watcher;
 
+use std::convert::Infallible;
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use std::convert::Infallible;
-
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use hyper::body::Frame;
+use tokio::sync::mpsc;
+
+use crate::limits::MESSAGES_AHEAD;
 
 pub(crate) use follower::Follower;
 pub(crate) use tail::Tails;
@@ -27,25 +28,46 @@ pub(crate) use watcher::{Standing, Watcher};
 pub(crate) trait Speaks: Send + 'static {
     /// What is said next; asked for only once the connection has room for it. `None` at the end.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
+
+    /// The last word, once the peer has left what was said before untaken for too long.
+    fn given_up(&mut self) -> impl Future<Output = Bytes> + Send;
 }
 
 /// The body of an answer that follows: the next message is made only once the connection has room for it.
-pub(crate) enum FollowBody<S> {
-    Idle(Box<S>),
-    Working(Pin<Box<dyn Future<Output = Next<S>> + Send>>),
-    Ended,
+pub(crate) fn follow_body<S: Speaks>(speaker: S) -> Body {
+    let (sender, receiver) = mpsc::channel(MESSAGES_AHEAD);
+    tokio::spawn(speak(speaker, sender));
+    Body::new(FollowBody { receiver })
 }
 
-/// Who speaks, unless they have ended, and what they say.
-type Next<S> = (Box<S>, Option<Bytes>);
-
-impl<S: Speaks> FollowBody<S> {
-    pub(crate) fn new(speaker: S) -> Self {
-        Self::Idle(Box::new(speaker))
+/// Speaks from a task of its own, so that a peer that takes nothing cannot stop the clock. What the speaker holds is given back
+/// before its last word is taken.
+async fn speak<S: Speaks>(mut speaker: S, sender: mpsc::Sender<Bytes>) {
+    loop {
+        let room = tokio::select! {
+            biased;
+            room = sender.reserve() => room,
+            last = speaker.given_up() => {
+                drop(speaker);
+                let _gone = sender.send(last).await.is_err();
+                return;
+            }
+        };
+        let Ok(room) = room else { return };
+        let said = tokio::select! {
+            said = speaker.next() => said,
+            () = sender.closed() => return,
+        };
+        let Some(said) = said else { return };
+        room.send(said);
     }
 }
 
-impl<S: Speaks> hyper::body::Body for FollowBody<S> {
+struct FollowBody {
+    receiver: mpsc::Receiver<Bytes>,
+}
+
+impl hyper::body::Body for FollowBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -53,28 +75,6 @@ impl<S: Speaks> hyper::body::Body for FollowBody<S> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        loop {
-            match mem::replace(&mut *self, Self::Ended) {
-                Self::Ended => return Poll::Ready(None),
-                Self::Idle(mut speaker) => {
-                    let next = async move {
-                        let said = speaker.next().await;
-                        (speaker, said)
-                    };
-                    *self = Self::Working(Box::pin(next));
-                }
-                Self::Working(mut next) => match next.as_mut().poll(cx) {
-                    Poll::Pending => {
-                        *self = Self::Working(next);
-                        return Poll::Pending;
-                    }
-                    Poll::Ready((_, None)) => return Poll::Ready(None),
-                    Poll::Ready((speaker, Some(bytes))) => {
-                        *self = Self::Idle(speaker);
-                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
-                    }
-                },
-            }
-        }
+        self.receiver.poll_recv(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 }

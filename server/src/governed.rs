@@ -226,11 +226,16 @@ pub(crate) fn call_id(members: &Members<'_>, id: String) -> Result<String, Probl
 }
 
 /// The body of a request that is JSON.
-pub(crate) async fn json_bytes(api: &Api, headers: &HeaderMap, body: Body) -> Result<HeldBody, Problem> {
+pub(crate) async fn json_bytes(
+    api: &Api,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<HeldBody, Problem> {
     if media_type(headers)? != "application/json" {
         return Err(Problem::new(Code::UnsupportedMediaType, "the body is application/json"));
     }
-    api.bodies.read(headers, body).await
+    api.bodies.read(caller, headers, body).await
 }
 
 /// What a derived event says. Of what has just been appended it is known; of what was before, or is recorded in other words, the
@@ -262,13 +267,14 @@ pub(crate) fn data_of<T: DeserializeOwned>(stored: &StoredEvent<'_>) -> Result<T
 /// A body that may be left out.
 pub(crate) async fn optional_body(
     api: &Api,
+    caller: &Caller,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Option<HeldBody>, Problem> {
     if headers.contains_key(header::CONTENT_TYPE) {
-        return json_bytes(api, headers, body).await.map(Some);
+        return json_bytes(api, caller, headers, body).await.map(Some);
     }
-    let body = api.bodies.read(headers, body).await?;
+    let body = api.bodies.read(caller, headers, body).await?;
     if body.as_slice().is_empty() {
         return Ok(None);
     }

@@ -58,7 +58,7 @@ impl InProcess {
     #[must_use]
     pub fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
-        tokio::spawn(serve_connection(far, Peer::Owner, self.context.clone()));
+        tokio::spawn(serve_connection(far, Peer::Owner, None, self.context.clone()));
         near
     }
 

@@ -16,7 +16,7 @@ use axum::body::{Body, Bytes};
 use bitacora_ledger::{AppendError, Appended};
 use bitacora_projector::IndexedLedger;
 use http_body_util::BodyExt;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -29,14 +29,25 @@ use crate::api::Api;
 use crate::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG, cut_off, undecodable};
 use crate::connection::Phase;
 use crate::limits::{
-    INGEST_AHEAD_BYTES, INGEST_CHUNK_BYTES, INGEST_CHUNKS_AHEAD, INGEST_FIRST_PAUSE, INGEST_QUEUE_WAIT,
+    HTTP_BUFFER_BYTES, INGEST_AHEAD_BYTES, INGEST_CHUNK_BYTES, INGEST_CHUNK_LINES, INGEST_CHUNKS_AHEAD,
+    INGEST_EVENT_BYTES, INGEST_FIRST_PAUSE, INGEST_QUEUE_WAIT, INGEST_RECEIPT_BYTES, INGEST_STEP_BYTES,
+    PLACE_WAIT, UPLOAD_STALL,
 };
-use crate::memory::MemoryPart;
 use crate::metrics::Counted;
+use crate::pool::Part;
 use crate::problem::{Code, Problem, SideEffects};
 
-/// What a decompressor of zstd may hold, bytes.
-const ZSTD_BYTES: usize = 1 << MAX_ZSTD_WINDOW_LOG;
+/// What a decompressor of zstd may hold, bytes: its window, twice a block, and its tables.
+const ZSTD_BYTES: usize = (1 << MAX_ZSTD_WINDOW_LOG) + 512 * 1024;
+/// What one of gzip may hold, bytes.
+const GZIP_BYTES: usize = 64 * 1024;
+/// What an upload holds of lines that were not taken yet, and what is made of that when it grows, bytes.
+const GATHERED_BYTES: usize = 2 * (INGEST_AHEAD_BYTES + INGEST_STEP_BYTES);
+/// What it holds beside, bytes: a piece of the connection, a chunk that is parsed and one that is sealed, the events of a chunk, and
+/// the receipts of those that wait for the disk.
+const INGEST_FIXED_BYTES: usize = HTTP_BUFFER_BYTES
+    + 2 * INGEST_CHUNK_BYTES
+    + INGEST_CHUNK_LINES * (INGEST_EVENT_BYTES + INGEST_CHUNKS_AHEAD * INGEST_RECEIPT_BYTES);
 
 /// An upload under way.
 pub(crate) struct Ingest {
@@ -56,16 +67,14 @@ pub(crate) struct Ingest {
     /// What waits for the disk, in order.
     sent: VecDeque<Sent>,
     teller: Teller,
-    memory: Held,
+    /// What it holds however long its lines are, bytes.
+    fixed_bytes: usize,
+    /// Room for all that it holds; more is taken for lines that are longer than usual.
+    memory: Part,
+    place: Part,
+    /// When its peer has let it wait for too long, if others need its place.
+    piece_due: Instant,
     _count: Counted,
-    _place: OwnedSemaphorePermit,
-}
-
-/// Room for what an upload holds; more is taken for lines that are longer than usual.
-#[derive(Default)]
-struct Held {
-    part: Option<MemoryPart>,
-    bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +105,7 @@ enum Happened {
 
 impl Ingest {
     /// Takes a place and memory for an upload.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         api: Arc<Api>,
         caller: Caller,
         ledger: IndexedLedger,
@@ -104,13 +113,14 @@ impl Ingest {
         encoding: Option<ContentEncoding>,
         body: Body,
     ) -> Result<Self, Problem> {
-        let Ok(place) = Arc::clone(&api.ingests).try_acquire_owned() else {
+        let place = api.ingests.take(caller.key(), 1, PLACE_WAIT).await;
+        let place = place.map_err(|_| {
             let detail = "too many uploads at once; try again, or send requests of up to 1,000 events";
-            return Err(Problem::new(Code::Overloaded, detail).with_retry_after(1));
-        };
-        let decompressor = if encoding == Some(ContentEncoding::Zstd) { ZSTD_BYTES } else { 0 };
-        let mut memory = Held::default();
-        memory.grow_to(&api, decompressor + INGEST_AHEAD_BYTES + 2 * INGEST_CHUNK_BYTES)?;
+            Problem::new(Code::Overloaded, detail).with_retry_after(1)
+        })?;
+        let fixed_bytes = INGEST_FIXED_BYTES + decompressor_bytes(encoding);
+        let memory = api.uploads.take(caller.key(), fixed_bytes + GATHERED_BYTES, PLACE_WAIT).await;
+        let memory = memory.map_err(|_| no_memory())?;
         Ok(Self {
             phase: api.phase(),
             stream: stream.map(Into::into),
@@ -126,8 +136,10 @@ impl Ingest {
             api,
             caller,
             ledger,
+            fixed_bytes,
             memory,
-            _place: place,
+            place,
+            piece_due: Instant::now() + UPLOAD_STALL,
         })
     }
 
@@ -159,6 +171,7 @@ impl Ingest {
             match self.next().await? {
                 Happened::Piece(piece) => {
                     self.decoding.push(piece);
+                    self.piece_due = Instant::now() + UPLOAD_STALL;
                     self.input = Input::Ready;
                 }
                 Happened::Submitted(submitted) => self.take(submitted)?,
@@ -183,7 +196,8 @@ impl Ingest {
                 return Err(Problem::new(Code::RequestTooLarge, detail).at_line(line));
             }
             // A long line lies here while another one is being appended.
-            self.memory.grow_to(&self.api, 2 * self.gathered.len())?;
+            let wanted = self.fixed_bytes + 2 * self.gathered.capacity();
+            self.memory.grow_to(wanted, PLACE_WAIT).await.map_err(|_| no_memory())?;
             match step {
                 Step::More => tokio::task::consume_budget().await,
                 Step::Starved => self.input = Input::Starved,
@@ -220,6 +234,13 @@ impl Ingest {
 
     async fn next(&mut self) -> Result<Happened, Problem> {
         let may_read = self.input == Input::Starved && self.gathered.has_room();
+        let is_waiting = may_read && self.submission.is_none() && self.busy.is_none() && self.sent.is_empty();
+        for part in [&self.place, &self.memory] {
+            match is_waiting {
+                true => part.pace().waits_until(self.piece_due),
+                false => part.pace().moves(),
+            }
+        }
         let resting = self.busy.as_ref().filter(|_| self.submission.is_none()).map(|busy| busy.until);
         tokio::select! {
             outcome = durable(self.sent.front_mut()) => Ok(Happened::Durable(outcome)),
@@ -228,6 +249,8 @@ impl Ingest {
                 submitted.map(Happened::Submitted)
             }
             () = rested(resting) => Ok(Happened::Rested),
+            () = self.place.asked() => Err(gives_way()),
+            () = self.memory.asked() => Err(gives_way()),
             piece = self.body.frame(), if may_read => match piece {
                 None => Ok(Happened::Piece(None)),
                 Some(Ok(frame)) => Ok(Happened::Piece(Some(frame.into_data().unwrap_or_default()))),
@@ -315,15 +338,23 @@ impl From<Problem> for Failure {
     }
 }
 
-impl Held {
-    /// Takes more, if it is less yet.
-    fn grow_to(&mut self, api: &Api, bytes: usize) -> Result<(), Problem> {
-        if let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) {
-            api.bodies.reserve(more, &mut self.part)?;
-            self.bytes = bytes;
-        }
-        Ok(())
+fn decompressor_bytes(encoding: Option<ContentEncoding>) -> usize {
+    match encoding {
+        None => 0,
+        Some(ContentEncoding::Gzip) => GZIP_BYTES,
+        Some(ContentEncoding::Zstd) => ZSTD_BYTES,
     }
+}
+
+fn no_memory() -> Problem {
+    let detail = "too much of uploads is held at once; try again, or send requests of up to 1,000 events";
+    Problem::new(Code::Overloaded, detail).with_retry_after(1)
+}
+
+/// What is acknowledged stays.
+fn gives_way() -> Problem {
+    let detail = "others need the place of this upload; send the lines that were not acknowledged again";
+    Problem::new(Code::Overloaded, detail).with_retry_after(1)
 }
 
 /// The outcome of what was sent first; never, where nothing was.

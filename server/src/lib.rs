@@ -8,6 +8,7 @@ mod act;
 pub mod answers;
 mod api;
 mod archiving;
+mod binary_mode;
 mod body;
 mod config;
 mod connection;
@@ -25,6 +26,7 @@ mod identity;
 mod in_process;
 mod ingest;
 mod json;
+mod lanes;
 mod learning;
 mod ledgers;
 mod limits;
@@ -41,9 +43,11 @@ mod modelled;
 mod notices;
 mod origin;
 mod outgoing;
+mod paced;
 mod page;
 mod path;
 mod pieces;
+mod pool;
 mod preconditions;
 mod preferences;
 mod problem;
@@ -66,8 +70,8 @@ pub use in_process::InProcess;
 pub use ledgers::{CloseFailures, LedgersConfig, MAX_LEDGERS};
 pub use limits::{
     DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_POLICY_CACHE_DIMENSIONS,
-    DEFAULT_MAX_READS, Patience,
+    DEFAULT_MAX_FOLLOW_BYTES_IN_FLIGHT, DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS,
+    DEFAULT_MAX_POLICY_CACHE_DIMENSIONS, DEFAULT_MAX_READS, DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT, Patience,
 };
 pub use listener::{ListenError, may_listen};
 pub use notices::{NoticeTarget, NoticeTargetError};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bitacora_formats::Micros;
 use bitacora_formats::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
+use bitacora_ledger::limits::MAX_PAGE_BYTES;
 
 /// Request line and header fields of one request, bytes.
 pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024;
@@ -25,8 +26,38 @@ pub(crate) const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 
 /// How many connections are served at once, when the configuration does not say.
 pub const DEFAULT_MAX_CONNECTIONS: usize = 2_048;
+/// Places past the connections that only callers on the Unix socket take.
+pub(crate) const UNIX_CONNECTIONS: usize = 64;
+/// Connections that wait for a place at once, and how long each does.
+pub(crate) const MAX_WAITING_CONNECTIONS: usize = 64;
+pub(crate) const CONNECTION_WAIT: Duration = Duration::from_secs(2);
+/// How long a connection's peer may let it wait while others need its place.
+pub(crate) const CONNECTION_STALL: Duration = Duration::from_secs(1);
+/// How long a connection that gave way lets its peer hear why.
+pub(crate) const GIVING_WAY_LINGER: Duration = Duration::from_millis(100);
+
 /// Bytes of request bodies held at once over all connections, decompressed ones included.
 pub const DEFAULT_MAX_BODY_BYTES_IN_FLIGHT: usize = 128 * 1024 * 1024;
+/// A body that stops agents, or is of no other lane, moves to the lane for large ones past this, bytes.
+pub(crate) const MAX_SMALL_BODY_BYTES: usize = 64 * 1024;
+/// The same of a body that asks for decisions or reports outcomes.
+pub(crate) const MAX_DECISION_BODY_BYTES: usize = 256 * 1024;
+/// The same of other acts.
+pub(crate) const MAX_ACT_BODY_BYTES: usize = MAX_REQUEST_BYTES;
+/// How long a body waits for others to give way before it is refused.
+pub(crate) const BODY_ROOM_WAIT: Duration = Duration::from_secs(2);
+/// How long a body that others need the room of may be behind the pace below.
+pub(crate) const BODY_HEAD_START: Duration = Duration::from_secs(1);
+/// The pace at which a body keeps its room while others need it.
+pub(crate) const BODY_YIELD_BYTES_PER_S: u64 = 64 * 1024;
+/// Bytes that all uploads of any length hold at once.
+pub const DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT: usize = 256 * 1024 * 1024;
+/// Bytes of events read for followers and not sent yet.
+pub const DEFAULT_MAX_FOLLOW_BYTES_IN_FLIGHT: usize = 128 * 1024 * 1024;
+/// How long an upload, a follower or a read with `wait` waits for others to give way before it is refused.
+pub(crate) const PLACE_WAIT: Duration = Duration::from_secs(1);
+/// How long an upload's peer may let it wait while others need its place.
+pub(crate) const UPLOAD_STALL: Duration = Duration::from_secs(2);
 /// Bytes of pages of events held at once over all connections, until they are sent.
 pub const DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT: usize = 256 * 1024 * 1024;
 /// Reads of ledgers at once, each on a blocking thread.
@@ -41,6 +72,8 @@ pub(crate) const MAX_ARCHIVE_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// How long a read waits for a free place before it is refused.
 pub(crate) const READ_QUEUE_WAIT: Duration = Duration::from_secs(2);
+/// How often it is told that keys of data subjects fail.
+pub(crate) const KEY_FAILURE_PACE: Duration = Duration::from_secs(60);
 /// How long an answer waits for the state that `Ledger-Min-Position` asks for.
 pub(crate) const MIN_POSITION_WAIT: Duration = Duration::from_secs(5);
 
@@ -140,6 +173,14 @@ pub(crate) const HISTORY_PAGE_EVENTS: usize = 256;
 
 /// Followers at once, when the configuration does not say; as many connections are left to others.
 pub const DEFAULT_MAX_FOLLOWERS: usize = 1_024;
+/// Messages for a follower that wait for its connection.
+pub(crate) const MESSAGES_AHEAD: usize = 1;
+/// What a follower takes before it reads a page, bytes: the page and its messages. What it does not need it gives back then.
+pub(crate) const FOLLOW_PAGE_BYTES: usize = 2 * MAX_PAGE_BYTES;
+/// The same of a policy cache before its next piece is made, bytes.
+pub(crate) const WATCH_PIECE_BYTES: usize = 4 * 1024 * 1024;
+/// How long a follower may leave a message untaken before others that need its place, or what it holds, have that.
+pub(crate) const FOLLOW_STALL: Duration = Duration::from_secs(1);
 /// What a follower's connection is given at once, bytes; one event may be more.
 pub(crate) const FOLLOW_CHUNK_BYTES: usize = 64 * 1024;
 /// Events that a follower who is behind reads from the log at once.
@@ -165,11 +206,15 @@ pub const DEFAULT_MAX_INGESTS: usize = 64;
 /// Lines that an upload appends at once.
 pub(crate) const INGEST_CHUNK_LINES: usize = MAX_REQUEST_EVENTS;
 /// Lines that it appends at once where events follow from them: a few kilobytes from each are taken for one request.
-pub(crate) const INGEST_GOVERNED_LINES: u64 = 64;
+pub(crate) const INGEST_GOVERNED_LINES: usize = 64;
 /// Bytes that an upload appends at once; one line may be more.
 pub(crate) const INGEST_CHUNK_BYTES: usize = 512 * 1024;
 /// What an upload holds of its lines before it stops reading, bytes, beside what is being appended.
 pub(crate) const INGEST_AHEAD_BYTES: usize = 512 * 1024;
+/// What an event of a chunk takes while it is parsed, bytes, beside its text.
+pub(crate) const INGEST_EVENT_BYTES: usize = 1024;
+/// What its receipt takes, bytes.
+pub(crate) const INGEST_RECEIPT_BYTES: usize = 256;
 /// Chunks of an upload that may wait for the disk.
 pub(crate) const INGEST_CHUNKS_AHEAD: usize = 8;
 /// How much of an upload is decompressed before others have their turn, bytes.
@@ -183,6 +228,8 @@ pub(crate) const INGEST_QUEUE_WAIT: Duration = Duration::from_secs(30);
 pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
 /// How long accepting rests after the system refused a connection (no file descriptors left, for one).
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How often it says so while that goes on.
+pub(crate) const ACCEPT_FAILURE_PACE: Duration = Duration::from_secs(60);
 
 /// How patient a connection is with its peer. Only time spent waiting for the peer counts.
 #[derive(Debug, Clone)]
@@ -195,12 +242,14 @@ pub struct Patience {
     pub body_pause: Duration,
     /// Between two pieces of an upload of any length.
     pub upload_pause: Duration,
-    /// For a whole body, beside what its bytes earn at `body_bytes_per_s`.
+    /// For a body, in all; its bytes earn at `body_bytes_per_s` what was waited for them, and nothing ahead.
     pub body_grace: Duration,
-    /// The slowest body rate that is waited for once the grace is used up.
+    /// The slowest body rate that is waited for once the grace is used up, bytes a second.
     pub body_bytes_per_s: u64,
-    /// For the peer to take any byte of an answer.
+    /// For the peer to take of an answer what there is, in all; what it takes earns at `answer_bytes_per_s`.
     pub write_pause: Duration,
+    /// The slowest rate at which an answer is taken that is waited for, bytes a second.
+    pub answer_bytes_per_s: u64,
     /// Between two signs of life on an event stream that has nothing to tell.
     pub heartbeat: Duration,
     /// For a follower to make room for what is next, before it is told that it lagged.
@@ -219,6 +268,7 @@ impl Default for Patience {
             body_grace: Duration::from_secs(30),
             body_bytes_per_s: 16 * 1024,
             write_pause: Duration::from_secs(30),
+            answer_bytes_per_s: 4 * 1024,
             heartbeat: Duration::from_secs(15),
             lag: Duration::from_secs(10),
             linger: Duration::from_secs(3),

@@ -74,6 +74,32 @@ pub(crate) fn list_form(headers: &HeaderMap) -> Result<ListForm, Problem> {
     }
 }
 
+/// How much the client likes a media type, in thousandths: by the most specific range that holds it; 1,000 where it says nothing.
+pub(crate) fn weight_of(headers: &HeaderMap, offered: &str) -> u16 {
+    let any_of_its_kind = offered.split_once('/').map_or_else(String::new, |(kind, _)| format!("{kind}/*"));
+    let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let ranges = values.flat_map(|value| value.split(',')).map(str::trim).filter(|range| !range.is_empty());
+    let (mut best, mut asked) = (None, false);
+    for range in ranges {
+        asked = true;
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let specific = match named.as_str() {
+            "*/*" => 0,
+            named if named == any_of_its_kind => 1,
+            named if named == offered => 2,
+            _ => continue,
+        };
+        let weight = parts.find_map(|parameter| parameter.strip_prefix("q=")).map_or(1_000, thousandths);
+        best = best.max(Some((specific, weight)));
+    }
+    match best {
+        Some((_, weight)) => weight,
+        None if asked => 0,
+        None => 1_000,
+    }
+}
+
 /// A weight (RFC 9110, section 12.4.2) in thousandths; what is no weight counts as 1.
 fn thousandths(text: &str) -> u16 {
     match text.split_once('.') {
@@ -121,6 +147,17 @@ mod tests {
         assert_eq!(refused(&[]), Code::UnsupportedMediaType);
         assert_eq!(refused(&["application/json; charset=latin1"]), Code::UnsupportedMediaType);
         assert_eq!(refused(&["application/json", "text/plain"]), Code::BadHeader);
+    }
+
+    #[test]
+    fn a_media_type_weighs_what_the_most_specific_range_says() {
+        let weight = |value: &'static str| weight_of(&with(&header::ACCEPT, &[value]), "text/plain");
+        assert_eq!(weight_of(&HeaderMap::new(), "text/plain"), 1_000);
+        assert_eq!(weight("*/*"), 1_000);
+        assert_eq!(weight("text/*;q=0.5, */*"), 500);
+        assert_eq!(weight("text/plain;version=0.0.4;q=0.3, */*"), 300);
+        assert_eq!(weight("application/json"), 0);
+        assert_eq!(weight("text/plain;q=0, */*"), 0);
     }
 
     #[test]

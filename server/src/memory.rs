@@ -1,35 +1,21 @@
-//! A bound on what may lie in memory at once, over all connections.
+//! A bound on the answers that lie in memory at once, over all connections.
 
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes that may be held at once; each holder gives its part back when it is dropped.
+/// Bytes that may be held at once, given back when they are dropped.
 #[derive(Clone)]
 pub(crate) struct MemoryBudget {
     bytes: Arc<Semaphore>,
     max_bytes: u32,
 }
 
-/// A part of a budget.
-pub(crate) type MemoryPart = OwnedSemaphorePermit;
-
 impl MemoryBudget {
     pub(crate) fn new(max_bytes: usize) -> Self {
         let max_bytes = u32::try_from(max_bytes.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         Self { bytes: Arc::new(Semaphore::new(max_bytes as usize)), max_bytes }
-    }
-
-    /// Adds to a holder's part, if there is that much left now.
-    pub(crate) fn try_add(&self, bytes: usize, part: &mut Option<MemoryPart>) -> bool {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let Ok(more) = Arc::clone(&self.bytes).try_acquire_many_owned(bytes) else { return false };
-        match part {
-            Some(part) => part.merge(more),
-            None => *part = Some(more),
-        }
-        true
     }
 
     /// Whether at least half of it is free now.
@@ -51,7 +37,7 @@ impl MemoryBudget {
 
 struct Held {
     bytes: Vec<u8>,
-    _part: MemoryPart,
+    _part: OwnedSemaphorePermit,
 }
 
 impl AsRef<[u8]> for Held {
@@ -70,12 +56,12 @@ mod tests {
     async fn what_is_held_is_given_back_with_its_last_copy() {
         let budget = MemoryBudget::new(100);
         let held = budget.hold(vec![1; 80]).await;
-        let (mut part, copy) = (None, held.slice(..10));
-        assert!(!budget.try_add(30, &mut part) && budget.try_add(20, &mut part));
-        drop((held, part.take()));
-        assert!(!budget.try_add(30, &mut part), "a copy still lies there");
+        let copy = held.slice(..10);
+        drop(held);
+        let waiting = tokio::time::timeout(Duration::from_millis(50), budget.hold(vec![1; 30])).await;
+        assert!(waiting.is_err() && !budget.is_half_free(), "a copy still lies there");
         drop(copy);
-        assert!(budget.try_add(100, &mut part) && !budget.try_add(1, &mut part));
+        assert_eq!(budget.hold(vec![1; 100]).await.len(), 100);
     }
 
     #[tokio::test]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use bitacora_archiver::Tallied;
@@ -149,7 +151,7 @@ impl Metrics {
     }
 
     /// The counters of the service and the state of each ledger.
-    pub(crate) fn to_text(&self, ledgers: &BTreeMap<LedgerName, Slot>) -> Result<String, fmt::Error> {
+    pub(crate) fn to_openmetrics(&self, ledgers: &BTreeMap<LedgerName, Slot>) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode_registry(&mut text, &self.registry)?;
         encode_registry(&mut text, &ledger_registry(ledgers))?;
@@ -208,7 +210,6 @@ const COUNTERS: &[LedgerMetric] = &[
     ("ledger_frames", "Frames synced", |status| status.counters.frames),
     ("ledger_stored_bytes", "Bytes written to segments", |status| status.counters.stored_bytes),
     ("ledger_body_bytes", "Bytes of the same frames before compression", |status| status.counters.body_bytes),
-    ("ledger_sync_microseconds", "Time spent waiting for the disk to sync", |status| status.counters.sync_us),
     ("ledger_duplicates", "Events answered as duplicates", |status| status.counters.duplicates),
     ("ledger_refused", "Requests refused while sequencing", |status| status.counters.refused),
     ("ledger_tree_heads", "Tree heads signed and published", |status| status.heads.published),
@@ -304,6 +305,12 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
         }
         registry.register(*name, *help, counters);
     }
+    let synced = Family::<LedgerLabel, Counter<f64, AtomicU64>>::default();
+    for (label, status) in &states {
+        let micros = status.as_ref().map_or(0, |status| status.counters.sync_us);
+        synced.get_or_create(label).inc_by(Duration::from_micros(micros).as_secs_f64());
+    }
+    registry.register("ledger_sync_seconds", "Time spent waiting for the disk to sync", synced);
     registry
 }
 

@@ -99,7 +99,9 @@ mod tests {
 
     fn read(values: &[&'static str]) -> Preference {
         let mut headers = HeaderMap::new();
-        values.iter().for_each(|value| drop(headers.append(PREFER, HeaderValue::from_static(value))));
+        for value in values {
+            headers.append(PREFER, HeaderValue::from_static(value));
+        }
         Preference::read(&headers)
     }
 

@@ -37,6 +37,14 @@ impl<'a> Query<'a> {
         Ok(Self { left })
     }
 
+    /// Refuses parameters that are not among these.
+    pub(crate) fn refuse_unknown(&self, is_known: impl Fn(&str) -> bool) -> Result<(), Problem> {
+        match self.left.iter().find(|(name, _)| !is_known(name)) {
+            None => Ok(()),
+            Some((name, _)) => Err(bad_query(name, "is not known here")),
+        }
+    }
+
     /// The value of a parameter that may be given once.
     pub(crate) fn take(&mut self, name: &str) -> Result<Option<Cow<'a, str>>, Problem> {
         let mut values = self.take_all(name);

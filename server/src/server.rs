@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
 
 use crate::api::{Api, router};
 use crate::archiving::{self, Archiving};
@@ -17,10 +18,16 @@ use crate::expiry;
 use crate::first_tokens::{Admission, Admittance, FirstTokenError};
 use crate::learning;
 use crate::ledgers::{CloseFailures, Ledgers};
-use crate::limits::{ACCEPT_PAUSE, SHUTDOWN_GRACE};
+use crate::limits::{
+    ACCEPT_FAILURE_PACE, ACCEPT_PAUSE, CONNECTION_WAIT, MAX_WAITING_CONNECTIONS, SHUTDOWN_GRACE,
+    UNIX_CONNECTIONS,
+};
 use crate::listener::{ListenError, SocketFile, is_reached, listen_tcp, listen_unix};
+use crate::metrics::Metrics;
 use crate::notices::{self, NoticeTarget};
 use crate::origin::WebRules;
+use crate::paced::Pace;
+use crate::pool::{CallerKey, Part, Pool};
 use crate::problem::{Code, Problem};
 use crate::waiting::open_when_anchored;
 
@@ -126,7 +133,11 @@ impl Server {
     /// and closes every ledger: what was acknowledged is synced and sealed when this returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), CloseFailures> {
         let Self { listeners, socket_file, api, phase, notices, archiving, max_connections } = self;
-        let slots = Arc::new(Semaphore::new(max_connections));
+        let places = Places {
+            all: Pool::new(max_connections),
+            of_unix: Pool::new(UNIX_CONNECTIONS),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING_CONNECTIONS)),
+        };
         tokio::spawn(open_when_anchored(Arc::clone(&api.ledgers), phase.subscribe()));
         let context = ConnectionContext {
             router: router(Arc::clone(&api)),
@@ -145,7 +156,7 @@ impl Server {
             tracing::error!(%error, "no thread to archive on; nothing is archived");
         }
         for listener in listeners {
-            tokio::spawn(accept_all(listener, context.clone(), Arc::clone(&slots)));
+            tokio::spawn(accept_all(listener, context.clone(), places.clone()));
         }
         tokio::select! {
             () = shutdown => (),
@@ -154,8 +165,8 @@ impl Server {
 
         phase.send_replace(Phase::Draining);
         drop(socket_file);
-        let all = u32::try_from(max_connections).unwrap_or(u32::MAX);
-        if tokio::time::timeout(SHUTDOWN_GRACE, slots.acquire_many(all)).await.is_err() {
+        let ended = async { tokio::join!(places.all.emptied(), places.of_unix.emptied()) };
+        if tokio::time::timeout(SHUTDOWN_GRACE, ended).await.is_err() {
             tracing::warn!("requests are still in flight after the grace; their connections are cut");
         }
         phase.send_replace(Phase::Cut);
@@ -163,44 +174,74 @@ impl Server {
     }
 }
 
-async fn accept_all(listener: Listener, mut context: ConnectionContext, slots: Arc<Semaphore>) {
-    let refusal = too_many_connections();
+/// Places for connections.
+#[derive(Clone)]
+struct Places {
+    all: Pool,
+    /// For programs of the service's own user, whatever others do.
+    of_unix: Pool,
+    /// Those that wait until another one has given way.
+    waiting: Arc<Semaphore>,
+}
+
+impl Places {
+    /// A place, or none now.
+    fn try_take(&self, stream: &Stream, caller: &CallerKey) -> Option<Part> {
+        let spare = || matches!(stream, Stream::Unix(_)).then(|| self.of_unix.try_take(caller, 1)).flatten();
+        self.all.try_take(caller, 1).or_else(spare)
+    }
+}
+
+async fn accept_all(listener: Listener, mut context: ConnectionContext, places: Places) {
+    let refusal: Arc<[u8]> = too_many_connections().into();
+    let pace = Pace::new(ACCEPT_FAILURE_PACE);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = context.phase.changed() => return,
         };
         match accepted {
-            Ok(stream) => match Arc::clone(&slots).try_acquire_owned() {
-                Ok(slot) => {
-                    tokio::spawn(serve(stream, context.clone(), slot));
+            Ok(stream) => {
+                let caller = stream.caller();
+                if let Some(place) = places.try_take(&stream, &caller) {
+                    tokio::spawn(serve(stream, context.clone(), place));
+                } else if let Ok(turn) = Arc::clone(&places.waiting).try_acquire_owned() {
+                    let (context, all, refusal) = (context.clone(), places.all.clone(), Arc::clone(&refusal));
+                    tokio::spawn(async move {
+                        let place = all.take(&caller, 1, CONNECTION_WAIT).await;
+                        drop(turn);
+                        match place {
+                            Ok(place) => serve(stream, context, place).await,
+                            Err(_) => stream.refuse(&refusal, &context.metrics),
+                        }
+                    });
+                } else {
+                    stream.refuse(&refusal, &context.metrics);
                 }
-                Err(_) => {
-                    context.metrics.connections_refused.inc();
-                    stream.refuse(&refusal);
-                }
-            },
+            }
             Err(error) if is_of_one_connection(&error) => (),
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections; trying again");
+                if let Some(failures) = pace.tells(Instant::now()) {
+                    tracing::warn!(%error, failures, "cannot accept connections; trying again every 50 ms");
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-async fn serve(stream: Stream, context: ConnectionContext, slot: OwnedSemaphorePermit) {
+async fn serve(stream: Stream, context: ConnectionContext, place: Part) {
     let metrics = Arc::clone(&context.metrics);
     metrics.connections.inc();
     match stream {
         Stream::Tcp(stream) => {
             let is_near = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-            serve_connection(stream, if is_near { Peer::Tcp } else { Peer::Remote }, context).await;
+            serve_connection(stream, if is_near { Peer::Tcp } else { Peer::Remote }, Some(place), context)
+                .await;
         }
-        Stream::Unix(stream) => serve_connection(stream, Peer::Unix, context).await,
+        Stream::Unix(stream) => serve_connection(stream, Peer::Unix, Some(place), context).await,
     }
     metrics.connections.dec();
-    drop(slot);
 }
 
 /// Tells the operator of an open service, at every start, what it lets everybody do.
@@ -252,8 +293,18 @@ impl Listener {
 }
 
 impl Stream {
+    /// As whom it has a share of the connections before its token is known.
+    fn caller(&self) -> CallerKey {
+        let address = match self {
+            Self::Tcp(stream) => stream.peer_addr().map(|peer| peer.ip().to_canonical().to_string()).ok(),
+            Self::Unix(_) => None,
+        };
+        CallerKey::new(address.as_deref().unwrap_or("unix"))
+    }
+
     /// Says why and hangs up, without waiting: a peer that cannot take the answer at once goes without.
-    fn refuse(self, answer: &[u8]) {
+    fn refuse(self, answer: &[u8], metrics: &Metrics) {
+        metrics.connections_refused.inc();
         let _best_effort = match self {
             Self::Tcp(stream) => stream.try_write(answer).is_ok(),
             Self::Unix(stream) => stream.try_write(answer).is_ok(),

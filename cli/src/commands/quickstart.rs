@@ -204,8 +204,8 @@ impl Quickstart<'_> {
         let (keyring, _known) = begun
             .map_err(|why| QuickstartFailure::NotBegun { why: Box::new(why), folder: self.folder.shown() })?;
         let keyring = Arc::new(keyring);
-        let limits = ServerLimits::default();
-        descriptors::allow_connections(limits.max_connections);
+        let mut limits = ServerLimits::default();
+        descriptors::allow_connections(&mut limits);
         let first_tokens = Arc::new(self.folder.admin_token());
         let config = |address| ServerConfig {
             addresses: vec![address],

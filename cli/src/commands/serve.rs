@@ -133,8 +133,8 @@ pub(crate) fn run(
         options: options.clone(),
         read_models: true,
     };
-    let limits = ServerLimits::default();
-    descriptors::allow_connections(limits.max_connections);
+    let mut limits = ServerLimits::default();
+    descriptors::allow_connections(&mut limits);
     let config = ServerConfig {
         addresses: vec![arguments.listen],
         unix_socket: arguments.unix.clone(),

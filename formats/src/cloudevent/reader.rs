@@ -9,6 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::value::RawValue;
 
 use super::attribute::{Member, Name, Value};
+use super::grammar::{is_media_type, is_uri, is_uri_reference};
 use super::{ParseError, ParseErrorKind, SPEC_VERSION};
 use crate::event::{AttributeProblem, Data, Event, EventError, ExtensionValue, is_extension_name};
 use crate::json::{Json, JsonErrorKind, check_json_text, grammar_problem};
@@ -17,6 +18,28 @@ use crate::limits::{MAX_EXTENSIONS, MAX_REQUEST_EVENTS, MAX_TAGS};
 const TEXT: AttributeProblem = AttributeProblem::WrongType { expected: "a string" };
 const SCALAR: AttributeProblem =
     AttributeProblem::WrongType { expected: "a string, a boolean or an integer of 32 bits" };
+
+/// Checks attributes whose grammar CloudEvents takes from elsewhere. Only what comes in is held to it: what is kept stays readable.
+fn check_grammars(event: &Event<'_>) -> Result<(), EventError> {
+    let of = |name, is_one: bool, expected| match is_one {
+        true => Ok(()),
+        false => Err(EventError::new(name, AttributeProblem::Grammar { expected })),
+    };
+    of(
+        "source",
+        is_uri_reference(&event.source),
+        "a URI-reference (RFC 3986); percent-encode other characters",
+    )?;
+    if let Some(schema) = &event.dataschema {
+        of("dataschema", is_uri(schema), "a URI with its scheme (RFC 3986)")?;
+    }
+    match &event.datacontenttype {
+        Some(kind) => {
+            of("datacontenttype", is_media_type(kind), "a media type such as application/json (RFC 2045)")
+        }
+        None => Ok(()),
+    }
+}
 
 /// Reads one event, the whole of `text`.
 pub(super) fn read_event<'a>(
@@ -306,6 +329,7 @@ impl<'a> Parts<'a> {
         event.extensions =
             self.extensions.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         event.validate().map_err(|error| place.refuse_attribute(error))?;
+        check_grammars(&event).map_err(|error| place.refuse_attribute(error))?;
         Ok(event)
     }
 

@@ -1,7 +1,6 @@
 //! Dimensions that fail.
 
 use serde::Deserialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::trust::DimensionAnswer;
@@ -31,9 +30,22 @@ pub struct BreakerAnswer {
     pub cooldown_until: Option<String>,
     /// Good probes so far, where it is half-open.
     pub good_probes: Option<u32>,
-    /// How it is set, as `breaker.configured` records it.
-    #[schema(value_type = Object)]
-    pub settings: Value,
+    /// How it is set, in the words that set it.
+    pub settings: BreakerSettingsAnswer,
+}
+
+/// How a breaker is set.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BreakerSettingsAnswer {
+    /// How many outcomes it looks back on.
+    pub window: u32,
+    /// With this many bad ones among them it opens.
+    pub failure_threshold: u32,
+    /// After this many good probes it closes.
+    pub recovery_probes: u32,
+    /// How long it stays open before a request may be a probe, in seconds.
+    pub cooldown_s: u32,
 }
 
 /// The body that sets a breaker.

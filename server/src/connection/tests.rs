@@ -11,7 +11,7 @@ fn connected(router: Router, patience: Patience) -> (DuplexStream, watch::Sender
     let (peer, stream) = tokio::io::duplex(64);
     let (phase, seen) = watch::channel(Phase::Serving);
     let context = ConnectionContext { router, metrics: Arc::new(Metrics::new()), patience, phase: seen };
-    (peer, phase, tokio::spawn(serve_connection(stream, Peer::Unix, context)))
+    (peer, phase, tokio::spawn(serve_connection(stream, Peer::Unix, None, context)))
 }
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -95,15 +95,34 @@ async fn a_peer_that_takes_no_answer_is_given_up() {
 #[tokio::test]
 async fn a_slow_peer_that_takes_its_answer_is_not_given_up() {
     let router = Router::new().route("/", get(async || "x".repeat(2_000)));
-    let patience = Patience { write_pause: Duration::from_millis(200), ..Patience::default() };
+    let (write_pause, answer_bytes_per_s) = (Duration::from_millis(200), 1_000);
+    let patience = Patience { write_pause, answer_bytes_per_s, ..Patience::default() };
     let (mut peer, _phase, _connection) = connected(router, patience);
     peer.write_all(REQUEST).await.unwrap();
     let mut taken = 0;
     let mut bytes = [0; 100];
     while taken < 2_000 {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        taken += peer.read(&mut bytes).await.unwrap();
+        let read = peer.read(&mut bytes).await.unwrap();
+        assert!(read > 0, "given up after {taken} bytes");
+        taken += read;
     }
+}
+
+/// A byte of the answer now and then keeps neither the connection nor what lies in it.
+#[tokio::test]
+async fn a_peer_that_takes_its_answer_byte_by_byte_is_given_up() {
+    let router = Router::new().route("/", get(async || "x".repeat(20_000)));
+    let patience = Patience { write_pause: Duration::from_millis(200), ..Patience::default() };
+    let (mut peer, _phase, connection) = connected(router, patience);
+    peer.write_all(REQUEST).await.unwrap();
+    let reading = tokio::spawn(async move {
+        while peer.read_u8().await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    tokio::time::timeout(Duration::from_secs(3), connection).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(3), reading).await.unwrap().unwrap();
 }
 
 #[tokio::test]

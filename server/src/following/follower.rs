@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use bitacora_formats::After;
 use bitacora_ledger::{Filter, From, ReadQuery};
 use bitacora_projector::IndexedLedger;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Speaks;
@@ -18,8 +18,9 @@ use super::tail::{Found, Tail};
 use crate::access::Caller;
 use crate::api::Api;
 use crate::connection::Phase;
-use crate::limits::{FOLLOW_PAGE_EVENTS, FOLLOW_RETRY};
+use crate::limits::{FOLLOW_PAGE_BYTES, FOLLOW_PAGE_EVENTS, FOLLOW_RETRY, FOLLOW_STALL, PLACE_WAIT};
 use crate::metrics::Counted;
+use crate::pool::Part;
 use crate::problem::{Code, Problem};
 
 /// Tells its peer of everything that matches, once and in order, at the pace of the peer.
@@ -36,33 +37,41 @@ pub(crate) struct Follower {
     /// The last id that the peer was given.
     told: After,
     /// Read from the log and not told yet: messages, and the id of the last of them.
-    chunks: VecDeque<(Bytes, After)>,
+    chunks: VecDeque<(Vec<u8>, After)>,
+    /// The memory that they take.
+    page: Option<Part>,
     reading: Option<Reading>,
     /// What must be seen before the peer is told that it has caught up; `None` once it was.
     behind: Option<After>,
     /// When it last told something, and whether it was kept from telling more since.
     told_at: Option<Instant>,
     ended: bool,
+    /// Whether somebody else needs its place.
+    gives_way: bool,
     _count: Counted,
-    _place: OwnedSemaphorePermit,
+    place: Part,
 }
 
-/// A page on its way: its messages, and how far the log was looked at.
-type Reading = Pin<Box<dyn Future<Output = Result<(VecDeque<(Bytes, After)>, After), Problem>> + Send>>;
+/// A page of the log as messages, the memory that they take, and how far the log was looked at.
+struct Page {
+    chunks: VecDeque<(Vec<u8>, After)>,
+    memory: Part,
+    reached: After,
+}
+
+/// A page on its way.
+type Reading = Pin<Box<dyn Future<Output = Result<Page, Problem>> + Send>>;
 
 impl Follower {
     /// Begins past a position, unless too many follow already.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         api: Arc<Api>,
         caller: Caller,
         ledger: IndexedLedger,
         filter: Filter,
         after: After,
     ) -> Result<Self, Problem> {
-        let Ok(place) = Arc::clone(&api.followers).try_acquire_owned() else {
-            let detail = "too many follow already; try again, or read pages with `wait`";
-            return Err(Problem::new(Code::Overloaded, detail).with_retry_after(1));
-        };
+        let place = api.place_to_wait(&caller).await?;
         let tail = api.tails.of(&ledger);
         Ok(Self {
             reached: tail.watch(),
@@ -77,10 +86,12 @@ impl Follower {
             seen: after,
             told: after,
             chunks: VecDeque::new(),
+            page: None,
             reading: None,
             told_at: None,
             ended: false,
-            _place: place,
+            gives_way: false,
+            place,
         })
     }
 
@@ -91,13 +102,19 @@ impl Follower {
     /// Waits until there is something to say, at the latest until a heartbeat is due.
     async fn say(&mut self, heartbeat: Instant) -> Bytes {
         loop {
+            if self.gives_way {
+                self.ended = true;
+                return messages::failed(&place_given_up()).into();
+            }
             if *self.phase.borrow() > Phase::Serving {
                 self.ended = true;
                 return messages::closing(self.told, FOLLOW_RETRY).into();
             }
             if let Some((bytes, last)) = self.chunks.pop_front() {
                 self.told = last;
-                return bytes;
+                let memory = self.page.as_mut().map(|page| page.split(bytes.len()));
+                self.page = self.page.take().filter(|_| !self.chunks.is_empty());
+                return memory.map_or_else(Bytes::new, |memory| memory.held_by(bytes));
             }
             if Instant::now() >= heartbeat {
                 return self.heartbeat();
@@ -105,11 +122,17 @@ impl Follower {
             match self.tail.find(self.seen) {
                 Found::Batch(batch) => {
                     let said = batch.messages(self.seen, &self.filter);
-                    self.seen = batch.last();
                     if let Some((bytes, last)) = said {
-                        self.told = last;
-                        return bytes;
+                        let lag = self.api.limits.patience.lag;
+                        let taken = self.api.follow_pages.take(self.caller.key(), bytes.len(), lag).await;
+                        let Ok(memory) = taken else {
+                            self.ended = true;
+                            return messages::lagged(self.told).into();
+                        };
+                        (self.seen, self.told) = (batch.last(), last);
+                        return memory.held_by(bytes);
                     }
+                    self.seen = batch.last();
                 }
                 Found::Edge if self.behind.is_some_and(|goal| self.seen >= goal) => {
                     self.behind = None;
@@ -141,6 +164,7 @@ impl Follower {
             // The tail lives as long as we hold it, the phase as long as the service.
             _ = self.reached.changed() => (),
             _ = self.phase.changed() => (),
+            () = self.place.asked() => self.gives_way = true,
             () = tokio::time::sleep_until(heartbeat) => (),
         }
     }
@@ -158,17 +182,28 @@ impl Follower {
                     limit: FOLLOW_PAGE_EVENTS,
                     filter: self.filter.clone(),
                 };
-                self.reading.insert(Box::pin(read_page(api, ledger, query)))
+                self.reading.insert(Box::pin(read_page(api, self.caller.clone(), ledger, query)))
             }
         };
         let read = tokio::select! {
             read = reading.as_mut() => read,
             _ = self.phase.changed() => return Ok(()),
+            () = self.place.asked() => {
+                self.gives_way = true;
+                return Ok(());
+            }
             () = tokio::time::sleep_until(heartbeat) => return Ok(()),
         };
         self.reading = None;
-        (self.chunks, self.seen) = read?;
+        let Page { chunks, memory, reached } = read?;
+        (self.chunks, self.page, self.seen) = (chunks, Some(memory), reached);
         Ok(())
+    }
+
+    /// Forgets what was read and not told. It is read again once the peer takes something.
+    fn forget_page(&mut self) {
+        self.chunks.clear();
+        (self.page, self.seen) = (None, self.told);
     }
 }
 
@@ -181,10 +216,9 @@ impl Speaks for Follower {
             self.told_at = Some(Instant::now());
             return Some(messages::retry(FOLLOW_RETRY).into());
         };
-        if told_at.elapsed() > self.api.limits.patience.lag && self.has_more() {
-            self.ended = true;
-            self.api.metrics.lagged.inc();
-            return Some(messages::lagged(self.told).into());
+        self.place.pace().moves();
+        if let Some(page) = &self.page {
+            page.pace().moves();
         }
         let said = self.say(told_at + self.api.limits.patience.heartbeat).await;
         // Whose token has ended meanwhile hears that, and nothing else any more.
@@ -195,13 +229,59 @@ impl Speaks for Follower {
         self.told_at = Some(Instant::now());
         Some(said)
     }
+
+    /// The peer has not taken what was told last, and there is more. Others that need what it holds need not wait for its end.
+    async fn given_up(&mut self) -> Bytes {
+        let told_at = *self.told_at.get_or_insert_with(Instant::now);
+        // A page that is on its way takes memory and would be of no use now.
+        self.reading = None;
+        let lag = tokio::time::sleep_until(told_at + self.api.limits.patience.lag);
+        tokio::pin!(lag);
+        self.place.pace().waits_until(told_at + FOLLOW_STALL);
+        if let Some(page) = &self.page {
+            page.pace().waits_until(told_at + FOLLOW_STALL);
+        }
+        // After the time is over, whatever comes is too much.
+        let mut is_late = false;
+        while !(is_late && self.has_more()) {
+            let page_wanted = async {
+                match &mut self.page {
+                    Some(page) => page.asked().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.place.asked() => return messages::failed(&place_given_up()).into(),
+                () = page_wanted => self.forget_page(),
+                () = &mut lag, if !is_late => is_late = true,
+                changed = self.reached.changed(), if is_late => if changed.is_err() { break },
+            }
+        }
+        self.api.metrics.lagged.inc();
+        messages::lagged(self.told).into()
+    }
 }
 
+/// What a follower hears whose place others need.
+pub(super) fn place_given_up() -> Problem {
+    let detail = "others need the place of this follower; come back later";
+    Problem::new(Code::Overloaded, detail).with_retry_after(1)
+}
+
+/// Takes the memory for a page before it reads it.
 async fn read_page(
     api: Arc<Api>,
+    caller: Caller,
     ledger: IndexedLedger,
     query: ReadQuery,
-) -> Result<(VecDeque<(Bytes, After)>, After), Problem> {
+) -> Result<Page, Problem> {
+    let mut memory = loop {
+        // As long as it takes: heartbeats tell the peer that it is not forgotten.
+        let most = FOLLOW_PAGE_BYTES.min(api.follow_pages.capacity());
+        if let Ok(memory) = api.follow_pages.take(caller.key(), most, PLACE_WAIT).await {
+            break memory;
+        }
+    };
     let (chunks, reached) = api
         .read_in_turn(move || {
             let page = ledger.read(&query)?;
@@ -212,9 +292,8 @@ async fn read_page(
             Ok((messages::chunks(&page.events), reached))
         })
         .await?;
-    let mut held = VecDeque::with_capacity(chunks.len());
-    for Chunk { bytes, last, .. } in chunks {
-        held.push_back((api.answers.hold(bytes).await, last.into()));
-    }
-    Ok((held, reached))
+    let chunks: VecDeque<_> =
+        chunks.into_iter().map(|Chunk { bytes, last, .. }| (bytes, last.into())).collect();
+    memory.shrink_to(chunks.iter().map(|(bytes, _): &(Vec<u8>, After)| bytes.len()).sum());
+    Ok(Page { chunks, memory, reached })
 }

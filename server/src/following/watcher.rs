@@ -13,17 +13,20 @@ use bitacora_governance::{
 };
 use bitacora_ledger::Head;
 use bitacora_projector::IndexedLedger;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Speaks;
-use super::messages;
+use super::follower::place_given_up;
+use super::{Speaks, messages};
 use crate::access::Caller;
 use crate::api::Api;
 use crate::connection::Phase;
-use crate::limits::{FOLLOW_RETRY, POLICY_CACHE_HEARTBEAT, POLICY_CACHE_PACE};
+use crate::limits::{
+    FOLLOW_RETRY, FOLLOW_STALL, POLICY_CACHE_HEARTBEAT, POLICY_CACHE_PACE, WATCH_PIECE_BYTES,
+};
 use crate::listing::unwritable;
 use crate::metrics::Counted;
+use crate::pool::Part;
 use crate::problem::{Code, Problem};
 
 /// A state that somebody is told of: which, up to which event, and from when on it is nothing older.
@@ -92,24 +95,22 @@ pub(crate) struct Watcher {
     /// When something was said last; `None` before the first word.
     told_at: Option<Instant>,
     ended: bool,
+    /// Whether somebody else needs its place.
+    gives_way: bool,
     _count: Counted,
-    _place: OwnedSemaphorePermit,
+    place: Part,
 }
 
 impl Watcher {
     /// Begins, unless too many follow already.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         api: Arc<Api>,
         caller: Caller,
         ledger: IndexedLedger,
         governance: Arc<Governance>,
         executor: Executor,
     ) -> Result<Self, Problem> {
-        let Ok(place) = Arc::clone(&api.followers).try_acquire_owned() else {
-            return Err(
-                Problem::new(Code::Overloaded, "too many follow already; try again").with_retry_after(1)
-            );
-        };
+        let place = api.place_to_wait(&caller).await?;
         // Before the state is looked at: what comes after is heard of.
         let heads = ledger.watch_head();
         let first = Standing::now(&api, &ledger, &governance)?;
@@ -121,17 +122,21 @@ impl Watcher {
             told: None,
             told_at: None,
             ended: false,
+            gives_way: false,
             executor: Arc::new(executor),
             api,
             caller,
             ledger,
             governance,
-            _place: place,
+            place,
         })
     }
 
     async fn say(&mut self, last: Instant) -> Result<Bytes, Problem> {
         loop {
+            if self.gives_way {
+                return Err(place_given_up());
+            }
             if *self.phase.borrow() > Phase::Serving {
                 self.ended = true;
                 return Ok(messages::closing(self.told_up_to(), FOLLOW_RETRY).into());
@@ -163,6 +168,7 @@ impl Watcher {
             tokio::select! {
                 _ = self.heads.changed(), if !is_news => self.heads.mark_changed(),
                 _ = self.phase.changed() => (),
+                () = self.place.asked() => self.gives_way = true,
                 () = tokio::time::sleep_until(pause) => (),
             }
         }
@@ -172,6 +178,10 @@ impl Watcher {
     /// heartbeat.
     async fn say_piece(&mut self, to: Standing, mut progress: CutProgress) -> Result<Option<Bytes>, Problem> {
         let is_first = progress == CutProgress::default();
+        let most = WATCH_PIECE_BYTES.min(self.api.follow_pages.capacity());
+        let wait = self.api.limits.patience.lag;
+        let room = self.api.follow_pages.take(self.caller.key(), most, wait).await;
+        let mut room = room.map_err(|_| place_given_up())?;
         let (before, state, executor) = (self.told.clone(), to.clone(), Arc::clone(&self.executor));
         let (piece, further) = self
             .api
@@ -198,7 +208,8 @@ impl Watcher {
             None => self.told = Some(to),
         }
         let bytes = message(&news)?;
-        Ok(Some(self.api.answers.hold(bytes).await))
+        room.shrink_to(bytes.len());
+        Ok(Some(room.held_by(bytes)))
     }
 }
 
@@ -220,13 +231,8 @@ impl Speaks for Watcher {
             self.told_at = Some(Instant::now());
             return Some(messages::retry(FOLLOW_RETRY).into());
         };
-        let said = if told_at.elapsed() > self.patience() {
-            self.ended = true;
-            self.api.metrics.lagged.inc();
-            Ok(messages::lagged(self.told_up_to()).into())
-        } else {
-            self.say(told_at).await
-        };
+        self.place.pace().moves();
+        let said = self.say(told_at).await;
         // Whose token has ended meanwhile hears that, and nothing else any more.
         let said = self.caller.still_holds(&self.api).and(said);
         self.told_at = Some(Instant::now());
@@ -234,6 +240,18 @@ impl Speaks for Watcher {
             self.ended = true;
             messages::failed(&problem).into()
         }))
+    }
+
+    async fn given_up(&mut self) -> Bytes {
+        let told_at = *self.told_at.get_or_insert_with(Instant::now);
+        self.place.pace().waits_until(told_at + FOLLOW_STALL);
+        let until = told_at + self.patience();
+        tokio::select! {
+            () = self.place.asked() => return messages::failed(&place_given_up()).into(),
+            () = tokio::time::sleep_until(until) => (),
+        }
+        self.api.metrics.lagged.inc();
+        messages::lagged(self.told_up_to()).into()
     }
 }
 

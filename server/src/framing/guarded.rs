@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
 
 use super::patience::Waiting;
 use super::{Awaited, Refusal, RequestFraming};
-use crate::limits::{Patience, READ_BUFFER_BYTES};
+use crate::lanes::Arrival;
+use crate::limits::{CONNECTION_STALL, GIVING_WAY_LINGER, Patience, READ_BUFFER_BYTES};
+use crate::pool::Part;
 
 /// What hyper is given in place of a refused head, so that the refusal is answered in its turn, after the answers
 /// to the requests before it. Which request it is, only [`Verdict`] says: a client that sends the same bytes asks
@@ -67,11 +70,14 @@ pub(crate) struct GuardedStream<S> {
     taken: usize,
     admitted: usize,
     filled: usize,
-    body_bytes: u64,
     reading: Reading,
     read_wait: Waiting,
     write_wait: Waiting,
     closing: Closing,
+    /// Its place among the connections, and how the present body keeps pace with what that takes.
+    place: Option<Part>,
+    arrival: Arrival,
+    gives_way: bool,
 }
 
 #[derive(PartialEq, Eq)]
@@ -93,7 +99,13 @@ enum Closing {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
-    pub(crate) fn new(stream: S, patience: Patience, verdict: Verdict, long_bodies: LongBodies) -> Self {
+    pub(crate) fn new(
+        stream: S,
+        patience: Patience,
+        verdict: Verdict,
+        long_bodies: LongBodies,
+        place: Option<Part>,
+    ) -> Self {
         Self {
             stream,
             framing: RequestFraming::new(),
@@ -104,11 +116,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
             taken: 0,
             admitted: 0,
             filled: 0,
-            body_bytes: 0,
             reading: Reading::Open,
             read_wait: Waiting::default(),
             write_wait: Waiting::default(),
             closing: Closing::No,
+            place,
+            arrival: Arrival::new(),
+            gives_way: false,
         }
     }
 
@@ -129,9 +143,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
         self.admitted += bytes;
         if awaited != self.framing.awaited() || heads != self.framing.heads() {
             self.read_wait.begin_anew();
-            self.body_bytes = 0;
+            self.write_wait.begin_anew();
+            self.arrival = Arrival::new();
         } else if awaited == Awaited::Body {
-            self.body_bytes = self.body_bytes.saturating_add(bytes as u64);
+            self.read_wait.earn(worth(bytes, self.patience.body_bytes_per_s));
+            self.arrival.came(bytes, Instant::now());
         }
         Ok(bytes > 0)
     }
@@ -146,6 +162,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
         ready!(Pin::new(&mut self.stream).poll_read(cx, &mut space))?;
         let bytes = space.filled().len();
         self.filled += bytes;
+        if let Some(place) = &self.place {
+            place.pace().stays();
+        }
         // A head has one deadline from its first byte on, however often its peer moves.
         if self.framing.awaited() == Awaited::Head && self.filled == bytes {
             self.read_wait.begin_anew();
@@ -159,19 +178,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
 
     /// Ready with what to do when the peer has kept us waiting for too long.
     fn poll_impatience(&mut self, cx: &mut Context<'_>) -> Poll<Option<Refusal>> {
-        let Patience { head, idle, body_pause, upload_pause, body_grace, body_bytes_per_s, .. } =
-            self.patience;
+        let Patience { head, idle, body_pause, upload_pause, body_grace, .. } = self.patience;
         let is_long = self.long_bodies.0.load(Ordering::Relaxed) == self.framing.heads();
         let (pause, total, refusal) = match self.framing.awaited() {
             Awaited::Head if self.filled == 0 => (idle, idle, None),
             Awaited::Head => (head, head, Some(Refusal::SlowHead)),
             Awaited::Body if is_long => (upload_pause, Duration::MAX, Some(Refusal::SlowBody)),
-            Awaited::Body => {
-                let earned = Duration::from_secs(self.body_bytes / body_bytes_per_s.max(1));
-                (body_pause, body_grace.saturating_add(earned), Some(Refusal::SlowBody))
-            }
+            Awaited::Body => (body_pause, body_grace, Some(Refusal::SlowBody)),
         };
-        self.read_wait.poll_over(cx, pause, total).map(|()| refusal)
+        if self.read_wait.poll_over(cx, pause, total).is_ready() {
+            return Poll::Ready(refusal);
+        }
+        let due = match self.framing.awaited() {
+            // An upload has a place of its own, and gives that way.
+            Awaited::Body if is_long => return Poll::Pending,
+            Awaited::Body => self.arrival.waits(Instant::now()),
+            Awaited::Head => self.read_wait.since().unwrap_or_else(Instant::now) + CONNECTION_STALL,
+        };
+        ready!(self.poll_gives_way(cx, due));
+        Poll::Ready(refusal.map(|_| Refusal::GaveWay))
+    }
+
+    /// Ready once another connection needs the place of this one, whose peer is waited for: from this time on that is anybody's.
+    fn poll_gives_way(&mut self, cx: &mut Context<'_>, due: Instant) -> Poll<()> {
+        let Some(place) = &mut self.place else { return Poll::Pending };
+        place.pace().waits_until(due);
+        ready!(place.poll_asked(cx));
+        self.gives_way = true;
+        Poll::Ready(())
     }
 
     /// In place of a head hyper gets the stand-in; inside a body, an error.
@@ -207,13 +241,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
 
     /// The pause is never over here: lingering ends in time also with a peer that never stops.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let linger = if self.gives_way { GIVING_WAY_LINGER } else { self.patience.linger };
         loop {
             let mut space = ReadBuf::new(&mut self.buffer);
             match Pin::new(&mut self.stream).poll_read(cx, &mut space) {
                 Poll::Ready(Ok(())) if !space.filled().is_empty() => (),
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => {
-                    return self.read_wait.poll_over(cx, self.patience.linger, self.patience.linger);
+                    return self.read_wait.poll_over(cx, linger, linger);
                 }
             }
         }
@@ -226,15 +261,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
     ) -> Poll<io::Result<usize>> {
         match written {
             Poll::Ready(result) => {
-                self.write_wait.begin_anew();
+                self.write_wait.pause_is_over();
+                let bytes = result.as_ref().map_or(0, |bytes| *bytes);
+                self.write_wait.earn(worth(bytes, self.patience.answer_bytes_per_s));
+                if let Some(place) = &self.place {
+                    place.pace().stays();
+                }
                 Poll::Ready(result)
             }
             Poll::Pending => {
-                ready!(self.write_wait.poll_over(cx, self.patience.write_pause, self.patience.write_pause));
+                let pause = self.patience.write_pause;
+                let is_over = self.write_wait.poll_over(cx, pause, pause).is_ready();
+                let since = self.write_wait.since().unwrap_or_else(Instant::now);
+                if !is_over {
+                    ready!(self.poll_gives_way(cx, since + CONNECTION_STALL));
+                }
                 Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer does not take its answer")))
             }
         }
     }
+}
+
+/// The time in which a peer has to move so many bytes.
+fn worth(bytes: usize, bytes_per_s: u64) -> Duration {
+    Duration::from_micros((bytes as u64).saturating_mul(1_000_000) / bytes_per_s.max(1))
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Read for GuardedStream<S> {

@@ -25,6 +25,16 @@ impl Waiting {
         }
     }
 
+    /// What the peer sent is worth so much of the time that it was waited for, and none of what is to come.
+    pub(crate) fn earn(&mut self, time: Duration) {
+        self.waited = self.waited.saturating_sub(time);
+    }
+
+    /// Since when it is waited for now, if it is.
+    pub(crate) fn since(&self) -> Option<Instant> {
+        self.since
+    }
+
     /// Something new is waited for: earlier waiting is forgotten.
     pub(crate) fn begin_anew(&mut self) {
         self.since = None;

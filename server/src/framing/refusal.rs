@@ -1,6 +1,6 @@
 //! Why a request's bytes were refused before any handler saw them.
 
-use crate::problem::Code;
+use crate::problem::{Code, Problem};
 
 /// Why a connection's next bytes are not passed on. The connection ends with the answer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -67,9 +67,17 @@ pub(crate) enum Refusal {
     SlowHead,
     #[error("the request body did not arrive in time")]
     SlowBody,
+    #[error("the connection kept the service waiting while others needed its place; connect again at once")]
+    GaveWay,
 }
 
 impl Refusal {
+    /// What the client is told.
+    pub(crate) fn problem(self) -> Problem {
+        let problem = Problem::new(self.code(), self.to_string()).closing();
+        if self == Self::GaveWay { problem.with_retry_after(1) } else { problem }
+    }
+
     /// Which problem the client is told of.
     pub(crate) fn code(self) -> Code {
         match self {
@@ -77,6 +85,7 @@ impl Refusal {
             Self::TargetTooLong => Code::TargetTooLong,
             Self::SlowHead | Self::SlowBody => Code::RequestTimeout,
             Self::BodyCut => Code::BodyCut,
+            Self::GaveWay => Code::Overloaded,
             _ => Code::RequestFraming,
         }
     }

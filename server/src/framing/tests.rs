@@ -263,6 +263,7 @@ async fn a_refusal_is_of_its_own_request_however_far_ahead_it_is_read() {
         crate::limits::Patience::default(),
         verdict.clone(),
         LongBodies::default(),
+        None,
     );
     let good = "GET /good HTTP/1.1\r\nHost: h\r\n\r\n";
     peer.write_all(format!("{good}{good}GET /bad HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();

@@ -1,20 +1,26 @@
 //! The lines of an upload, gathered until they are worth an append.
 
-use std::collections::VecDeque;
-
 use axum::body::Bytes;
 use bitacora_formats::limits::MAX_REQUEST_BYTES;
 
 use crate::limits::{INGEST_AHEAD_BYTES, INGEST_CHUNK_BYTES, INGEST_CHUNK_LINES};
 
-/// Bytes that have come and were not taken yet.
+/// Bytes that have come and were not taken yet. Every byte is looked at a fixed number of times, and nothing is held for a line
+/// beside its bytes: empty lines cost what their bytes cost.
 #[derive(Default)]
 pub(super) struct Gathered {
     bytes: Vec<u8>,
-    /// Where each whole line ends, its line feed included.
-    ends: VecDeque<usize>,
+    /// Bytes at the front that were taken; moved away once they are half of all.
+    start: usize,
     /// Bytes that were looked at for line feeds.
     scanned: usize,
+    /// Where the last whole line ends, its line feed included.
+    whole: usize,
+    /// Whole lines that were not taken, and how many of them hold something.
+    lines: u64,
+    events: usize,
+    /// Whether the line that has begun holds something.
+    has_text: bool,
     /// Lines that were taken.
     taken: u64,
 }
@@ -26,6 +32,13 @@ pub(super) struct Chunk {
     /// The number of its first line in the upload, from 1.
     pub(super) first: u64,
     pub(super) count: u64,
+    /// How many of its lines hold something.
+    pub(super) events: usize,
+}
+
+/// Whether a line may hold this byte and still no event.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 impl Gathered {
@@ -36,58 +49,90 @@ impl Gathered {
 
     /// Looks for lines in what was written.
     pub(super) fn scan(&mut self) {
-        let new = self.bytes.get(self.scanned..).unwrap_or_default();
-        let line_feeds = new.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        self.ends.extend(line_feeds.map(|(at, _)| self.scanned + at + 1));
+        for (at, byte) in self.bytes.iter().enumerate().skip(self.scanned) {
+            self.has_text |= !is_blank(*byte);
+            if *byte == b'\n' {
+                self.whole = at + 1;
+                self.lines += 1;
+                self.events += usize::from(std::mem::take(&mut self.has_text));
+            }
+        }
         self.scanned = self.bytes.len();
     }
 
     /// What comes after the last line feed is the last line.
     pub(super) fn end(&mut self) {
-        if self.ends.back().copied().unwrap_or_default() < self.bytes.len() {
-            self.ends.push_back(self.bytes.len());
+        if self.whole < self.bytes.len() {
+            self.whole = self.bytes.len();
+            self.lines += 1;
+            self.events += usize::from(std::mem::take(&mut self.has_text));
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.bytes.len()
+    /// Bytes that it takes in memory.
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// Whether more may be read before something is taken.
     pub(super) fn has_room(&self) -> bool {
-        self.bytes.len() < INGEST_AHEAD_BYTES || self.ends.is_empty()
+        self.bytes.len() - self.start < INGEST_AHEAD_BYTES || !self.has_lines()
     }
 
     pub(super) fn has_lines(&self) -> bool {
-        !self.ends.is_empty()
+        self.lines > 0
     }
 
     /// Whether the first lines fill a chunk.
     pub(super) fn has_chunk(&self) -> bool {
-        self.ends.len() >= INGEST_CHUNK_LINES
-            || self.ends.back().is_some_and(|end| *end >= INGEST_CHUNK_BYTES)
+        self.events >= INGEST_CHUNK_LINES || self.whole - self.start >= INGEST_CHUNK_BYTES
     }
 
     /// The number of the line that has begun and is longer than any event may be.
     pub(super) fn endless_line(&self) -> Option<u64> {
-        let begun = self.bytes.len() - self.ends.back().copied().unwrap_or_default();
-        (begun > MAX_REQUEST_BYTES).then(|| self.taken + self.ends.len() as u64 + 1)
+        (self.bytes.len() - self.whole > MAX_REQUEST_BYTES).then(|| self.taken + self.lines + 1)
     }
 
     /// The first lines, as many as one append takes.
     pub(super) fn take(&mut self) -> Option<Chunk> {
-        let within = self.ends.iter().take(INGEST_CHUNK_LINES).take_while(|end| **end <= INGEST_CHUNK_BYTES);
-        let count = within.count().max(1).min(self.ends.len());
-        let end = *self.ends.get(count.checked_sub(1)?)?;
-        self.ends.drain(..count);
-        let rest = self.bytes.split_off(end);
-        let bytes = std::mem::replace(&mut self.bytes, rest).into();
-        self.ends.iter_mut().for_each(|later| *later -= end);
-        self.scanned -= end;
+        let whole = self.bytes.get(self.start..self.whole).unwrap_or_default();
+        let (mut end, mut count, mut events) = (0, 0, 0);
+        for line in whole.split_inclusive(|byte| *byte == b'\n') {
+            let holds = usize::from(holds_event(line));
+            if count > 0 && (end + line.len() > INGEST_CHUNK_BYTES || events + holds > INGEST_CHUNK_LINES) {
+                break;
+            }
+            (end, count, events) = (end + line.len(), count + 1, events + holds);
+        }
+        let bytes = Bytes::copy_from_slice(whole.get(..end).filter(|lines| !lines.is_empty())?);
         let first = self.taken + 1;
-        self.taken += count as u64;
-        Some(Chunk { bytes, first, count: count as u64 })
+        self.start += end;
+        self.lines -= count;
+        self.events -= events;
+        self.taken += count;
+        self.move_up();
+        Some(Chunk { bytes, first, count, events })
     }
+
+    /// What is left moves to the front once it is no more than what was taken, so that each byte moves once or twice.
+    fn move_up(&mut self) {
+        let left = self.bytes.len() - self.start;
+        if left > self.start {
+            return;
+        }
+        self.bytes.drain(..self.start);
+        self.whole -= self.start;
+        self.scanned -= self.start;
+        self.start = 0;
+        // A line that was longer than usual leaves no room behind.
+        if self.bytes.capacity() > 2 * INGEST_AHEAD_BYTES {
+            self.bytes.shrink_to(INGEST_AHEAD_BYTES);
+        }
+    }
+}
+
+fn holds_event(line: &[u8]) -> bool {
+    !line.iter().all(|byte| is_blank(*byte))
 }
 
 impl Chunk {
@@ -99,30 +144,45 @@ impl Chunk {
     /// Its first lines and the others.
     pub(super) fn split(&self, lines: u64) -> (Self, Self) {
         let count = lines.min(self.count);
-        let line_feeds = self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        let end = match count.checked_sub(1) {
-            None => 0,
-            Some(before) => {
-                let nth = usize::try_from(before).unwrap_or(usize::MAX);
-                line_feeds.map(|(at, _)| at + 1).nth(nth).unwrap_or(self.bytes.len())
-            }
+        let (mut end, mut events) = (0, 0);
+        let first_lines = self.bytes.split_inclusive(|byte| *byte == b'\n');
+        for line in first_lines.take(usize::try_from(count).unwrap_or(usize::MAX)) {
+            end += line.len();
+            events += usize::from(holds_event(line));
+        }
+        let head = Self { bytes: self.bytes.slice(..end), first: self.first, count, events };
+        let rest = Self {
+            bytes: self.bytes.slice(end..),
+            first: self.first + count,
+            count: self.count - count,
+            events: self.events - events,
         };
-        let head = Self { bytes: self.bytes.slice(..end), first: self.first, count };
-        let rest =
-            Self { bytes: self.bytes.slice(end..), first: self.first + count, count: self.count - count };
         (head, rest)
     }
 
-    /// The same lines in chunks of so many, the first ones first.
-    pub(super) fn pieces(self, lines: u64) -> Vec<Self> {
+    /// The same lines in pieces that begin after so many lines each, ascending.
+    pub(super) fn cut(self, lines: &[u64]) -> Vec<Self> {
         let (mut pieces, mut rest) = (Vec::new(), self);
-        while rest.count > lines.max(1) {
-            let (piece, behind) = rest.split(lines.max(1));
-            pieces.push(piece);
-            rest = behind;
+        let (start, end) = (rest.first, rest.last());
+        for after in lines.iter().map(|lines| start + lines) {
+            if after > rest.first && after <= end {
+                let (piece, behind) = rest.split(after - rest.first);
+                pieces.push(piece);
+                rest = behind;
+            }
         }
         pieces.push(rest);
         pieces
+    }
+
+    /// After how many lines it is cut so that no piece has more than so many events.
+    pub(super) fn cuts(&self, events: usize) -> Vec<u64> {
+        self.lines_before_events()
+            .iter()
+            .skip(events)
+            .step_by(events.max(1))
+            .map(|lines| (*lines).into())
+            .collect()
     }
 
     /// How many lines come before the one that holds its event of this index.
@@ -133,7 +193,6 @@ impl Chunk {
     /// How many lines come before the one of each event; empty lines hold none.
     pub(super) fn lines_before_events(&self) -> Vec<u32> {
         let lines = (0_u32..).zip(self.bytes.split(|byte| *byte == b'\n'));
-        let holds_event = |line: &[u8]| !line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
         lines.filter(|(_, line)| holds_event(line)).map(|(before, _)| before).collect()
     }
 }
@@ -163,7 +222,7 @@ mod tests {
         let last = lines.take().unwrap();
         assert_eq!((&last.bytes[..], last.first, last.count), (&b"f"[..], 5, 1));
         lines.end();
-        assert!(lines.take().is_none() && lines.len() == 0);
+        assert!(lines.take().is_none() && !lines.has_lines() && lines.bytes.is_empty());
     }
 
     #[test]
@@ -181,6 +240,29 @@ mod tests {
         assert_eq!((endless.endless_line(), endless.has_room()), (Some(2), false));
     }
 
+    /// What an upload costs goes with its bytes and its events, however many lines there are.
+    #[test]
+    fn empty_lines_cost_what_their_bytes_cost() {
+        const BYTES: usize = 16 * 1024 * 1024;
+        let (mut gathered, mut chunks, mut lines, mut given) = (Gathered::default(), 0, 0, 0);
+        let began = std::time::Instant::now();
+        while given < BYTES || gathered.has_lines() {
+            while given < BYTES && gathered.has_room() {
+                gathered.bytes_mut().extend_from_slice(&[b'\n'; 32 * 1024]);
+                gathered.scan();
+                given += 32 * 1024;
+            }
+            let chunk = gathered.take().unwrap();
+            assert_eq!(chunk.events, 0);
+            (chunks, lines) = (chunks + 1, lines + chunk.count);
+            assert!(gathered.capacity() <= 2 * INGEST_AHEAD_BYTES, "{}", gathered.capacity());
+        }
+        assert_eq!(lines, BYTES as u64);
+        assert!(chunks <= BYTES / INGEST_CHUNK_BYTES + 1, "{chunks}");
+        // 60 times as long where each take looks at all that waits.
+        assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+
     #[test]
     fn a_chunk_is_divided_between_its_lines() {
         let chunk = gathered("a\n \r\nb\nc\n").take().unwrap();
@@ -194,9 +276,13 @@ mod tests {
         );
         let (none, all) = chunk.split(0);
         assert_eq!((none.bytes.len(), none.count, all.count), (0, 0, 4));
-        let pieces = chunk.clone().pieces(3);
+        assert_eq!((chunk.events, head.events, rest.events), (3, 1, 2));
+        assert_eq!((chunk.cuts(1), chunk.cuts(2), chunk.cuts(3)), (vec![2, 3], vec![3], vec![]));
+        let pieces = chunk.clone().cut(&[3]);
         let shown: Vec<_> = pieces.iter().map(|piece| (&piece.bytes[..], piece.first, piece.count)).collect();
         assert_eq!(shown, [(&b"a\n \r\nb\n"[..], 1, 3), (&b"c\n"[..], 4, 1)]);
-        assert_eq!(chunk.pieces(4).len(), 1);
+        let of_the_rest: Vec<_> = rest.cut(&[1]).iter().map(|piece| (piece.first, piece.count)).collect();
+        assert_eq!(of_the_rest, [(3, 1), (4, 1)]);
+        assert_eq!(chunk.cut(&[0, 4, 9]).len(), 1);
     }
 }

@@ -76,11 +76,11 @@ pub(super) fn submit(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chu
             Sending::Refused(0, problem) => {
                 return Submitted { sent, rest: Rest::Refused(problem.at_line(part.first)) };
             }
-            Sending::Divided(lines) | Sending::Refused(lines, _) => {
+            Sending::Refused(lines, _) => {
                 let (first, rest) = part.split(lines);
                 left.extend([rest, first]);
             }
-            Sending::Governed => left.extend(part.pieces(INGEST_GOVERNED_LINES).into_iter().rev()),
+            Sending::Divided(lines) => left.extend(part.cut(&lines).into_iter().rev()),
         }
     }
     Submitted { sent, rest: Rest::Nothing }
@@ -90,11 +90,9 @@ enum Sending {
     /// With how many events.
     Sent(Outcome, usize),
     Busy,
-    /// What stands behind so many lines is for a request of its own: the identity of its first event stands before it, or the
+    /// What stands behind so many lines each is for a request of its own: the identity of its first event stands before it, or the
     /// whole is too much at once.
-    Divided(u64),
-    /// Events follow from its own, and from so many more than may follow from one request.
-    Governed,
+    Divided(Vec<u64>),
     /// The event behind so many lines is refused.
     Refused(u64, Problem),
 }
@@ -111,14 +109,18 @@ fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -
     if let Err(refused) = caller.sign(&mut events) {
         return Sending::Refused(chunk.lines_before_event(refused.index), refused.into());
     }
-    if let Some(index) = first_repetition(&events) {
-        return Sending::Divided(chunk.lines_before_event(index));
+    let repetitions = repetitions(&events);
+    if !repetitions.is_empty() {
+        let lines = chunk.lines_before_events();
+        let before = |index: usize| lines.get(index).map(|lines| u64::from(*lines));
+        return Sending::Divided(repetitions.into_iter().filter_map(before).collect());
     }
     let count = events.len();
     let is_governed =
         ledger.governance().is_some() && events.iter().any(|event| State::concerns(&event.kind));
-    if is_governed && chunk.count > INGEST_GOVERNED_LINES {
-        return Sending::Governed;
+    // Events follow from its own, and from so many more than may follow from one request.
+    if is_governed && count > INGEST_GOVERNED_LINES {
+        return Sending::Divided(chunk.cuts(INGEST_GOVERNED_LINES));
     }
     let outcome = ledger.append(AppendRequest::of(events)).and_then(|pending| {
         // What follows from its events is known once the ledger has placed them. Nothing may have been sent behind them by then:
@@ -128,7 +130,9 @@ fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -
     match outcome {
         Ok(outcome) => Sending::Sent(outcome, count),
         Err(AppendError::QueueFull { .. }) => Sending::Busy,
-        Err(error) if chunk.count > 1 && may_pass_in_parts(&error) => Sending::Divided(chunk.count / 2),
+        Err(error) if count > 1 && may_pass_in_parts(&error) => {
+            Sending::Divided(vec![chunk.lines_before_event(count / 2)])
+        }
         Err(error) => {
             let before = refused_event(&error).map_or(0, |index| chunk.lines_before_event(index));
             Sending::Refused(before, error.into())
@@ -159,9 +163,34 @@ fn refused_event(error: &AppendError) -> Option<usize> {
     }
 }
 
-/// The first event with the identity of one before it. In one request that would be an error; in an upload it is a
-/// repetition like any other, wherever the chunks happen to end.
-fn first_repetition(events: &[Event<'_>]) -> Option<usize> {
+/// The events with the identity of one before them, since the last such one: each begins a request of its own. In one request they
+/// would be errors; in an upload they are repetitions like any other, wherever the chunks happen to end. All are found at once, so
+/// that lines that repeat each other are not parsed again and again.
+fn repetitions(events: &[Event<'_>]) -> Vec<usize> {
     let mut seen = HashSet::with_capacity(events.len());
-    events.iter().position(|event| !seen.insert((&*event.source, &*event.id)))
+    let mut found = Vec::new();
+    for (index, event) in events.iter().enumerate() {
+        let identity = (&*event.source, &*event.id);
+        if !seen.insert(identity) {
+            found.push(index);
+            seen.clear();
+            seen.insert(identity);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_repetition_begins_a_request_and_all_are_found_in_one_pass() {
+        let events = |ids: &[&str]| -> Vec<Event<'static>> {
+            ids.iter().map(|id| Event::new((*id).to_owned(), "urn:test", "x.noted", "s")).collect()
+        };
+        assert_eq!(repetitions(&events(&["a", "b", "c"])), Vec::<usize>::new());
+        assert_eq!(repetitions(&events(&["a", "a", "a"])), [1, 2]);
+        assert_eq!(repetitions(&events(&["a", "b", "a", "b", "c", "a"])), [2, 5]);
+    }
 }

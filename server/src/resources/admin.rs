@@ -49,7 +49,7 @@ pub(crate) async fn seal(
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Problem> {
-    let SealRequest { ledger } = json_body(&api, &headers, body, r#"{"ledger":"…"}"#).await?;
+    let SealRequest { ledger } = json_body(&api, &caller, &headers, body, r#"{"ledger":"…"}"#).await?;
     let name = ledger_name(&ledger)?;
     caller.may_administer(&api, &name)?;
     api.ledgers.ledger(&name)?.end_segment();
@@ -75,7 +75,7 @@ pub(crate) async fn read_only(
     body: Body,
 ) -> Result<StatusCode, Problem> {
     let wanted = r#"{"ledger":"…","readOnly":true}"#;
-    let ReadOnlyRequest { ledger, read_only } = json_body(&api, &headers, body, wanted).await?;
+    let ReadOnlyRequest { ledger, read_only } = json_body(&api, &caller, &headers, body, wanted).await?;
     let name = ledger_name(&ledger)?;
     caller.may_administer(&api, &name)?;
     api.ledgers.ledger(&name)?.set_read_only(read_only);
@@ -85,6 +85,7 @@ pub(crate) async fn read_only(
 /// A small JSON body, strictly of the wanted shape.
 pub(crate) async fn json_body<T: DeserializeOwned>(
     api: &Api,
+    caller: &Caller,
     headers: &HeaderMap,
     body: Body,
     wanted: &str,
@@ -95,7 +96,7 @@ pub(crate) async fn json_body<T: DeserializeOwned>(
             format!("the body is application/json: {wanted}"),
         ));
     }
-    let body = api.bodies.read(headers, body).await?;
+    let body = api.bodies.read(caller, headers, body).await?;
     serde_json::from_slice(body.as_slice())
         .map_err(|error| Problem::new(Code::BadBody, format!("the body is not {wanted}: {error}")))
 }

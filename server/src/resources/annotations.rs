@@ -46,6 +46,7 @@ const CALL_KINDS: [&str; 5] =
         ("context" = Option<String>, Query, description = "The dimension's context; `-` where it is left out, as with the two that follow"),
         ("model" = Option<String>, Query, description = "Its model"),
         ("task_type" = Option<String>, Query, description = "Its type of task"),
+        ("workspace" = Option<String>, Query, description = "The workspace, `-` for calls that named none; what is kept for all of them together where it is left out"),
         OfPage,
         AtLeast,
     ),

@@ -16,6 +16,7 @@ use super::openapi::{InLedger, Refusals};
 use crate::access::Caller;
 use crate::answers::AppendAnswer;
 use crate::api::Api;
+use crate::binary_mode::{MAX_WRITTEN_BYTES, is_binary, structured};
 use crate::body::HeldBody;
 use crate::json::JsonWriter;
 use crate::limits::INLINE_BODY_BYTES;
@@ -54,7 +55,7 @@ struct Append {
         ("Prefer" = Option<String>, Header, description = "`signed` or `witnessed`: answer once a tree head covers the events that is signed, or cosigned by enough witnesses; `wait=10` bounds it in seconds. `Preference-Applied` says that it was met"),
     ),
     request_body(
-        description = "CloudEvents 1.0: at most 1,000, and at most 4 MiB also when decompressed",
+        description = "CloudEvents 1.0: at most 1,000, and at most 4 MiB also when decompressed. One event may come in binary mode instead: its attributes in `ce-` headers, its data as the body with its own Content-Type",
         content(
             (Object = "application/cloudevents+json"),
             (Vec<Object> = "application/cloudevents-batch+json"),
@@ -76,11 +77,15 @@ pub(crate) async fn append(
     body: Body,
 ) -> Result<Response, Problem> {
     let ledger = api.ledger_of(&names)?;
-    let form = body_form(&headers)?;
+    let is_binary = is_binary(&headers);
+    let form = if is_binary { BodyForm::Structured } else { body_form(&headers)? };
     let expected = expected_version(&headers)?;
     let condition = append_condition(&headers)?;
     let preference = Preference::read(&headers);
-    let body = api.bodies.read(&headers, body).await?;
+    let mut body = api.bodies.read(&caller, &headers, body).await?;
+    if is_binary {
+        body = body.rewritten(MAX_WRITTEN_BYTES, |bytes| structured(&headers, bytes)).await?;
+    }
     let of_one_stream = names.stream.is_some();
     // The body may have been on its way for minutes.
     caller.still_holds(&api)?;
@@ -109,7 +114,7 @@ pub(crate) async fn append(
         ("Prefer" = Option<String>, Header, description = "`signed` or `witnessed`: answer once a tree head covers the events that is signed, or cosigned by enough witnesses; `wait=10` bounds it in seconds. `Preference-Applied` says that it was met"),
     ),
     request_body(
-        description = "CloudEvents 1.0: at most 1,000, and at most 4 MiB also when decompressed",
+        description = "CloudEvents 1.0: at most 1,000, and at most 4 MiB also when decompressed. One event may come in binary mode instead: its attributes in `ce-` headers, its data as the body with its own Content-Type",
         content(
             (Object = "application/cloudevents+json"),
             (Vec<Object> = "application/cloudevents-batch+json"),
@@ -169,7 +174,7 @@ fn body_form(headers: &HeaderMap) -> Result<BodyForm, Problem> {
         _ => Err(Problem::new(
             Code::UnsupportedMediaType,
             "events are sent as application/cloudevents+json, application/cloudevents-batch+json, \
-             application/x-ndjson or application/json",
+             application/x-ndjson or application/json, or one with its attributes in `ce-` headers",
         )),
     }
 }

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use self::shown::{Shown, is_over, request_of};
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
+use crate::access::Caller;
 use crate::act::{Act, no_such_verb};
 use crate::answers::{ApprovalAnswer, ApprovalList, ResolutionRequest};
 use crate::api::Api;
@@ -97,7 +98,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     question.state(&api).await?;
     let (approval, head) = match wait {
         None => found(&question.ledger, &id)?,
-        Some(wait) => resolved(&api, &question.ledger, &id, wait).await?,
+        Some(wait) => resolved(&api, &question.caller, &question.ledger, &id, wait).await?,
     };
     approval_answer(&api, &question.ledger, approval, &head).await
 }
@@ -252,14 +253,13 @@ fn found(ledger: &IndexedLedger, id: &Name) -> Result<(Approval, Head), Problem>
 /// Waits until somebody has answered, or the time is over, or the service ends.
 async fn resolved(
     api: &Api,
+    caller: &Caller,
     ledger: &IndexedLedger,
     id: &Name,
     wait: Duration,
 ) -> Result<(Approval, Head), Problem> {
     let until = Instant::now() + wait;
-    let Ok(_place) = Arc::clone(&api.followers).try_acquire_owned() else {
-        return Err(Problem::new(Code::Overloaded, "too many clients wait; try again").with_retry_after(1));
-    };
+    let mut place = api.place_to_wait(caller).await?;
     let mut heads = ledger.watch_head();
     let mut phase = api.phase();
     loop {
@@ -272,6 +272,8 @@ async fn resolved(
         tokio::select! {
             changed = heads.changed() => if changed.is_err() { return Ok((approval, head)) },
             _ = phase.wait_for(|phase| *phase > Phase::Serving) => (),
+            // Who gives way is answered as if the time were over.
+            () = place.asked() => return Ok((approval, head)),
             () = tokio::time::sleep_until(until) => (),
         }
         // Many heads a second are one look.

@@ -88,7 +88,14 @@ fn write_breaker(dimension: &Dimension, breaker: &Breaker, json: &mut JsonWriter
     if let Some(good) = breaker.good_probes() {
         json.number_member("goodProbes", u64::from(good));
     }
-    json.serialized_member("settings", breaker.settings());
+    let BreakerSettings { window, failure_threshold, recovery_probes, cooldown_s } = breaker.settings();
+    json.key("settings");
+    json.begin_object();
+    json.number_member("window", window.get().into());
+    json.number_member("failureThreshold", failure_threshold.get().into());
+    json.number_member("recoveryProbes", recovery_probes.get().into());
+    json.number_member("cooldownS", cooldown_s.get().into());
+    json.end_object();
     json.end_object();
 }
 

@@ -13,9 +13,10 @@ use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
 use super::openapi::{AtLeast, InLedger, Refusals};
+use crate::access::Caller;
 use crate::answers::{Page as PageAnswer, StoredEvent as StoredEventAnswer};
 use crate::api::Api;
-use crate::following::{FollowBody, Follower};
+use crate::following::{Follower, follow_body};
 use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
 use crate::lines::Lines;
 use crate::media::{EVENT_STREAM, JSON, ListForm, NDJSON, list_form};
@@ -90,7 +91,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     }
     // Before the page is read: a tag may say less than the page shows, never more.
     let tip = asked.query.filter.stream.as_deref().and_then(|stream| Some(ledger.stream_tip(stream)?.0));
-    let mut page = first_page(&api, &ledger, &asked, form).await?;
+    let mut page = first_page(&api, &question.caller, &ledger, &asked, form).await?;
     let bytes = api.hold_answer(std::mem::take(&mut page.bytes)).await?;
 
     let tag = is_plain_stream_read(&asked.query).then(|| tag_version(&page, tip)).flatten();
@@ -198,8 +199,8 @@ async fn follow(api: Arc<Api>, question: Question, asked: Asked) -> Result<Respo
     let head = question.state(&api).await?;
     let ledger = question.ledger;
     check_begins_in_the_ledger(&ReadQuery { from: Place::After(after), ..query.clone() }, &ledger)?;
-    let follower = Follower::new(api, question.caller, ledger, query.filter, after)?;
-    let body = Body::new(FollowBody::new(follower));
+    let follower = Follower::new(api, question.caller, ledger, query.filter, after).await?;
+    let body = follow_body(follower);
     let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, body);
     let headers = response.headers_mut();
     headers.insert(header::VARY, HeaderValue::from_static("accept"));
@@ -274,11 +275,13 @@ fn check_begins_in_the_ledger(query: &ReadQuery, ledger: &Ledger) -> Result<(), 
 /// The first page, written; an empty one is held back while the client wants to wait.
 async fn first_page(
     api: &Api,
+    caller: &Caller,
     ledger: &IndexedLedger,
     asked: &Asked,
     form: ListForm,
 ) -> Result<WrittenPage, Problem> {
     let mut query = asked.query.clone();
+    let mut place = None;
     loop {
         let (reader, question) = (ledger.clone(), query.clone());
         let page = api
@@ -299,7 +302,16 @@ async fn first_page(
         let news = end.head.position.next();
         if end.next.is_none() {
             let Some(news) = news.filter(|_| !is_past_the_last) else { return Ok(page) };
-            if !api.wait_for_head(ledger, news, until).await {
+            let place = match &mut place {
+                Some(place) => place,
+                None => place.insert(api.place_to_wait(caller).await?),
+            };
+            // Who gives way is answered as if the time were over.
+            let has_news = tokio::select! {
+                has_news = api.wait_for_head(ledger, news, until) => has_news,
+                () = place.asked() => false,
+            };
+            if !has_news {
                 return Ok(page);
             }
         }

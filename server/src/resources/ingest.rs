@@ -60,7 +60,7 @@ pub(crate) async fn ingest(
         refuse_condition(&headers, &name, shown)?;
     }
     let encoding = content_encoding(&headers)?;
-    let ingest = Ingest::new(api, caller, ledger, names.stream, encoding, body)?;
+    let ingest = Ingest::new(api, caller, ledger, names.stream, encoding, body).await?;
     long_body.allow();
     let mut response = Response::new(ingest.begin());
     response.headers_mut().insert(header::CONTENT_TYPE, NDJSON);

@@ -112,7 +112,7 @@ pub(crate) async fn create(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let LedgerCreation { name } = json_body(&api, &headers, body, r#"{"name":"…"}"#).await?;
+    let LedgerCreation { name } = json_body(&api, &caller, &headers, body, r#"{"name":"…"}"#).await?;
     let name = ledger_name(&name)?;
     let maker = caller.as_first_admin(&api)?;
     let slot = api.ledgers.create(name.clone(), maker).await?;

@@ -1,9 +1,11 @@
 //! `/v1/openapi.json`: the interface, as the handlers describe it.
 
-use std::collections::BTreeMap;
+mod described;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use axum::http::header;
+use axum::http::{Method, header};
 use axum::response::IntoResponse;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
@@ -28,7 +30,9 @@ pub(crate) const PROBLEM: &str = "application/problem+json";
 /// # Errors
 /// None that the document's own types can give.
 pub fn openapi_json() -> Result<String, serde_json::Error> {
-    Ok(format!("{}\n", Interface::openapi().to_pretty_json()?))
+    let mut document = serde_json::to_value(Interface::openapi())?;
+    described::complete(&mut document);
+    Ok(format!("{}\n", serde_json::to_string_pretty(&document)?))
 }
 
 pub(crate) async fn document() -> impl IntoResponse {
@@ -153,6 +157,35 @@ pub(crate) async fn document() -> impl IntoResponse {
     security(("token" = []))
 )]
 struct Interface;
+
+/// The parameters of the query that each operation takes: those that it describes, and no others. A route that describes none takes
+/// none.
+pub(crate) fn takes_parameter(method: &Method, path: &str, name: &str) -> bool {
+    static TAKEN: LazyLock<BTreeMap<(Method, String), BTreeSet<String>>> = LazyLock::new(taken_parameters);
+    let method = if method == Method::HEAD { Method::GET } else { method.clone() };
+    TAKEN.get(&(method, path.to_owned())).is_some_and(|names| names.contains(name))
+}
+
+fn taken_parameters() -> BTreeMap<(Method, String), BTreeSet<String>> {
+    let mut taken = BTreeMap::new();
+    for (path, item) in Interface::openapi().paths.paths {
+        let operations = [
+            (Method::GET, item.get),
+            (Method::POST, item.post),
+            (Method::PUT, item.put),
+            (Method::DELETE, item.delete),
+        ];
+        for (method, operation) in operations {
+            let parameters = operation.and_then(|operation| operation.parameters).unwrap_or_default();
+            let names = parameters.into_iter().filter_map(|parameter| match parameter {
+                RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query => Some(parameter.name),
+                _ => None,
+            });
+            taken.insert((method, path.clone()), names.collect());
+        }
+    }
+    taken
+}
 
 /// The path's ledger, for resources of one.
 pub(crate) struct InLedger;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
@@ -12,7 +11,7 @@ use bitacora_governance::{CutProgress, Executor};
 use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::answers::PolicyCacheAnswer;
 use crate::api::Api;
-use crate::following::{FollowBody, Standing, Watcher};
+use crate::following::{Standing, Watcher, follow_body};
 use crate::governed::{PlaceName, governance};
 use crate::json::JsonWriter;
 use crate::listing::{answer_tagged, unwritable};
@@ -98,8 +97,8 @@ pub(crate) async fn watch(State(api): State<Arc<Api>>, question: Question) -> Re
     let ledger = question.ledger;
     let governance = Arc::clone(governance(&ledger)?);
     let id = ledger.id();
-    let watcher = Watcher::new(api, question.caller, ledger, governance, executor)?;
-    let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, Body::new(FollowBody::new(watcher)));
+    let watcher = Watcher::new(api, question.caller, ledger, governance, executor).await?;
+    let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, follow_body(watcher));
     if let Ok(id) = HeaderValue::try_from(id.to_string()) {
         response.headers_mut().insert(LEDGER_ID, id);
     }

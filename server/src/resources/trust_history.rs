@@ -46,6 +46,7 @@ const OUTCOME_BYTES: usize = 320;
         ("context" = Option<String>, Query, description = "The context; `-` where it is left out, as with the two that follow"),
         ("model" = Option<String>, Query, description = "The model"),
         ("task_type" = Option<String>, Query, description = "The type of task"),
+        ("workspace" = Option<String>, Query, description = "The workspace, `-` for calls that named none; what is kept for all of them together where it is left out"),
         ("until" = Option<String>, Query, description = "Only up to this position, itself included"),
         ("limit" = Option<usize>, Query, description = "At most this many: 100 without it, up to 1,000"),
         AtLeast,

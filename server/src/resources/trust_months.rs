@@ -28,6 +28,7 @@ use crate::question::Question;
         ("context" = Option<String>, Query, description = "The context; `-` where it is left out, as with the two that follow"),
         ("model" = Option<String>, Query, description = "The model"),
         ("task_type" = Option<String>, Query, description = "The type of task"),
+        ("workspace" = Option<String>, Query, description = "The workspace, `-` for calls that named none; what is kept for all of them together where it is left out"),
         AtLeast,
     ),
     responses(

@@ -55,7 +55,7 @@ pub(crate) async fn dry_run(
     let asked = Asked::take(&mut query)?;
     query.finish()?;
     governance(&question.ledger)?;
-    let body = json_bytes(&api, &question.headers, body).await?;
+    let body = json_bytes(&api, &question.caller, &question.headers, body).await?;
     answer(&api, &question, asked, None, move || Ok(compiled(body.as_slice())?.1)).await
 }
 

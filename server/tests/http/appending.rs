@@ -34,6 +34,41 @@ fn every_form_of_body_is_taken() {
 }
 
 #[test]
+fn a_condition_on_what_the_ledger_has_not_seen_fails() {
+    let service = Service::start();
+    let tip = service.tip();
+    let append = |id: &str, after: u64| {
+        let condition =
+            json!({"failIfEventsMatch": {"types": ["x.other"]}, "after": after.to_string()}).to_string();
+        service.append_with(&[("Bitacora-Append-Condition", &condition)], event(id, "s"))
+    };
+    let problem = append("1", tip + 1).expect_problem(412, "condition-failed");
+    assert_eq!(
+        (&problem["position"], &problem["tip"]),
+        (&json!((tip + 1).to_string()), &json!(tip.to_string()))
+    );
+    append("1", u64::MAX).expect_problem(412, "condition-failed");
+    assert_eq!(service.tip(), tip);
+    append("1", tip).expect(201);
+}
+
+/// Sources, schemas and media types as CloudEvents has them.
+#[test]
+fn attributes_are_held_to_the_grammars_of_their_specification() {
+    let service = Service::start();
+    let tip = service.tip();
+    for (attribute, value) in
+        [("source", "a b"), ("source", "\u{e4}"), ("dataschema", "relative"), ("datacontenttype", "json")]
+    {
+        let mut changed: serde_json::Value = serde_json::from_str(&event("1", "s")).unwrap();
+        changed[attribute] = json!(value);
+        let problem = service.append(changed.to_string()).expect_problem(400, "bad-attribute");
+        assert_eq!(problem["errors"][0]["pointer"], format!("/{attribute}"));
+    }
+    assert_eq!(service.tip(), tip);
+}
+
+#[test]
 fn a_duplicate_gets_the_original_answer() {
     let service = Service::start();
     let original = service.append(event("1", "s")).expect(201).json();

@@ -108,8 +108,14 @@ pub(crate) fn paths(service: &Service, token: &str) -> Vec<(String, String)> {
     let document = ask(service, "GET", "/v1/openapi.json", Some(token), "").expect(200).json();
     let mut paths = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
-        paths.extend(methods.as_object().unwrap().keys().map(|method| (path.clone(), method.to_uppercase())));
+        // The document names each act; the router knows all those on one thing as one path.
+        let routed = path.split_once("}:").map_or_else(|| path.clone(), |(thing, _)| format!("{thing}}}"));
+        paths.extend(
+            methods.as_object().unwrap().keys().map(|method| (routed.clone(), method.to_uppercase())),
+        );
     }
+    paths.sort();
+    paths.dedup();
     paths.sort_by_key(|(path, _)| path == "/v1/admin/drain");
     paths
 }

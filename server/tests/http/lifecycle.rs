@@ -177,7 +177,25 @@ fn an_operator_seals_stops_and_drains() {
     admin("seal", r#"{"ledger":"other"}"#).expect_problem(404, "ledger-not-found");
     admin("seal", r#"{"ledger":"../x"}"#).expect_problem(400, "invalid-ledger-name");
     admin("seal", "{}").expect_problem(400, "bad-body");
-    assert!(service.get("/metrics").expect(200).text().ends_with("# EOF\n"));
+    let metrics = |accept: &str| service.get_with("/metrics", &[("Accept", accept)]);
+    let openmetrics =
+        metrics("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.3").expect(200);
+    assert_eq!(
+        openmetrics.header("content-type"),
+        Some("application/openmetrics-text; version=1.0.0; charset=utf-8")
+    );
+    assert!(openmetrics.text().ends_with("# EOF\n"));
+    for accept in ["*/*", "text/plain"] {
+        let plain = metrics(accept).expect(200);
+        assert_eq!(plain.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+        assert!(
+            plain.text().contains("# TYPE bitacora_ledger_sync_seconds_total counter\n"),
+            "{}",
+            plain.text()
+        );
+        assert!(!plain.text().contains("# EOF") && !plain.text().contains("microseconds"));
+    }
+    metrics("application/json").expect_problem(406, "not-acceptable");
     service.request("POST", "/v1/admin/drain", &[], b"").expect(202);
     service.wait().unwrap();
 }

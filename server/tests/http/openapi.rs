@@ -18,7 +18,22 @@ fn the_committed_document_is_the_one_that_is_served() {
     );
     let document = served.json();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
-    for path in document["paths"].as_object().unwrap().keys() {
+    let mut ids = std::collections::BTreeSet::new();
+    let operations =
+        document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values());
+    for operation in operations {
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(ids.insert(id), "{id} names two operations");
+        assert!(
+            operation["summary"].as_str().is_some_and(|summary| summary.len() <= 60),
+            "{id} has no summary"
+        );
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            assert!(parameter["schema"]["type"].is_string(), "{id}: {parameter} may be null, or anything");
+        }
+    }
+    assert!(ids.contains("approveRequest") && ids.contains("suspendAgent"));
+    for (path, operations) in document["paths"].as_object().unwrap() {
         let target = path
             .replace("{ledger}", "main")
             .replace("{stream}", "s")
@@ -40,5 +55,12 @@ fn the_committed_document_is_the_one_that_is_served() {
             .replace("{type}", "run.step");
         let answer = service.request("PATCH", &target, &[], b"");
         assert_eq!(answer.status, 405, "{path} is described but not routed");
+        // What nobody describes is refused before anything is done, on every path and by every method.
+        for method in operations.as_object().unwrap().keys().map(|method| method.to_uppercase()) {
+            // No parameter reads its state before the query is looked at.
+            let answer = service.request(&method, &format!("{target}?faill_if=1"), &[], b"");
+            let problem = answer.expect_problem(400, "bad-query");
+            assert_eq!(problem["errors"][0]["parameter"], "faill_if", "{method} {path}");
+        }
     }
 }

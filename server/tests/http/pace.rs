@@ -117,9 +117,34 @@ fn a_peer_that_is_gone_halfway_leaves_the_service_well() {
 }
 
 #[test]
-fn one_connection_too_many_is_turned_away_fast() {
+fn a_body_that_came_fast_at_first_has_no_credit_for_later() {
+    let mut limits = ServerLimits::default();
+    limits.patience.body_grace = Duration::from_millis(300);
+    let service = Service::with(limits);
+    let mut client = service.connect();
+    // At the slowest rate that is waited for, what came at once would be worth a minute.
+    client.send(head("POST", POST, JSON, Some(2 * 1024 * 1024)).as_bytes());
+    client.send(&vec![b' '; 1024 * 1024]);
+    let began = Instant::now();
+    while client.send_some(b" ") && began.elapsed() < Duration::from_secs(1) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    client.answer().expect_problem(408, "request-timeout");
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+}
+
+#[test]
+fn one_connection_too_many_is_turned_away_in_time() {
     let service = Service::with(ServerLimits { max_connections: 2, ..ServerLimits::default() });
-    let (first, _second) = (served(&service), served(&service));
+    // Nobody waits for these peers: they do not give way.
+    let follow = || {
+        let mut client = service.connect();
+        let events = [("Accept", "text/event-stream")];
+        client.send(head("GET", "/v1/ledgers/main/events", &events, None).as_bytes());
+        client.read_past(b"caught-up");
+        client
+    };
+    let (first, _second) = (follow(), follow());
     let mut third = service.connect();
     let answer = third.answer();
     assert_eq!(answer.header("retry-after"), Some("1"));

@@ -226,6 +226,14 @@ impl Client {
         self.stream.try_clone().unwrap()
     }
 
+    /// Reads one whole answer, if it is there already.
+    pub(crate) fn try_answer_now(&mut self) -> Option<Answer> {
+        self.stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let answer = self.try_answer();
+        self.stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
+        answer
+    }
+
     /// Says that nothing more will be sent.
     pub(crate) fn half_close(&self) {
         self.stream.shutdown(std::net::Shutdown::Write).unwrap();

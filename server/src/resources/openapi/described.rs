@@ -1,0 +1,316 @@
+//! What the handlers' descriptions lack, added in one place: summaries, grammars and bounds of parameters, and each act on a path of
+//! its own, so that programs that read the document can name it.
+
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a JSON value without a member reads as null; only the document's own objects are written to, and a test makes them"
+)]
+
+use serde_json::{Map, Value, json};
+
+use crate::limits::{DEFAULT_LISTED, DEFAULT_PAGE_EVENTS, MAX_LISTED, MAX_WHAT_IF_CALLS};
+
+/// A position from 1, as a decimal string.
+const POSITION: &str = "^[1-9][0-9]{0,18}$";
+/// A position, or 0 before the first.
+const AFTER: &str = "^(0|[1-9][0-9]{0,18})$";
+/// The name of a ledger.
+const LEDGER: &str = "^[a-z0-9][a-z0-9-]{0,63}$";
+/// Up to 60 s.
+const WAIT: &str = "^(0|[0-9]{1,4}ms|[0-5]?[0-9]s|60s)$";
+/// The tag of a stream's version.
+const VERSION_TAG: &str = "^\"v[1-9][0-9]{0,18}\"$";
+
+/// A text without control characters and noncharacters.
+const TEXT: &str = "^[^\u{0}-\u{1f}\u{7f}-\u{9f}\u{fdd0}-\u{fdef}\u{fffe}\u{ffff}]+$";
+/// Members that hold prose, with lines.
+const PROSE: &[&str] = &["reason", "note", "text", "description"];
+/// Parameters that are one of some words, by operation.
+const WORDS: &[(&str, &str, &[&str])] = &[
+    ("listBreakers", "state", &["closed", "open", "half_open"]),
+    ("listRuns", "state", &["running", "paused", "completed", "failed", "aborted"]),
+    ("listCalls", "verdict", &["allow", "review", "deny", "none"]),
+];
+
+/// What follows the colon of a path, and what that is called.
+type Acts = &'static [(&'static str, &'static str, &'static str)];
+
+/// Acts that the router knows as one path, by operation.
+const ACTS: &[(&str, Acts)] = &[
+    (
+        "stopAgent",
+        &[
+            ("suspend", "suspendAgent", "Deny every call of an agent"),
+            ("resume", "resumeAgent", "Decide calls of a suspended agent again"),
+        ],
+    ),
+    (
+        "resolveApproval",
+        &[
+            ("approve", "approveRequest", "Approve a call"),
+            ("reject", "rejectRequest", "Reject a call"),
+            ("edit", "editRequest", "Approve a call with other arguments"),
+            ("withdraw", "withdrawRequest", "Withdraw a request for approval"),
+        ],
+    ),
+    ("acceptImport", &[("accept", "acceptImport", "Count an import as history")]),
+    (
+        "changePolicy",
+        &[
+            ("activate", "activatePolicy", "Activate a version of the policy"),
+            ("retire", "retirePolicy", "Retire a version of the policy"),
+        ],
+    ),
+    (
+        "answerSuggestion",
+        &[
+            ("accept", "acceptSuggestion", "Accept a suggestion"),
+            ("reject", "rejectSuggestion", "Reject a suggestion"),
+        ],
+    ),
+    ("rebuildProjection", &[("rebuild", "rebuildProjection", "Fold a read model again")]),
+    (
+        "actOnCheckpoints",
+        &[
+            ("save", "saveCheckpoint", "Save a checkpoint"),
+            ("writes", "saveCheckpointWrites", "Save writes of a checkpoint"),
+            ("copy", "copyThread", "Copy a thread"),
+            ("fork", "forkThread", "Begin a thread at a checkpoint of another"),
+        ],
+    ),
+];
+
+/// What each operation does, in a line.
+const SUMMARIES: &[(&str, &str)] = &[
+    ("signIn", "Show the sign-in page"),
+    ("livez", "Tell that the process lives"),
+    ("metrics", "Read the metrics"),
+    ("readyz", "Tell whether appends can be made durable"),
+    ("drain", "End the service in order"),
+    ("setReadOnly", "Stop or resume appends to a ledger"),
+    ("seal", "End the live segment of a ledger"),
+    ("listLedgers", "List ledgers"),
+    ("createLedger", "Create a ledger"),
+    ("showLedger", "Show a ledger"),
+    ("listAnnotations", "List notes"),
+    ("annotate", "Add a note"),
+    ("listAnswerers", "List the people and programs that answer approvals"),
+    ("listApprovals", "List approvals that wait"),
+    ("showApproval", "Show an approval, or wait for its answer"),
+    ("listBreakers", "List circuit breakers"),
+    ("closeBreaker", "Close a circuit breaker"),
+    ("configureBreaker", "Set a circuit breaker"),
+    ("listBudgets", "List budgets"),
+    ("configureBudget", "Set a budget"),
+    ("listCalls", "List calls"),
+    ("showCall", "Show a call"),
+    ("readCheckpoint", "Read the tree head as a checkpoint of a transparency log"),
+    ("listCheckpoints", "List checkpoints of agents' threads"),
+    ("showCheckpoint", "Show a checkpoint of a thread"),
+    ("deleteCheckpoints", "Delete checkpoints of a thread"),
+    ("showClock", "Show whether the clock is trusted"),
+    ("acceptClock", "Accept the clock after a jump"),
+    ("storeContent", "Store a content"),
+    ("listContracts", "List contracts"),
+    ("showContract", "Show a contract"),
+    ("listContractChecks", "List checks of a contract"),
+    ("listCosts", "Sum costs"),
+    ("decide", "Decide about a call"),
+    ("decideBatch", "Decide about several calls"),
+    ("showDecision", "Show a decision"),
+    ("readEvents", "Read or follow events"),
+    ("append", "Append events"),
+    ("readEvent", "Read an event"),
+    ("ingest", "Upload events of any number"),
+    ("listGaps", "List gaps of recordings"),
+    ("listGrants", "List grants"),
+    ("giveGrant", "Give a grant"),
+    ("revokeGrant", "Revoke a grant"),
+    ("readHead", "Read the head"),
+    ("listImports", "List imports"),
+    ("showImport", "Show an import"),
+    ("showMode", "Show the enforcement mode"),
+    ("setMode", "Set the enforcement mode"),
+    ("reportOutcome", "Report the outcome of a call"),
+    ("showStops", "Show what is stopped"),
+    ("engagePanic", "Deny every call"),
+    ("releasePanic", "Decide calls again"),
+    ("showPolicy", "Show the policy"),
+    ("publishPolicy", "Publish a version of the policy"),
+    ("showPolicyCache", "Read what an executor keeps of the state"),
+    ("watchPolicyCache", "Follow what an executor keeps of the state"),
+    ("showPolicyVersion", "Show a version of the policy"),
+    ("comparePolicies", "Compare two versions of the policy"),
+    ("tryPolicy", "Try a policy on recorded calls"),
+    ("showGovernanceState", "Show the digest of the governing state"),
+    ("proveConsistency", "Prove that one tree extends another"),
+    ("proveInclusion", "Prove that an event is in the tree"),
+    ("listRates", "List rates"),
+    ("configureRate", "Set a rate"),
+    ("readReceipt", "Read the receipt of an event"),
+    ("replayUnderPolicy", "Try a published policy on recorded calls"),
+    ("listResolutions", "List answers to approvals"),
+    ("listRollbacks", "List rollbacks"),
+    ("listRuns", "List runs"),
+    ("showRun", "Show a run"),
+    ("listRunSteps", "List steps of a run"),
+    ("listSessions", "List sessions"),
+    ("showSession", "Show a session"),
+    ("showStarter", "Show the state of the starter policy"),
+    ("upgradeStarter", "Upgrade the starter policy"),
+    ("readStream", "Read or follow a stream"),
+    ("appendToStream", "Append events to a stream"),
+    ("ingestToStream", "Upload events of any number to a stream"),
+    ("listSuggestions", "List suggestions"),
+    ("refreshSuggestions", "Look for suggestions now"),
+    ("readTile", "Read a tile of the tree"),
+    ("listTools", "List tools"),
+    ("putTool", "Register a tool"),
+    ("revokeTool", "Revoke a tool"),
+    ("readTreeHead", "Read the signed tree head"),
+    ("listTrust", "List trust"),
+    ("readTrustHistory", "Read how trust came about"),
+    ("listTrustMonths", "List trust by month"),
+    ("showTrust", "Show the trust of a dimension"),
+    ("probeTrust", "Let the next call of a dimension be a probe"),
+    ("setTrust", "Set the trust of a dimension"),
+    ("listUnregisteredTools", "List tools that were asked for and nobody registered"),
+    ("listProjections", "List read models and indexes"),
+    ("listSchemas", "List types of events"),
+    ("showSchema", "Show the schema of a type"),
+];
+
+/// Completes the document.
+pub(super) fn complete(document: &mut Value) {
+    let schemas = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut);
+    for (name, schema) in schemas.into_iter().flatten() {
+        if name.ends_with("Request") || name == "LedgerCreation" {
+            close(name, schema);
+        }
+    }
+    let Some(paths) = document.get_mut("paths").and_then(Value::as_object_mut) else { return };
+    divide_acts(paths);
+    for operation in operations(paths) {
+        let id = operation.get("operationId").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if let Some((_, summary)) = SUMMARIES.iter().find(|(of, _)| *of == id) {
+            operation.insert("summary".to_owned(), json!(summary));
+        }
+        let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+        for parameter in parameters.into_iter().flatten() {
+            bound(&id, parameter);
+        }
+    }
+}
+
+fn operations(paths: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
+    let items = paths.values_mut().filter_map(Value::as_object_mut);
+    items.flat_map(|item| item.values_mut().filter_map(Value::as_object_mut))
+}
+
+/// Puts each act on a path of its own: `…/approvals/{approval}:approve`.
+fn divide_acts(paths: &mut Map<String, Value>) {
+    let mut divided = Vec::new();
+    for (path, item) in paths.iter_mut() {
+        let Some(post) = item.get("post").cloned() else { continue };
+        let Some((_, acts)) = ACTS.iter().find(|(of, _)| post["operationId"] == *of) else { continue };
+        for (verb, id, summary) in *acts {
+            let mut act = post.clone();
+            (act["operationId"], act["summary"]) = (json!(id), json!(summary));
+            for parameter in act["parameters"].as_array_mut().into_iter().flatten() {
+                if parameter["in"] == "path" && parameter["name"] != "ledger" {
+                    parameter["description"] = json!("Its name, percent-encoded once");
+                }
+            }
+            divided.push((format!("{path}:{verb}"), act));
+        }
+        if let Some(item) = item.as_object_mut() {
+            item.remove("post");
+        }
+    }
+    paths.retain(|_, item| item.as_object().is_none_or(|item| !item.is_empty()));
+    paths.extend(divided.into_iter().map(|(path, act)| (path, json!({"post": act}))));
+}
+
+/// Says of a body what every one is held to: no member but these, none of them `null`, no text empty or with control characters.
+fn close(name: &str, schema: &mut Value) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    let Some(members) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for (member, of) in members.iter_mut() {
+        without_null(of);
+        match (name, member.as_str()) {
+            ("ModeRequest", "mode") => of["enum"] = json!(["observe", "enforce"]),
+            ("LedgerCreation", "name") | ("SealRequest" | "ReadOnlyRequest", "ledger") => {
+                of["pattern"] = json!(LEDGER)
+            }
+            (_, prose) if PROSE.contains(&prose) => of["minLength"] = json!(1),
+            _ if of["type"] == "string" && of.get("enum").is_none() => of["pattern"] = json!(TEXT),
+            _ => (),
+        }
+    }
+    schema.insert("additionalProperties".to_owned(), json!(false));
+}
+
+/// What is absent is left out.
+fn without_null(schema: &mut Value) {
+    if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {
+        kinds.retain(|kind| kind != "null");
+        if let [only] = kinds.as_slice() {
+            let only = only.clone();
+            schema["type"] = only;
+        }
+    }
+    let choices = schema.get_mut("oneOf").and_then(Value::as_array_mut);
+    if let Some(choices) = choices {
+        choices.retain(|choice| choice["type"] != "null");
+    }
+}
+
+/// Says what a parameter may be. None is ever `null`: it is left out.
+fn bound(operation: &str, parameter: &mut Value) {
+    let (name, place) =
+        (parameter["name"].as_str().unwrap_or_default(), parameter["in"].as_str().unwrap_or_default());
+    let whole = |maximum: usize| json!({"type": "integer", "minimum": 1, "maximum": maximum});
+    let listed =
+        |default: usize| json!({"type": "integer", "minimum": 1, "maximum": MAX_LISTED, "default": default});
+    let text = |pattern: &str| json!({"type": "string", "pattern": pattern});
+    let reads_events = matches!(operation, "readEvents" | "readStream");
+    let schema = match (name, place) {
+        ("ledger", "path") => text(LEDGER),
+        ("position" | "until" | "size" | "from" | "to", _) if operation != "comparePolicies" => {
+            text(POSITION)
+        }
+        ("after", "query") if reads_events => text(AFTER),
+        ("after", "query") if matches!(operation, "listLedgers" | "listProjections") => text(LEDGER),
+        ("limit", "query") if reads_events => {
+            json!({"type": "integer", "minimum": 1, "default": DEFAULT_PAGE_EVENTS})
+        }
+        ("limit", "query") if matches!(operation, "tryPolicy" | "replayUnderPolicy") => {
+            whole(MAX_WHAT_IF_CALLS)
+        }
+        ("limit", "query") => listed(DEFAULT_LISTED),
+        ("wait", "query") => text(WAIT),
+        ("since" | "before", "query") if operation != "listCheckpoints" => {
+            json!({"type": "string", "format": "date-time"})
+        }
+        ("dir", "query") => json!({"type": "string", "enum": ["forward", "backward"], "default": "forward"}),
+        ("Ledger-Min-Position", _) => text(POSITION),
+        ("If-Match", _) if operation != "publishPolicy" => text(VERSION_TAG),
+        ("If-None-Match", _) if matches!(operation, "append" | "appendToStream") => {
+            json!({"type": "string", "enum": ["*"]})
+        }
+        ("Content-Encoding", _) => json!({"type": "string", "enum": ["identity", "gzip", "zstd"]}),
+        _ => {
+            let words = WORDS.iter().find(|(of, parameter, _)| *of == operation && *parameter == name);
+            let words = words.map(|(.., words)| *words);
+            without_null(&mut parameter["schema"]);
+            let schema = &mut parameter["schema"];
+            match words {
+                Some(words) => schema["enum"] = json!(words),
+                None if schema["type"] == "string" => schema["pattern"] = json!(TEXT),
+                None => (),
+            }
+            return;
+        }
+    };
+    parameter["schema"] = schema;
+}
