@@ -1,7 +1,6 @@
 //! Events from the reading thread through the lanes into the ledger.
 
 use std::io;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -147,7 +146,7 @@ impl Flow {
         }
         tally.map_err(|source| {
             // Of what is read nothing fails by itself; the one thing written is the report.
-            ImportFailure::Report { path: PathBuf::from("--report"), source }.into()
+            ImportFailure::Reporting(source).into()
         })
     }
 
