@@ -230,6 +230,11 @@ fn interruptible<T: Send + 'static>(
 }
 
 impl ReplayArguments {
+    /// `true`: a folder is compared with a service, and both are named.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
     /// Tries another policy on what was recorded.
     fn what_if(
         &self,
