@@ -14,7 +14,7 @@ use crate::learning::imported;
 use crate::sample::{Sample, code, command, why};
 
 /// One for each kind of answer: of the state that decides, of read models, of the log, of what is tried.
-const QUESTIONS: [&[&str]; 12] = [
+const QUESTIONS: [&[&str]; 13] = [
     &["budgets", "list"],
     &["policy"],
     &["policy", "dry-run", "--starter"],
@@ -22,6 +22,7 @@ const QUESTIONS: [&[&str]; 12] = [
     &["trust", "top"],
     &["imports"],
     &["costs"],
+    &["tools", "usage"],
     &["calls"],
     &["projections"],
     &["trust", "suggest"],

@@ -171,8 +171,8 @@ fn told(shell: &Shell, document: &str) -> Vec<String> {
         let words = shown.command.split(' ').map(|word| names.get(word).map_or(word, String::as_str));
         let command = words.collect::<Vec<_>>().join(" ");
         let output = shell.run(&command);
-        let printed = String::from_utf8(output.stdout).unwrap();
         let error = complaints(&output);
+        let printed = String::from_utf8(output.stdout).unwrap();
         assert!(error.is_empty(), "{command}: {error}");
         if let Some(expected) = exit_code(&command, &printed) {
             assert_eq!(output.status.code(), Some(expected), "{command}: {printed}");
@@ -252,8 +252,8 @@ fn the_story_of_archives_is_what_happens() {
         }
         shell.env("BITACORA_DATA", "./data").env("BITACORA_KEYRING", "./keyring").env("PATH", &programs);
         let output = shell.output().unwrap();
-        let printed = String::from_utf8(output.stdout).unwrap();
         let error = complaints(&output);
+        let printed = String::from_utf8(output.stdout).unwrap();
         assert!(error.is_empty(), "{command}: {error}");
         let told = prints.iter().position(|line| line == "…");
         let lines: Vec<_> = printed.lines().take(told.unwrap_or(usize::MAX)).collect();

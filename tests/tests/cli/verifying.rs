@@ -247,7 +247,7 @@ fn the_second_verifier_says_which_packages_it_needs() {
 fn a_ledger_s_own_folder_is_verified_too() {
     let sample = Sample::new(1);
     let events = told(&sample.run(&["verify", "--json"]))["events"].clone();
-    let copy = sample.folder.path().join("Copy of it");
+    let (copy, keyring) = (sample.folder.path().join("Copy of it"), sample.keyring_file());
     bitacora_tests::folders::copy_folder(&sample.ledger(), &copy).unwrap();
     let verify = |folder: &Path, more: &[&str]| {
         let mut command = crate::sample::command(&["verify", "--json", "--data"]);
@@ -259,7 +259,8 @@ fn a_ledger_s_own_folder_is_verified_too() {
         (sample.ledger(), &["--ledger", "main"], 10),
         (copy.clone(), &[], 10),
         (copy.clone(), &["--ledger", "main"], 10),
-        (copy.clone(), &["--ledger", "another"], 40),
+        (copy.clone(), &["--with-keys", "--keyring", keyring.to_str().unwrap()], 10),
+        (copy.clone(), &["--ledger", "another", "--with-keys", "--keyring", keyring.to_str().unwrap()], 40),
         (copy.join("segments"), &[], 50),
         (sample.folder.path().to_owned(), &[], 50),
     ] {
