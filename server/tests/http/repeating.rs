@@ -151,12 +151,12 @@ fn who_came_too_early_is_let_in_when_told() {
 fn a_request_that_is_sent_again_is_answered_faster_than_the_first_time() {
     let service = Service::start();
     let call = |number: u64| {
-        [("tool.requested", json!({"tool": "Read"})), ("tool.completed", json!({"status": "ok"}))].map(|(kind, mut data)| {
+        [("tool.requested", json!({"tool": "Read", "args": {}})), ("tool.completed", json!({"status": "ok"}))].map(|(kind, mut data)| {
             (data["call"], data["assurance"]) = (json!(format!("c{number}")), json!("imported"));
-            json!({"specversion": "1.0", "id": format!("{kind}{number}"), "source": "/t", "type": kind, "subject": "s", "data": data})
+            json!({"specversion": "1.0", "id": format!("{kind}{number}"), "source": "/t", "type": kind, "subject": "s", "call": data["call"], "data": data})
         })
     };
-    let body = Value::from((0..100).flat_map(call).collect::<Vec<_>>()).to_string();
+    let body = Value::from((0..12).flat_map(call).collect::<Vec<_>>()).to_string();
     let send = || {
         let began = std::time::Instant::now();
         let answer =
@@ -168,7 +168,7 @@ fn a_request_that_is_sent_again_is_answered_faster_than_the_first_time() {
     let (first, deciding) = send();
     let again = [send(), send(), send()];
     let derived = |answer: &Value| answer["derived"].as_array().unwrap().clone();
-    assert!(derived(&first).len() >= 100, "{} derived", derived(&first).len());
+    assert!(derived(&first).len() >= 12, "{} derived", derived(&first).len());
     for (answer, _) in &again {
         assert_eq!(derived(answer).len(), derived(&first).len());
         for (told, original) in derived(answer).iter().zip(derived(&first)) {
