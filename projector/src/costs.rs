@@ -149,7 +149,7 @@ impl ReadModels {
         if let Some(all) = query.of_all_days().filter(|_| sums.is_empty()) {
             let mut counted = 0;
             each_cell(&view, &all, |_, cell| {
-                counted += cell.spending.model_calls + cell.spending.tool_calls
+                counted += cell.spending.model_calls + cell.spending.tool_calls;
             })?;
             outside = Some(counted);
         }

@@ -98,7 +98,7 @@ pub struct ToolAnswer {
 
 impl ToolCounts {
     fn add(&mut self, other: &Self) {
-        self.each(other, |count, other| count.saturating_add(other));
+        self.each(other, u64::saturating_add);
     }
 
     fn each(&mut self, other: &Self, join: impl Fn(u64, u64) -> u64) {

@@ -226,8 +226,8 @@ fn answers(models: &ReadModels) -> String {
     let answerers = models.answerers(0, 100).unwrap().items;
     let (learned, worked) = (remembered::answers(models), worked::answers(models));
     format!(
-        "{saved} {learned} {worked} {tools:?} {of_work:?} {answered:?} {answerers:?} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
-        costs.costs, costs.total
+        "{saved} {learned} {worked} {:?} {:?} {:?} {answered:?} {answerers:?} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
+        tools.sums, tools.total, of_work.costs, costs.costs, costs.total
     )
 }
 

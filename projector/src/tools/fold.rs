@@ -194,10 +194,10 @@ fn change(rows: &mut Rows<'_>, key: &RowKey, before: Option<&Known>, now: &Known
     }
     let is_settled = now.verdict.is_some() && now.end.as_ref().is_some_and(|end| end.status != TIMEOUT);
     if is_settled {
-        rows.remove(key)?
+        rows.remove(key)?;
     } else {
-        rows.put(key, now)?
-    };
+        rows.put(key, now)?;
+    }
     Ok(())
 }
 
