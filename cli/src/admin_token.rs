@@ -59,7 +59,7 @@ fn read_as(user: u32, path: &Path, data: Option<&Path>) -> Result<Option<Token>,
     };
     must_be_private(user, path, &file)?;
     let mut text = Zeroizing::new(String::new());
-    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    file.take(MAX_FILE_BYTES as u64 + 1).read_to_string(&mut text).map_err(failed)?;
     let malformed = |source| TokenError::Malformed { place: path.display().to_string(), source };
     text.parse().map(Some).map_err(malformed)
 }

@@ -1,12 +1,17 @@
 //! What can be said on the command line.
 
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bitacora_archiver::ArchivePlace;
 use bitacora_formats::LedgerName;
 use bitacora_ledger::Environment;
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::admin_token;
 use crate::anchor::AnchorPlace;
@@ -108,6 +113,39 @@ pub(crate) struct Global {
     /// The ledger's name.
     #[arg(long, global = true, env = "BITACORA_LEDGER", value_name = "NAME", default_value = DEFAULT_LEDGER)]
     pub(crate) ledger: LedgerName,
+    #[arg(skip)]
+    said: Said,
+}
+
+/// How the command line names what every command works on, and what came of it.
+#[derive(Debug, Clone, Default)]
+struct Said {
+    /// `true`: the data folder or the service stands on the command line.
+    place: bool,
+    /// `true`: the ledger's name does.
+    ledger: bool,
+    /// `true`: the command has chosen the place by [`Global::place`].
+    is_chosen: Arc<AtomicBool>,
+}
+
+impl Arguments {
+    /// Reads the command line of this process.
+    ///
+    /// # Errors
+    /// What clap says of it, help and version too; two places at once.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        Self::read_from(std::env::args_os())
+    }
+
+    fn read_from(line: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(line)?;
+        let mut arguments = Self::from_arg_matches(&matches)?;
+        let takes_both = matches!(&arguments.command, Command::Replay(replay) if replay.is_live());
+        let settled = arguments.global.settle(&matches, takes_both);
+        settled.map_err(|error| command.error(ErrorKind::ArgumentConflict, error))?;
+        Ok(arguments)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -214,6 +252,10 @@ pub(crate) enum UsageError {
         "{count} imports begin with {beginning}; name more of the digest, which `bitacora imports` shows"
     )]
     ImportBeginning { beginning: String, count: usize },
+    #[error(
+        "found --data and --url, expected one of them: a command asks a folder or a service; leave one out"
+    )]
+    TwoPlaces,
     #[error("it is not said what the note is on; name --position, --call or --tool")]
     NoteOnNothing,
     #[error(
@@ -230,6 +272,42 @@ pub(crate) enum Place<'a> {
 }
 
 impl Global {
+    /// Takes note of what stands on the command line itself: a place there beats every variable.
+    ///
+    /// # Errors
+    /// [`UsageError::TwoPlaces`], unless the command works on a folder and a service at once.
+    fn settle(&mut self, matches: &ArgMatches, takes_both: bool) -> Result<(), UsageError> {
+        let is_said = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let (data, url) = (is_said("data"), is_said("url"));
+        (self.said.place, self.said.ledger) = (data || url, is_said("ledger"));
+        match (data, url) {
+            _ if takes_both => {}
+            (true, true) => return Err(UsageError::TwoPlaces),
+            (true, false) => self.url = None,
+            (false, true) => self.data = None,
+            (false, false) => {}
+        }
+        Ok(())
+    }
+
+    /// `true`: the ledger's name stands on the command line.
+    pub(crate) fn is_ledger_named(&self) -> bool {
+        self.said.ledger
+    }
+
+    /// The ledger that was asked, in words, where the command line itself does not name its place.
+    pub(crate) fn asked_elsewhere(&self) -> Option<String> {
+        if self.said.place || !self.said.is_chosen.load(Ordering::Relaxed) {
+            return None;
+        }
+        let (place, said) = match (&self.url, &self.data) {
+            (Some(url), _) => (format!("at {url}"), "BITACORA_URL"),
+            (None, Some(data)) => (format!("in {}", data.display()), "BITACORA_DATA"),
+            (None, None) => (format!("at http://{DEFAULT_ADDRESS}"), "the usual address"),
+        };
+        Some(format!("ledger {} {place} ({said})", self.ledger))
+    }
+
     /// The data folder, which the command cannot do without.
     pub(crate) fn data(&self) -> Result<&Path, UsageError> {
         self.data.as_deref().ok_or(UsageError::Data)
@@ -238,6 +316,7 @@ impl Global {
     /// The place of the ledger that the command works on: the service that is named, else the data folder that is named, else the
     /// service at its usual address.
     pub(crate) fn place(&self) -> Place<'_> {
+        self.said.is_chosen.store(true, Ordering::Relaxed);
         match (&self.url, self.data.as_deref()) {
             (Some(url), _) => Place::Service(url.clone()),
             (None, Some(data)) => Place::Folder(data),
@@ -339,7 +418,6 @@ fn default_keyring() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_do_not_contradict_each_other() {
@@ -363,6 +441,48 @@ mod tests {
         assert!(matches!(global.place(), Place::Folder(data) if data == Path::new("data")));
         global.url = Some("unix:socket".parse().unwrap());
         assert!(matches!(global.place(), Place::Service(url) if url.to_string() == "unix:socket"));
+    }
+
+    /// Each way in which a place may be said, against each way in which a variable may say the other one.
+    #[test]
+    fn a_place_on_the_command_line_beats_every_variable_and_two_are_refused() {
+        let settled = |line: &[&str], data: Option<&str>, url: Option<&str>| {
+            let matches = Arguments::command().try_get_matches_from(line).unwrap();
+            let mut global = Arguments::from_arg_matches(&matches).unwrap().global;
+            // As clap fills in variables: where the command line says nothing.
+            global.data = global.data.or_else(|| data.map(PathBuf::from));
+            global.url = global.url.or_else(|| url.map(|url| url.parse().unwrap()));
+            global.settle(&matches, false).map(|()| global)
+        };
+        for line in [
+            ["bitacora", "--data", "here", "calls"].to_vec(),
+            ["bitacora", "calls", "--data", "here"].to_vec(),
+            ["bitacora", "sessions", "list", "--data=here"].to_vec(),
+        ] {
+            let global = settled(&line, None, Some("http://127.0.0.1:1")).unwrap();
+            assert!(matches!(global.place(), Place::Folder(data) if data == Path::new("here")), "{line:?}");
+            assert_eq!(global.asked_elsewhere(), None);
+        }
+        let global = settled(&["bitacora", "calls", "--url", "unix:s"], Some("there"), None).unwrap();
+        assert!(matches!(global.place(), Place::Service(url) if url.to_string() == "unix:s"));
+        assert_eq!(global.data(), Err(UsageError::Data), "nor is the folder of the variable verified");
+        let both = ["bitacora", "--url", "unix:s", "calls", "--data", "here"];
+        assert_eq!(settled(&both, None, None).err(), Some(UsageError::TwoPlaces));
+        assert_eq!(Arguments::read_from(both).unwrap_err().exit_code(), 2);
+        let live = ["bitacora", "replay", "--live", "--data", "d", "--url", "unix:s", "--keyring", "k"];
+        let live = Arguments::read_from(live).unwrap().global;
+        assert!(live.data.is_some() && live.url.is_some());
+
+        for (data, url, expected) in [
+            (Some("d"), None, "ledger main in d (BITACORA_DATA)"),
+            (Some("d"), Some("unix:s"), "ledger main at unix:s (BITACORA_URL)"),
+            (None, None, "ledger main at http://127.0.0.1:7717 (the usual address)"),
+        ] {
+            let global = settled(&["bitacora", "--ledger", "main", "calls"], data, url).unwrap();
+            assert_eq!(global.asked_elsewhere(), None, "nobody was asked yet");
+            let _place = global.place();
+            assert_eq!(global.asked_elsewhere().as_deref(), Some(expected));
+        }
     }
 
     #[test]

@@ -1,39 +1,86 @@
 //! Files that a user names: read as far as they may be long, and only if they are files. Who opens a pipe waits for its writer,
 //! but for the pipes that a shell has opened for the program.
 
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, open as open_with};
 
 /// Where the program's own open files have names: standard input, and what a shell puts in the place of `<(…)`.
 const OPEN_FILES: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
 
-/// The bytes of a regular file, or of what a link to one leads to, or of a pipe that is open already; of one that is longer than
-/// `limit` one byte more, which is enough to refuse it.
-pub(crate) fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-    if OPEN_FILES.iter().any(|open| path.starts_with(open)) {
-        return bounded(File::open(path)?, limit);
-    }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("no regular file; write what it gives into one"));
-    }
-    bounded(file, limit)
+/// What a file is, whatever it is called: its device and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    device: u64,
+    inode: u64,
 }
 
-fn bounded(file: File, limit: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+impl From<&Metadata> for FileIdentity {
+    fn from(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
+/// Opens a regular file for reading, or what a link to one leads to, or a pipe that is open already. Never waits for a writer.
+///
+/// # Errors
+/// What the system says; a folder, a pipe or a device.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    if is_open_already(path) {
+        return File::open(path);
+    }
+    let file = open_at_once(path)?;
+    must_be_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Opens whatever has this name for reading, without waiting for a writer. The caller checks what it is.
+pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(File::from(open_with(path, flags, Mode::empty())?))
+}
+
+/// `true`: the path names a file that the program has open, and that a shell chose.
+pub(crate) fn is_open_already(path: &Path) -> bool {
+    OPEN_FILES.iter().any(|open| path.starts_with(open))
+}
+
+/// Refuses a folder, a pipe, a socket or a device.
+pub(crate) fn must_be_regular(metadata: &Metadata) -> io::Result<()> {
+    let kind = metadata.file_type();
+    let found = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => "a folder",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(io::Error::other(format!("found {found}, expected a regular file; write what it gives into one")))
+}
+
+/// Refuses what is there and no regular file: opening a pipe would wait for its other end.
+pub(crate) fn refuse_irregular(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        metadata => must_be_regular(&metadata?),
+    }
+}
+
+/// Reads a file that [`open`] opens. Of one that is longer than `limit`, one byte more is read, which is enough to refuse it.
+pub(crate) fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    // With its room at once: a vector that grows leaves copies of secrets behind.
+    let mut bytes = Vec::with_capacity(length.min(limit).saturating_add(1));
     file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use rustix::fs::{CWD, FileType, mknodat};
 
     use super::*;
@@ -43,7 +90,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        assert!(read(&pipe, 10).is_err() && read(folder.path(), 10).is_err());
+        let why = |path: &Path| read(path, 10).unwrap_err().to_string();
+        assert!(why(&pipe).contains("found a pipe") && why(folder.path()).contains("found a folder"));
+        assert!(refuse_irregular(&pipe).is_err() && refuse_irregular(&folder.path().join("new")).is_ok());
+        assert!(why(Path::new("/dev/zero")).contains("found a device"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Its owner reads and writes it, nobody else does anything.
 const FILE_MODE: u32 = 0o600;
@@ -24,15 +24,46 @@ pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// durable. Of several that make it at once, one does; the others hear [`io::ErrorKind::AlreadyExists`]. A crash leaves no file or
 /// the whole one, and perhaps a copy beside it whose name begins with `.new-`.
 pub(crate) fn create_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A random name, so that nobody else writes under it: processes in containers may have the same number.
-    let mut name = OsString::from(format!(".new-{:016x}-", RandomState::new().build_hasher().finish()));
-    name.push(path.file_name().unwrap_or_default());
-    let fresh = path.with_file_name(name);
+    let fresh = fresh_beside(path);
     let file = create_new(&fresh)?;
     let named = write_durably(file, bytes).and_then(|()| fs::hard_link(&fresh, path));
     fs::remove_file(&fresh)?;
     named?;
     sync_folder_of(path)
+}
+
+/// A file that is written piece by piece beside its place. Dropped before its end, it leaves nothing.
+pub(crate) struct Unfinished {
+    file: File,
+    fresh: PathBuf,
+    path: PathBuf,
+}
+
+impl Unfinished {
+    /// Begins one. What has the name stays as it is until [`Self::finish`].
+    pub(crate) fn begin(path: &Path) -> io::Result<Self> {
+        let fresh = fresh_beside(path);
+        Ok(Self { file: create_new(&fresh)?, fresh, path: path.to_owned() })
+    }
+
+    /// Another handle to write it by.
+    pub(crate) fn handle(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Puts it in the place of what has the name, if anything. Returned `Ok` ⇒ durable; a crash before leaves what was there.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.fresh, &self.path)?;
+        sync_folder_of(&self.path)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Of a finished one this name is gone; of another one that cannot be removed the name tells what it is.
+        let _stays = fs::remove_file(&self.fresh).is_err();
+    }
 }
 
 /// Makes the name of a file durable that somebody else may have made just now.
@@ -53,6 +84,14 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_durably(create_new(&fresh)?, bytes)?;
     fs::rename(&fresh, path)?;
     sync_folder_of(path)
+}
+
+/// A random name beside the one that a file is to have, so that nobody else writes under it: processes in containers may have the
+/// same number.
+fn fresh_beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(format!(".new-{:016x}-", RandomState::new().build_hasher().finish()));
+    name.push(path.file_name().unwrap_or_default());
+    path.with_file_name(name)
 }
 
 fn create_new(path: &Path) -> io::Result<File> {

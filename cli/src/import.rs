@@ -14,6 +14,7 @@ mod mapping;
 mod outcome;
 mod reading;
 mod records;
+mod report;
 mod runs;
 mod tally;
 mod transcript;
@@ -25,4 +26,7 @@ pub(crate) use lane::{Landed, Lane, Rejected};
 pub(crate) use mapping::{LineMapping, Pointer, Template};
 pub(crate) use reading::Reading;
 pub(crate) use records::{ReadProgress, Record, Records};
+pub(crate) use report::{Report, ReportError, ReportPlace};
+#[cfg(test)]
+pub(crate) use tally::Listed;
 pub(crate) use tally::Tally;

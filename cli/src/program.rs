@@ -3,8 +3,6 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::arguments::{Arguments, Command};
 use crate::commands;
 use crate::error::CommandError;
@@ -14,7 +12,7 @@ use crate::output::{Output, OutputError, printable};
 /// Runs the program on this process's arguments, environment and standard streams.
 #[must_use]
 pub fn main() -> ExitCode {
-    match Arguments::try_parse() {
+    match Arguments::read() {
         Ok(arguments) => run(&arguments).into(),
         Err(error) => {
             // Help and usage go where clap sends them; if nobody listens there, there is nobody to tell.
@@ -28,6 +26,10 @@ fn run(arguments: &Arguments) -> Exit {
     let mut output = Output::stdout();
     let ended = dispatch(arguments, &mut output);
     let flushed = output.flush();
+    if let Some(asked) = arguments.global.asked_elsewhere() {
+        // The variable may name another ledger than whoever reads the answer thinks of.
+        let _unheard = writeln!(io::stderr(), "bitacora: asked {}", printable(&asked)).is_err();
+    }
     match (ended, flushed) {
         (Ok(exit), Ok(()) | Err(OutputError::Closed)) => exit,
         (Ok(exit), Err(error)) => {

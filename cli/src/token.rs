@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::admin_token;
+use crate::brought_file;
 use bitacora_client::{ClientError, NotAToken, Refusal, Token};
 use bitacora_formats::vocabulary::Sha256Text;
 use bitacora_ledger::{Entropy, SystemEntropy};
@@ -13,7 +14,7 @@ use zeroize::Zeroizing;
 /// Where the token is looked for when no file is named.
 const VARIABLE: &str = "BITACORA_TOKEN";
 /// Bytes of a file that is read at all.
-pub(crate) const MAX_FILE_BYTES: u64 = 1024;
+pub(crate) const MAX_FILE_BYTES: usize = 1024;
 
 /// Why there is no token to send.
 #[derive(Debug, thiserror::Error)]
@@ -66,11 +67,10 @@ pub(crate) fn named(file: Option<&Path>, data: Option<&Path>) -> Result<Named, T
         }
         let failed = |source| TokenError::File { path: path.to_owned(), source };
         let place = path.display().to_string();
-        if std::fs::metadata(path).map_err(failed)?.len() > MAX_FILE_BYTES {
-            return Err(malformed(place)(NotAToken));
-        }
-        let text = Zeroizing::new(std::fs::read_to_string(path).map_err(failed)?);
-        return text.parse().map(Named::Token).map_err(malformed(place));
+        let bytes = Zeroizing::new(brought_file::read(path, MAX_FILE_BYTES).map_err(failed)?);
+        let text = str::from_utf8(&bytes).ok().filter(|_| bytes.len() <= MAX_FILE_BYTES);
+        let token = text.ok_or(NotAToken).and_then(str::parse);
+        return token.map(Named::Token).map_err(malformed(place));
     }
     match std::env::var(VARIABLE).map(Zeroizing::new) {
         Ok(text) if text.is_empty() => Ok(Named::Nothing),
@@ -117,6 +117,9 @@ mod tests {
         for text in ["something else".to_owned(), "x".repeat(2_000)] {
             std::fs::write(&path, text).unwrap();
             assert!(matches!(named(Some(&path), None), Err(TokenError::Malformed { .. })));
+        }
+        for no_file in [Path::new("/dev/zero"), folder.path()] {
+            assert!(matches!(named(Some(no_file), None), Err(TokenError::File { .. })), "{no_file:?}");
         }
     }
 }

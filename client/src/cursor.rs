@@ -1,7 +1,7 @@
 //! How far somebody who follows a ledger has come, in a file.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use bitacora_formats::After;
@@ -63,22 +63,25 @@ impl Cursor {
     /// [`CursorError::Disk`], [`CursorError::Malformed`].
     pub fn load(&self) -> Result<Option<(String, After)>, CursorError> {
         let failed = |source| CursorError::Disk { path: self.path.clone(), source };
-        let length = match fs::metadata(&self.path) {
+        let metadata = match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            metadata => metadata.map_err(failed)?.len(),
+            metadata => metadata.map_err(failed)?,
         };
         let malformed = || CursorError::Malformed(self.path.clone());
-        if length > MAX_CURSOR_BYTES {
+        // A pipe would be waited for, and a device may have no end.
+        if !metadata.is_file() || metadata.len() > MAX_CURSOR_BYTES {
             return Err(malformed());
         }
-        let text = fs::read(&self.path).map_err(failed)?;
+        let mut text = Vec::new();
+        let file = File::open(&self.path).map_err(failed)?;
+        file.take(MAX_CURSOR_BYTES + 1).read_to_end(&mut text).map_err(failed)?;
         let Text { ledger, after } = serde_json::from_slice(&text).map_err(|_| malformed())?;
         Ok(Some((ledger, after.parse().map_err(|_| malformed())?)))
     }
 
     /// Notes that everything up to `after` was handled. Returned `Ok` ⇒ durable.
     ///
-    /// Syscalls: `openat`, `write`, `fsync`, `rename`, `fsync` of the folder.
+    /// Syscalls: `unlink`, `openat`, `write`, `fsync`, `rename`, `fsync` of the folder.
     ///
     /// # Errors
     /// [`CursorError::Disk`].
@@ -90,7 +93,12 @@ impl Cursor {
         name.push(".new");
         let fresh = self.path.with_file_name(name);
         let write = || {
-            let mut file = File::create(&fresh)?;
+            // Made anew: what has the name may be a link to another file.
+            match fs::remove_file(&fresh) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = File::create_new(&fresh)?;
             file.write_all(&text)?;
             file.sync_all()?;
             fs::rename(&fresh, &self.path)?;
@@ -131,7 +139,20 @@ mod tests {
             fs::write(&path, text).unwrap();
             assert!(matches!(cursor.load(), Err(CursorError::Malformed(_))), "{text:.20}");
         }
+        for no_file in [Path::new("/dev/zero"), folder.path()] {
+            assert!(matches!(Cursor::at(no_file).load(), Err(CursorError::Malformed(_))), "{no_file:?}");
+        }
         let gone = Cursor::at(folder.path().join("missing/cursor"));
         assert!(matches!(gone.save("5e", After::new(1)), Err(CursorError::Disk { .. })));
+    }
+    #[test]
+    fn no_other_file_is_written_through_a_link_in_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, precious) = (folder.path().join("cursor"), folder.path().join("precious"));
+        fs::write(&precious, "precious").unwrap();
+        std::os::unix::fs::symlink(&precious, folder.path().join("cursor.new")).unwrap();
+        Cursor::at(&path).save("5e", After::new(7)).unwrap();
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+        assert_eq!(Cursor::at(&path).after("5e").unwrap(), Some(After::new(7)));
     }
 }

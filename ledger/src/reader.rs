@@ -1,5 +1,6 @@
 //! Opening the frames that hold stored events, and making events of their entries.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{
@@ -27,8 +28,14 @@ pub(crate) struct Reader<'a> {
     pub(crate) head: Head,
 }
 
-/// The version that an event was given in its stream, and what was derived in its request.
-pub(crate) type OriginalReceipt = (StreamVersion, Vec<DerivedReceipt>);
+/// What only the log knows of events that are there.
+#[derive(Default)]
+pub(crate) struct OriginalReceipts {
+    /// The version that each was given in its stream, in the order in which they are asked for.
+    pub(crate) versions: Vec<StreamVersion>,
+    /// What was derived in their requests, each request's once.
+    pub(crate) derived: Vec<DerivedReceipt>,
+}
 
 /// Events that an archive gave by themselves, at least one, and the segment that they were in.
 pub(crate) struct Archived {
@@ -177,14 +184,15 @@ impl<'a> Reader<'a> {
         stored.ok_or_else(|| self.shared.past_head(position, self.head.position))
     }
 
-    /// For each position, in the order given: the version of the event, and what its request derived. A frame is opened once
-    /// for all positions in it that follow one another.
+    /// The versions of the events at these positions, in their order, and what their requests derived. A frame is opened once for all
+    /// positions in it that follow one another, and a request is read once, however many of its events are asked for.
     pub(crate) fn original_receipts(
         &mut self,
         positions: &[Position],
-    ) -> Result<Vec<OriginalReceipt>, ReadError> {
-        let mut receipts = Vec::with_capacity(positions.len());
-        while let Some(position) = positions.get(receipts.len()) {
+    ) -> Result<OriginalReceipts, ReadError> {
+        let mut receipts = OriginalReceipts::default();
+        let mut read = HashSet::new();
+        while let Some(position) = positions.get(receipts.versions.len()) {
             let frame = self.frame_with(*position)?;
             let body = self.decode(&frame)?;
             let mut at = frame.place.header.first_position;
@@ -194,22 +202,25 @@ impl<'a> Reader<'a> {
                 at = at.plus(request.entries.len() as u64).unwrap_or(at);
             }
             // The first one is asked for whatever the frame says of itself, so that this comes to an end.
-            receipts.push(self.receipt_in(&frame, &requests, *position)?);
+            let of_frame = (&frame, &*requests);
+            self.receipt_in(of_frame, *position, &mut read, &mut receipts)?;
             let (first, last) = (frame.place.header.first_position, frame.place.header.last_position());
-            while let Some(next) = positions.get(receipts.len()).filter(|next| (first..=last).contains(*next))
-            {
-                receipts.push(self.receipt_in(&frame, &requests, *next)?);
+            let in_frame = |next: &&Position| (first..=last).contains(*next);
+            while let Some(next) = positions.get(receipts.versions.len()).filter(in_frame) {
+                self.receipt_in(of_frame, *next, &mut read, &mut receipts)?;
             }
         }
         Ok(receipts)
     }
 
+    /// Adds what is known of one event. `read` has the first positions of requests whose derived events are told already.
     fn receipt_in(
         &self,
-        frame: &OpenFrame,
-        requests: &[(Position, &RequestEntries<'_>)],
+        (frame, requests): (&OpenFrame, &[(Position, &RequestEntries<'_>)]),
         position: Position,
-    ) -> Result<OriginalReceipt, ReadError> {
+        read: &mut HashSet<Position>,
+        receipts: &mut OriginalReceipts,
+    ) -> Result<(), ReadError> {
         let lacking = || {
             let what = "the frame lacks a position it claims";
             frame.segment.corrupt(frame.place.offset, Some(&frame.place), &what)
@@ -218,8 +229,11 @@ impl<'a> Reader<'a> {
         let found = after.checked_sub(1).and_then(|index| requests.get(index));
         let (first, request) = found.copied().ok_or_else(lacking)?;
         let index = usize::try_from(position.get() - first.get()).unwrap_or(usize::MAX);
-        let version = request.entries.get(index).ok_or_else(lacking)?.stream_version;
-        let mut derived = Vec::new();
+        receipts.versions.push(request.entries.get(index).ok_or_else(lacking)?.stream_version);
+        if !read.insert(first) {
+            return Ok(());
+        }
+        let derived = &mut receipts.derived;
         for (offset, entry) in request.entries.iter().enumerate().skip(request.submitted as usize) {
             let Some(position) = first.plus(offset as u64) else { break };
             let placed = Placed { at: position, derived: true, entry, commitment: None };
@@ -236,7 +250,7 @@ impl<'a> Reader<'a> {
                 });
             })?;
         }
-        Ok((version, derived))
+        Ok(())
     }
 
     pub(crate) fn frame_with(&mut self, position: Position) -> Result<OpenFrame, ReadError> {

@@ -28,14 +28,11 @@ fn complete(shared: &Shared, mut accepted: Accepted) -> Result<Accepted, AppendE
     let positions: Vec<_> =
         accepted.placed.iter_mut().filter(lacking).map(|placed| placed.position).collect();
     let originals = reader.original_receipts(&positions).map_err(AppendError::LookUp)?;
-    for (placed, (version, derived)) in accepted.placed.iter_mut().filter(lacking).zip(originals) {
+    for (placed, version) in accepted.placed.iter_mut().filter(lacking).zip(originals.versions) {
         placed.stream_version = Some(version);
-        for receipt in derived {
-            if !accepted.derived.iter().any(|known| known.position == receipt.position) {
-                accepted.derived.push(receipt);
-            }
-        }
     }
+    // What is new of the request has derived events of its own, which are in no request of before.
+    accepted.derived.extend(originals.derived);
     accepted.derived.sort_by_key(|receipt| receipt.position);
     Ok(accepted)
 }

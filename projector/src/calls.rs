@@ -9,18 +9,24 @@ use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
 use crate::call_state::CallState;
+use crate::import_times::{Brought, HappenedBetween, KnownImports, Outside};
 use crate::limits::LOOKED_AT_CALLS;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 pub(crate) use fold::Calls;
-use fold::{Label, OF_ID, OfId, ROWS};
+use fold::{IMPORTS, Label, OF_ID, OfId, ROWS};
 
 /// One call of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// Where it was asked for, the first time; where only its end is recorded, that.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// When that happened, microseconds since 1970: what an accepted import brought says so itself.
     pub time: u64,
+    /// When it was recorded.
+    #[serde(skip)]
+    pub recorded: u64,
+    /// The import that brought it, and when it says that it happened.
+    pub brought: Option<Brought>,
     /// Its id. It is another call's after this one has ended, and may be that of calls that were recorded elsewhere.
     pub call: String,
     /// Where the call before it stands that had this id.
@@ -102,8 +108,10 @@ pub struct CallApproval {
 pub struct CallOutcome {
     /// Where.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// When that happened, microseconds since 1970.
     pub time: u64,
+    /// The import that brought it, and when it says that it happened.
+    pub brought: Option<Brought>,
     /// `ok`, `error`, `timeout`, `interrupted`, `rejected` or `blocked`.
     pub status: String,
     /// What went wrong, in one word.
@@ -118,6 +126,19 @@ pub struct CallOutcome {
     pub input_summary: Option<String>,
     /// What came out, in words, without secrets.
     pub summary: Option<String>,
+    /// What it made or changed.
+    pub artifacts: Vec<CallArtifact>,
+}
+
+/// Something that a call made or changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallArtifact {
+    /// What it is called: mostly its path.
+    pub path: String,
+    /// What kind of thing it is, where that was told.
+    pub kind: Option<String>,
+    /// Its digest, likewise.
+    pub digest: Option<String>,
 }
 
 /// What may have come of a call, as it is asked for: how it ended, else how it stands.
@@ -156,10 +177,14 @@ pub struct CallQuery {
     pub outcome: Option<String>,
     /// What was said; `none` for those of which nothing was.
     pub verdict: Option<String>,
+    /// Only those that happened in this time.
+    pub between: Option<HappenedBetween>,
     /// Only those asked for from this position on.
     pub from: Option<Position>,
     /// Only those asked for before this position.
     pub before: Option<Position>,
+    /// Only those behind the page that ends here: before this position.
+    pub page_end: Option<Position>,
     /// At most so many, the newest first.
     pub limit: usize,
 }
@@ -172,11 +197,23 @@ pub struct CallPage {
     /// The next page has those before this position; `None` at the end. A page may be short and go on all the same: one looks at
     /// [`LOOKED_AT_CALLS`] calls at most.
     pub next: Option<Position>,
+    /// Where there are none: those that agree with all that was asked but the time.
+    pub outside: Option<Outside>,
     /// Every event up to here is in it.
     pub position: Position,
 }
 
 impl Call {
+    /// Sets its times as they are believed now.
+    fn settle(mut self, imports: &KnownImports) -> Self {
+        self.recorded = self.time;
+        self.time = imports.happened(self.recorded, self.brought.as_ref());
+        if let Some(outcome) = &mut self.outcome {
+            outcome.time = imports.happened(outcome.time, outcome.brought.as_ref());
+        }
+        self
+    }
+
     /// What came of it, in one word: how it ended, else how it stands.
     #[must_use]
     pub fn came_to(&self) -> &str {
@@ -200,12 +237,21 @@ impl CallQuery {
     }
 
     fn matches(&self, call: &Call) -> bool {
-        self.labels().all(|(label, value)| label.of(call) == Some(value))
+        self.between.as_ref().is_none_or(|between| between.contains(call.time))
+            && self.labels().all(|(label, value)| label.of(call) == Some(value))
     }
 
     fn positions(&self) -> RangeInclusive<u64> {
-        let last = self.before.map_or(u64::MAX, |before| before.get() - 1);
+        let end = [self.before, self.page_end].into_iter().flatten().min();
+        let last = end.map_or(u64::MAX, |before| before.get() - 1);
         self.from.map_or(0, Position::get)..=last
+    }
+
+    /// The same question about all times, where one is asked about.
+    fn of_all_times(&self) -> Option<Self> {
+        let is_of_a_time = self.between.is_some() || self.from.is_some() || self.before.is_some();
+        let all = Self { between: None, from: None, before: None, page_end: None, ..self.clone() };
+        is_of_a_time.then_some(all)
     }
 }
 
@@ -216,16 +262,20 @@ impl ReadModels {
     /// [`ModelError`] while they cannot be answered.
     pub fn calls(&self, query: &CallQuery) -> Result<CallPage, ModelError> {
         let view = self.view(Calls.name())?;
-        let mut page = CallPage { calls: Vec::new(), next: None, position: view.position() };
+        let imports = IMPORTS.read(&view)?;
+        let mut page = CallPage { calls: Vec::new(), next: None, outside: None, position: view.position() };
         let mut at = None;
-        for (looked_at, found) in found(&view, query).enumerate() {
+        for (looked_at, found) in found(&view, query, &imports).enumerate() {
             if page.calls.len() == query.limit || looked_at == LOOKED_AT_CALLS {
                 page.next = at;
                 break;
             }
-            let call = found?;
+            let call = found?.settle(&imports);
             at = Position::new(call.position);
             page.calls.extend(Some(call).filter(|call| query.matches(call)));
+        }
+        if page.calls.is_empty() && page.next.is_none() {
+            page.outside = query.of_all_times().map(|all| count(&view, &all)).transpose()?;
         }
         Ok(page)
     }
@@ -238,20 +288,41 @@ impl ReadModels {
         let view = self.view(Calls.name())?;
         let latest = view.row::<OfId>(&view.key(OF_ID, &[call]))?.and_then(|of_id| of_id.latest);
         let found = latest.map_or(Ok(None), |position| call_at(&view, position))?;
-        Ok((found, view.position()))
+        let imports = IMPORTS.read(&view)?;
+        Ok((found.map(|call| call.settle(&imports)), view.position()))
     }
 }
 
+/// Calls that a question is about, as far as one page looks.
+fn count(view: &View, query: &CallQuery) -> Result<Outside, ModelError> {
+    let mut outside = Outside { count: 0, is_more: false };
+    for (looked_at, call) in found(view, query, &KnownImports::default()).enumerate() {
+        if looked_at == LOOKED_AT_CALLS {
+            outside.is_more = true;
+            break;
+        }
+        outside.count += u64::from(query.matches(&call?));
+    }
+    Ok(outside)
+}
+
 /// Calls that may be asked for, the newest first.
-fn found<'v>(view: &'v View, query: &CallQuery) -> Box<dyn Iterator<Item = Result<Call, ModelError>> + 'v> {
+fn found<'v>(
+    view: &'v View,
+    query: &CallQuery,
+    imports: &KnownImports,
+) -> Box<dyn Iterator<Item = Result<Call, ModelError>> + 'v> {
+    let ranges = imports.ranges(query.between.as_ref(), &query.positions());
     if let Some(call) = &query.call {
-        return Box::new(with_id(view, call, query.positions()));
+        return Box::new(with_id(view, call, ranges));
     }
     let Some((label, value)) = query.labels().next() else {
-        let rows = view.rows(view.key(ROWS, &[]), query.positions());
-        return Box::new(rows.rev().map(|row| row.map(|(_, call)| call)));
+        let key = view.key(ROWS, &[]);
+        let rows = ranges.into_iter().flat_map(move |range| view.rows(key, range).rev());
+        return Box::new(rows.map(|row| row.map(|(_, call)| call)));
     };
-    let positions = view.posted(view.key(label as u8, &[value]), query.positions());
+    let key = view.key(label as u8, &[value]);
+    let positions = ranges.into_iter().flat_map(move |range| view.posted(key, range));
     Box::new(
         positions.filter_map(|position| position.and_then(|position| call_at(view, position)).transpose()),
     )
@@ -261,7 +332,7 @@ fn found<'v>(view: &'v View, query: &CallQuery) -> Box<dyn Iterator<Item = Resul
 fn with_id<'v>(
     view: &'v View,
     call: &str,
-    positions: RangeInclusive<u64>,
+    ranges: Vec<RangeInclusive<u64>>,
 ) -> impl Iterator<Item = Result<Call, ModelError>> + 'v {
     let of_id = view.row::<OfId>(&view.key(OF_ID, &[call]));
     let mut next = of_id.map(|of_id| of_id.and_then(|of_id| of_id.latest)).transpose();
@@ -271,7 +342,7 @@ fn with_id<'v>(
         Some(found)
     });
     let is_wanted = move |found: &Result<Call, ModelError>| {
-        found.as_ref().map_or(true, |call| positions.contains(&call.position))
+        found.as_ref().map_or(true, |call| ranges.iter().any(|range| range.contains(&call.position)))
     };
     all.filter(is_wanted)
 }

@@ -1,54 +1,20 @@
-//! Costs: what models and tools took, by day, model, task and agent.
+//! Costs: what models and tools took, by day, model, task, agent, tool, role, run, session and case.
 //!
-//! One row for each of these four that came together, so that any of them can be summed up, and any picked out. What runs and
-//! steps tell of themselves is not counted: it was counted where it arose.
+//! One row for each of these that came together, so that any of them can be summed up, and any picked out: one without runs, sessions
+//! and cases, of which there are many, and one with them for questions that name one. What runs and steps tell of themselves is not
+//! counted: it was counted where it arose.
 
-use std::borrow::Cow;
+mod fold;
+
 use std::collections::BTreeMap;
 
 use bitacora_formats::Position;
-use bitacora_formats::vocabulary::{
-    EventData as _, ModelCalled, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested,
-};
 use serde::{Deserialize, Serialize};
 
-use crate::models::{FoldError, Folded, Imported, Model, ModelError, ReadModels, Rows, Tokens};
-use crate::spending::{News, Spending, news_of_answer};
-
-/// The model, as [`ReadModels`] keep it.
-pub(crate) struct Costs;
-
-/// What was spent, by day and then by the other three.
-const SPENT: u8 = 1;
-/// What a session last worked on, as its calls said.
-const TASK_OF_SESSION: u8 = 2;
-/// What a call without an outcome was asked for.
-const OPEN_CALL: u8 = 3;
-
-/// Answers of models that a log of calls told of, by their requests.
-const COUNTED_ANSWER: u8 = 4;
-
-/// Microseconds of a day.
-const DAY: u64 = 86_400_000_000;
-/// Stands for what is not known.
-const UNKNOWN: &str = "-";
-
-/// What was spent on one day for one model, task and agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Cell {
-    model: String,
-    task: String,
-    agent: String,
-    spending: Spending,
-}
-
-/// A call that has no outcome yet.
-#[derive(Debug, Serialize, Deserialize)]
-struct OpenCall {
-    model: String,
-    task: String,
-    agent: String,
-}
+use crate::models::{Model as _, ModelError, ReadModels, View};
+use crate::spending::Spending;
+pub(crate) use fold::Costs;
+use fold::{IMPORTS, Tables};
 
 /// What is summed up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +25,40 @@ pub enum CostsBy {
     Task,
     /// The agent.
     Agent,
+    /// The tool; `-` for answers of models.
+    Tool,
+    /// The role of who asked, as the last decision before in the session said it.
+    Role,
+    /// The run.
+    Run,
+    /// The session.
+    Session,
+    /// The case that the run is about.
+    Case,
     /// The day, UTC.
     Day,
+}
+
+/// What costs have but their day, in the order of a cell's texts.
+const PARTS: [CostsBy; 8] = [
+    CostsBy::Model,
+    CostsBy::Task,
+    CostsBy::Agent,
+    CostsBy::Tool,
+    CostsBy::Role,
+    CostsBy::Run,
+    CostsBy::Session,
+    CostsBy::Case,
+];
+
+/// The texts of a cell, one for each of [`PARTS`].
+type Of<T> = [T; PARTS.len()];
+
+/// What was spent on one day for one of each of [`PARTS`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Cell {
+    of: Of<String>,
+    spending: Spending,
 }
 
 /// Which costs are asked for.
@@ -72,12 +70,8 @@ pub struct CostQuery {
     pub since: Option<u64>,
     /// Only those before this day.
     pub before: Option<u64>,
-    /// Only those of this model.
-    pub model: Option<String>,
-    /// Only those of this task type.
-    pub task: Option<String>,
-    /// Only those of this agent.
-    pub agent: Option<String>,
+    /// Only those of these.
+    pub only: Vec<(CostsBy, String)>,
 }
 
 /// One sum.
@@ -96,133 +90,41 @@ pub struct CostAnswer {
     pub costs: Vec<Cost>,
     /// All together.
     pub total: Spending,
+    /// Where nothing was spent on the days that were asked about: what was counted on other days, answers and calls.
+    pub outside: Option<u64>,
     /// Every event up to here is in them.
     pub position: Position,
 }
 
-impl Model for Costs {
-    fn name(&self) -> &'static str {
-        "costs"
-    }
-
-    fn version(&self) -> u32 {
-        4
-    }
-
-    fn kinds(&self) -> &'static [&'static str] {
-        &[ModelCalled::KIND, ToolRequested::KIND, ToolCompleted::KIND, ToolFailed::KIND, ToolBlocked::KIND]
-    }
-
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-        match &*event.record.kind {
-            ToolRequested::KIND => requested(event, rows),
-            ModelCalled::KIND => model_called(event, rows),
-            _ => ended(event, rows),
-        }
+impl CostsBy {
+    /// `true`: there are as many of it as there is work, so that questions without it look at other rows.
+    const fn is_of_work(self) -> bool {
+        matches!(self, Self::Run | Self::Session | Self::Case)
     }
 }
 
-fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(requested) = event.requested()? else { return Ok(()) };
-    let session = event.record.session.as_deref();
-    if let (Some(session), Some(task)) = (session, &requested.task_type) {
-        rows.put(&rows.key(TASK_OF_SESSION, &[session]), task)?;
-    }
-    let or_unknown = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or(UNKNOWN).to_owned();
-    let open = OpenCall {
-        model: or_unknown(&requested.model),
-        task: or_unknown(&requested.task_type),
-        agent: or_unknown(&event.record.agent),
-    };
-    let key = rows.key(OPEN_CALL, &event.call_values(&requested.call, requested.assurance.is_some()));
-    rows.put(&key, &open)?;
-    match (requested.tokens, requested.assurance) {
-        (Some(tokens), Some(_)) => {
-            let answer = requested.request.as_deref().unwrap_or(&requested.call);
-            let news = news_of_answer(rows, COUNTED_ANSWER, answer, &tokens)?;
-            let of = [&*open.model, &open.task, &open.agent];
-            spend_news(event, rows, of, requested.assurance, &news)
-        }
-        _ => Ok(()),
+impl Cell {
+    fn text(&self, by: CostsBy) -> &str {
+        let of = PARTS.iter().position(|part| *part == by).and_then(|index| self.of.get(index));
+        of.map_or("", String::as_str)
     }
 }
 
-fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.told()? else { return Ok(()) };
-    let session = event.record.session.as_deref();
-    let task = match session {
-        Some(session) => rows.row::<String>(&rows.key(TASK_OF_SESSION, &[session]))?,
-        None => None,
-    };
-    let model = told.model.as_deref().unwrap_or(UNKNOWN);
-    let task = task.as_deref().unwrap_or(UNKNOWN);
-    let agent = event.record.agent.as_deref().unwrap_or(UNKNOWN);
-    let of = [model, task, agent];
-    if let (Some(tokens), Some(request), Some(_), None) =
-        (&told.tokens, told.request.as_deref(), told.assurance, told.cost_micro_usd)
-    {
-        let news = news_of_answer(rows, COUNTED_ANSWER, request, tokens)?;
-        return spend_news(event, rows, of, told.assurance, &news);
+impl CostQuery {
+    fn picks(&self, cell: &Cell) -> bool {
+        self.only.iter().all(|(by, text)| cell.text(*by) == text)
     }
-    let position = event.position.get();
-    spend(event, rows, of, told.assurance, |spending| spending.count(position, told, true))
-}
 
-fn spend_news(
-    event: &Folded<'_>,
-    rows: &mut Rows<'_>,
-    of: [&str; 3],
-    assurance: Option<Imported>,
-    news: &News,
-) -> Result<(), FoldError> {
-    if !news.is_first && news.tokens == Tokens::default() {
-        return Ok(());
+    fn tables(&self) -> Tables {
+        let named = self.by.iter().chain(self.only.iter().map(|(by, _)| by));
+        Tables::of(named.copied().any(CostsBy::is_of_work))
     }
-    let position = event.position.get();
-    spend(event, rows, of, assurance, |spending| spending.count_news(position, news))
-}
 
-fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.told()? else { return Ok(()) };
-    let Some(call) = told.call.as_deref() else { return Ok(()) };
-    let key = rows.key(OPEN_CALL, &event.call_values(call, told.assurance.is_some()));
-    let open = rows.row::<OpenCall>(&key)?;
-    rows.remove(&key)?;
-    if !told.is_spending() {
-        return Ok(());
+    /// The same about all days, where some are asked about.
+    fn of_all_days(&self) -> Option<Self> {
+        let is_of_days = self.since.is_some() || self.before.is_some();
+        is_of_days.then(|| Self { since: None, before: None, ..self.clone() })
     }
-    let agent = event.record.agent.as_deref().unwrap_or(UNKNOWN);
-    let of = match &open {
-        Some(open) => [&*open.model, &open.task, &open.agent],
-        None => [UNKNOWN, UNKNOWN, agent],
-    };
-    let position = event.position.get();
-    spend(event, rows, of, told.assurance, |spending| spending.count(position, told, false))
-}
-
-fn spend(
-    event: &Folded<'_>,
-    rows: &mut Rows<'_>,
-    of: [&str; 3],
-    assurance: Option<Imported>,
-    count: impl FnOnce(&mut Spending),
-) -> Result<(), FoldError> {
-    let [model, task, agent] = of;
-    let day = event.happened(assurance).0 / DAY;
-    let key = rows.key(SPENT, &[]).at(day).at(rows.key(SPENT, &of).group_number());
-    let cell = rows.row::<Cell>(&key)?;
-    let mut cell = cell.unwrap_or_else(|| Cell {
-        model: model.to_owned(),
-        task: task.to_owned(),
-        agent: agent.to_owned(),
-        spending: Spending { first: event.position.get(), ..Spending::default() },
-    });
-    if [&cell.model, &cell.task, &cell.agent] != of {
-        return Err(FoldError::Contradiction("two models, tasks and agents have one key"));
-    }
-    count(&mut cell.spending);
-    rows.put(&key, &cell)?;
-    Ok(())
 }
 
 impl ReadModels {
@@ -234,31 +136,47 @@ impl ReadModels {
         let view = self.view(Costs.name())?;
         let mut sums: BTreeMap<Vec<String>, Spending> = BTreeMap::new();
         let mut total = Spending::default();
-        let is = |asked: &Option<String>, found: &str| asked.as_deref().is_none_or(|asked| asked == found);
-        let last = query.before.map_or(Some(u64::MAX), |before| before.checked_sub(1));
-        let group = view.key(SPENT, &[]);
-        let days = last.map(|last| (group.at(query.since.unwrap_or(0)), group.at(last).at(u64::MAX)));
-        for row in days.into_iter().flat_map(|(first, last)| view.between::<Cell>(first, last)) {
-            let (key, cell) = row?;
-            if !is(&query.model, &cell.model)
-                || !is(&query.task, &cell.task)
-                || !is(&query.agent, &cell.agent)
-            {
-                continue;
-            }
+        each_cell(&view, query, |day, cell| {
             let of = query.by.iter().map(|by| match by {
-                CostsBy::Model => cell.model.clone(),
-                CostsBy::Task => cell.task.clone(),
-                CostsBy::Agent => cell.agent.clone(),
                 // In as many digits as there can be, so that days are in their order.
-                CostsBy::Day => format!("{:020}", key.first_number()),
+                CostsBy::Day => format!("{day:020}"),
+                part => cell.text(*part).to_owned(),
             });
             sums.entry(of.collect()).or_default().add(&cell.spending);
             total.add(&cell.spending);
+        })?;
+        let mut outside = None;
+        if let Some(all) = query.of_all_days().filter(|_| sums.is_empty()) {
+            let mut counted = 0;
+            each_cell(&view, &all, |_, cell| {
+                counted += cell.spending.model_calls + cell.spending.tool_calls;
+            })?;
+            outside = Some(counted);
         }
         let costs = sums.into_iter().map(|(of, spending)| Cost { of: named(&query.by, of), spending });
-        Ok(CostAnswer { costs: costs.collect(), total, position: view.position() })
+        Ok(CostAnswer { costs: costs.collect(), total, outside, position: view.position() })
     }
+}
+
+/// Visits the cells that a question is about, and their days.
+fn each_cell(view: &View, query: &CostQuery, mut visit: impl FnMut(u64, &Cell)) -> Result<(), ModelError> {
+    let Some(last) = query.before.map_or(Some(u64::MAX), |before| before.checked_sub(1)) else {
+        return Ok(());
+    };
+    let (tables, imports) = (query.tables(), IMPORTS.read(view)?);
+    let brought = imports.iter().map(|(import, is_accepted)| {
+        let table = if is_accepted { tables.brought } else { tables.brought_on };
+        view.key(table, &[&import.to_string()])
+    });
+    for group in [view.key(tables.spent, &[])].into_iter().chain(brought) {
+        for row in view.between::<Cell>(group.at(query.since.unwrap_or(0)), group.at(last).at(u64::MAX)) {
+            let (key, cell) = row?;
+            if query.picks(&cell) {
+                visit(key.first_number(), &cell);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn named(by: &[CostsBy], of: Vec<String>) -> Vec<(CostsBy, String)> {

@@ -27,11 +27,23 @@ use crate::sessions::Sessions;
 use crate::shelf::{PROJECTIONS, Shelf};
 use crate::status::IndexStatus;
 use crate::stored_block::Doubt;
+use crate::tools::Tools;
 use crate::trust::Trust;
 
 /// Every read model. They are dealt out to the folding threads in turns, in an order that gives each about as much work.
-const MODELS: &[&dyn Model] =
-    &[&Calls, &Sessions, &Runs, &Costs, &Resolutions, &Checkpoints, &Gaps, &Trust, &Learned, &Contracts];
+const MODELS: &[&dyn Model] = &[
+    &Calls,
+    &Sessions,
+    &Runs,
+    &Costs,
+    &Resolutions,
+    &Checkpoints,
+    &Gaps,
+    &Trust,
+    &Learned,
+    &Contracts,
+    &Tools,
+];
 
 /// What the read models are called that a ledger with them keeps.
 pub fn model_names() -> impl Iterator<Item = &'static str> {

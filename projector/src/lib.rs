@@ -15,8 +15,10 @@ mod calls;
 mod checkpoints;
 mod contracts;
 mod costs;
+mod durations;
 mod follower;
 mod gaps;
+mod import_times;
 mod index;
 mod indexed_ledger;
 mod learned;
@@ -34,11 +36,13 @@ mod shelf;
 mod spending;
 mod status;
 mod stored_block;
+mod tools;
 mod trust;
 
 pub use call_state::CallState;
 pub use calls::{
-    CALL_OUTCOMES, CALL_VERDICTS, Call, CallApproval, CallDecision, CallOutcome, CallPage, CallQuery,
+    CALL_OUTCOMES, CALL_VERDICTS, Call, CallApproval, CallArtifact, CallDecision, CallOutcome, CallPage,
+    CallQuery,
 };
 pub use checkpoints::{
     Channel, Checkpoint, CheckpointError, CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointWrite,
@@ -49,7 +53,9 @@ pub use contracts::{
     RollbackAnswer, RollbackPage, RollbackQuery, RollbackState,
 };
 pub use costs::{Cost, CostAnswer, CostQuery, CostsBy};
+pub use durations::{Durations, PERCENTILE_ERROR};
 pub use gaps::{Gap, GapQuery};
+pub use import_times::{Brought, HappenedBetween, Outside};
 pub use indexed_ledger::{IndexedLedger, model_names};
 pub use learned::{
     Annotation, AnnotationQuery, BLOCK_FAILURES, CHEAPER_CALLS, CHEAPER_SHARE, Candidate, Candidates,
@@ -69,4 +75,5 @@ pub use sessions::{
 };
 pub use spending::{Spending, TokenSums};
 pub use status::{IndexState, IndexStatus};
+pub use tools::{ToolAnswer, ToolCounts, ToolQuery, ToolSum, ToolsBy};
 pub use trust::{ImportShowed, TrustAt, TrustAtError, TrustMonth};

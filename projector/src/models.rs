@@ -49,7 +49,7 @@ pub(crate) use model::{EVERY_KIND, FoldError, Folded, Imported, Model};
 pub(crate) use row_key::RowKey;
 pub(crate) use rows::{Live, Rows};
 pub use status::{ModelError, ModelState, ModelStatus};
-pub(crate) use told::{Observed, Requested, Tokens, Told};
+pub(crate) use told::{Artifact, Observed, Requested, Tokens, Told};
 pub(crate) use view::View;
 
 /// The folder of the store below that of all derived state.

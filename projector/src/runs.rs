@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Listed;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 pub(crate) use fold::Runs;
-use fold::{BEGUN, BY_AGENT, BY_STATE, RUN, STEPS};
+use fold::{BEGUN, BY_AGENT, BY_CASE, BY_STATE, RUN, STEPS};
 
 /// One run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +123,8 @@ pub struct RunQuery {
     pub state: Option<String>,
     /// Only those of this agent.
     pub agent: Option<String>,
+    /// Only those about this case.
+    pub case: Option<String>,
     /// Only those that begin before this position.
     pub before: Option<Position>,
     /// At most so many, the newest first.
@@ -141,19 +143,26 @@ impl ReadModels {
     pub fn runs(&self, query: &RunQuery) -> Result<Listed<Run>, ModelError> {
         let view = self.view(Runs.name())?;
         let begun = up_to(query.before);
-        let positions: Box<dyn Iterator<Item = Result<u64, ModelError>>> = match (&query.state, &query.agent)
-        {
-            (Some(state), _) => Box::new(view.posted(view.key(BY_STATE, &[state]), begun)),
-            (None, Some(agent)) => Box::new(view.posted(view.key(BY_AGENT, &[agent]), begun)),
-            (None, None) => {
+        // What names the fewest first.
+        let label = [(BY_CASE, &query.case), (BY_STATE, &query.state), (BY_AGENT, &query.agent)]
+            .into_iter()
+            .find_map(|(table, value)| Some((table, value.as_deref()?)));
+        let positions: Box<dyn Iterator<Item = Result<u64, ModelError>>> = match label {
+            Some((table, value)) => Box::new(view.posted(view.key(table, &[value]), begun)),
+            None => {
                 let rows = view.rows::<String>(view.key(BEGUN, &[]), begun).rev();
                 Box::new(rows.map(|row| row.map(|(position, _)| position)))
             }
         };
-        let of_agent = |run: &Run| query.agent.is_none() || run.agent == query.agent;
+        let is = |asked: &Option<String>, found: Option<&str>| asked.is_none() || asked.as_deref() == found;
+        let is_meant = |run: &Run| {
+            is(&query.case, run.case.as_deref())
+                && is(&query.state, Some(run.state.as_str()))
+                && is(&query.agent, run.agent.as_deref())
+        };
         let runs = positions.filter_map(|position| {
             let run = position.and_then(|position| run_at(&view, position)).transpose()?;
-            run.map(|run| Some(run).filter(of_agent)).transpose()
+            run.map(|run| Some(run).filter(is_meant)).transpose()
         });
         Listed::take(runs, query.limit, view.position())
     }

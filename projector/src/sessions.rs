@@ -12,11 +12,12 @@ use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
 use crate::call_state::CallState;
+use crate::import_times::{Brought, HappenedBetween, KnownImports, Outside};
 use crate::limits::{LOOKED_AT_SESSIONS, SHOWN_RUNS};
 use crate::models::{Model as _, ModelError, ReadModels, View};
 use crate::spending::Spending;
 pub(crate) use fold::Sessions;
-use place::{COUNTS, Label, NAMED, RUNS, SESSION, Tally};
+use place::{COUNTS, IMPORTS, Label, NAMED, RUNS, SESSION, Tally};
 
 /// What is told of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,8 +26,13 @@ pub struct Session {
     pub session: String,
     /// Where it is named first.
     pub position: u64,
-    /// When that was, microseconds since 1970.
+    /// When that was, microseconds since 1970: what an accepted import brought says so itself.
     pub time: u64,
+    /// When that was recorded.
+    #[serde(skip)]
+    pub recorded: u64,
+    /// The import that brought it, and when it says that it began.
+    pub brought: Option<Brought>,
     /// Where it said that it began, the first time; `None` where it never did.
     pub started: Option<u64>,
     /// The program that runs the agent.
@@ -54,6 +60,8 @@ pub struct SessionEnd {
     pub position: u64,
     /// When, microseconds since 1970.
     pub time: u64,
+    /// The import that brought it, and when it says that it happened.
+    pub brought: Option<Brought>,
     /// Why, in the harness's word.
     pub reason: String,
     /// What the harness says that it came to.
@@ -95,6 +103,8 @@ pub struct SessionCounts {
     pub last: u64,
     /// When that was, microseconds since 1970.
     pub last_time: u64,
+    /// The import that brought it, and when it says that it happened.
+    pub last_brought: Option<Brought>,
     /// Its events.
     pub events: u64,
     /// Turns that began.
@@ -168,10 +178,14 @@ pub struct SessionQuery {
     pub harness: Option<String>,
     /// Only those that are over, or are not.
     pub state: Option<SessionState>,
+    /// Only those whose first event happened in this time.
+    pub between: Option<HappenedBetween>,
     /// Only those named first from this position on.
     pub from: Option<Position>,
     /// Only those named first before this position.
     pub before: Option<Position>,
+    /// Only those behind the page that ends here: before this position.
+    pub page_end: Option<Position>,
     /// At most so many, the newest first.
     pub limit: usize,
 }
@@ -184,6 +198,8 @@ pub struct SessionPage {
     /// The next page has those before this position; `None` at the end. A page may be short and go on all the same: one looks at
     /// [`LOOKED_AT_SESSIONS`] sessions at most.
     pub next: Option<Position>,
+    /// Where there are none: those that agree with all that was asked but the time.
+    pub outside: Option<Outside>,
     /// Every event up to here is in it.
     pub position: Position,
 }
@@ -247,6 +263,16 @@ impl Session {
     pub const fn state(&self) -> SessionState {
         if self.end.is_some() { SessionState::Ended } else { SessionState::Open }
     }
+
+    /// Sets its times as they are believed now.
+    fn settle(mut self, imports: &KnownImports) -> Self {
+        self.recorded = self.time;
+        self.time = imports.happened(self.recorded, self.brought.as_ref());
+        if let Some(end) = &mut self.end {
+            end.time = imports.happened(end.time, end.brought.as_ref());
+        }
+        self
+    }
 }
 
 impl SessionQuery {
@@ -261,12 +287,21 @@ impl SessionQuery {
     }
 
     fn matches(&self, session: &Session) -> bool {
-        self.labels().all(|(label, value)| label.of(session) == Some(value))
+        self.between.as_ref().is_none_or(|between| between.contains(session.time))
+            && self.labels().all(|(label, value)| label.of(session) == Some(value))
     }
 
     fn positions(&self) -> RangeInclusive<u64> {
-        let last = self.before.map_or(u64::MAX, |before| before.get() - 1);
+        let end = [self.before, self.page_end].into_iter().flatten().min();
+        let last = end.map_or(u64::MAX, |before| before.get() - 1);
         self.from.map_or(0, Position::get)..=last
+    }
+
+    /// The same question about all times, where one is asked about.
+    fn of_all_times(&self) -> Option<Self> {
+        let is_of_a_time = self.between.is_some() || self.from.is_some() || self.before.is_some();
+        let all = Self { between: None, from: None, before: None, page_end: None, ..self.clone() };
+        is_of_a_time.then_some(all)
     }
 }
 
@@ -277,18 +312,23 @@ impl ReadModels {
     /// [`ModelError`] while they cannot be answered.
     pub fn sessions(&self, query: &SessionQuery) -> Result<SessionPage, ModelError> {
         let view = self.view(Sessions.name())?;
-        let mut page = SessionPage { sessions: Vec::new(), next: None, position: view.position() };
+        let imports = IMPORTS.read(&view)?;
+        let mut page =
+            SessionPage { sessions: Vec::new(), next: None, outside: None, position: view.position() };
         let mut at = None;
-        for (looked_at, found) in found(&view, query).enumerate() {
+        for (looked_at, found) in found(&view, query, &imports).enumerate() {
             if page.sessions.len() == query.limit || looked_at == LOOKED_AT_SESSIONS {
                 page.next = at;
                 break;
             }
-            let session = found?;
+            let session = found?.settle(&imports);
             at = Position::new(session.position);
             if query.matches(&session) {
-                page.sessions.push(whole(&view, session)?);
+                page.sessions.push(whole(&view, session, &imports)?);
             }
+        }
+        if page.sessions.is_empty() && page.next.is_none() {
+            page.outside = query.of_all_times().map(|all| count(&view, &all)).transpose()?;
         }
         Ok(page)
     }
@@ -309,23 +349,40 @@ impl ReadModels {
         let runs = view.rows::<String>(view.key(RUNS, &[session]), 0..=u64::MAX).rev().take(SHOWN_RUNS);
         let runs = runs.map(|row| row.map(|(position, run)| RunOfSession { run, position }));
         let runs = runs.collect::<Result<_, _>>()?;
-        Ok((Some((whole(&view, known)?, runs)), view.position()))
+        let imports = IMPORTS.read(&view)?;
+        Ok((Some((whole(&view, known.settle(&imports), &imports)?, runs)), view.position()))
     }
+}
+
+/// Sessions that a question is about, as far as one page looks.
+fn count(view: &View, query: &SessionQuery) -> Result<Outside, ModelError> {
+    let mut outside = Outside { count: 0, is_more: false };
+    for (looked_at, session) in found(view, query, &KnownImports::default()).enumerate() {
+        if looked_at == LOOKED_AT_SESSIONS {
+            outside.is_more = true;
+            break;
+        }
+        outside.count += u64::from(query.matches(&session?));
+    }
+    Ok(outside)
 }
 
 /// Sessions that may be asked for, those that were named first last first.
 fn found<'v>(
     view: &'v View,
     query: &SessionQuery,
+    imports: &KnownImports,
 ) -> Box<dyn Iterator<Item = Result<Session, ModelError>> + 'v> {
     let named = view.key(NAMED, &[]);
+    let ranges = imports.ranges(query.between.as_ref(), &query.positions());
     let Some((label, value)) = query.labels().next() else {
-        let rows = view.rows::<String>(named, query.positions()).rev();
+        let rows = ranges.into_iter().flat_map(move |range| view.rows::<String>(named, range).rev());
         return Box::new(rows.filter_map(move |row| {
             row.and_then(|(_, session)| view.row(&view.key(SESSION, &[&session]))).transpose()
         }));
     };
-    let positions = view.posted(view.key(label as u8, &[value]), query.positions());
+    let key = view.key(label as u8, &[value]);
+    let positions = ranges.into_iter().flat_map(move |range| view.posted(key, range));
     Box::new(positions.filter_map(move |position| {
         let session = position.and_then(|position| view.row::<String>(&named.at(position)));
         let session = session.map(|session| session.map(|session| view.key(SESSION, &[&session])));
@@ -333,7 +390,9 @@ fn found<'v>(
     }))
 }
 
-fn whole(view: &View, session: Session) -> Result<SessionWhole, ModelError> {
+fn whole(view: &View, session: Session, imports: &KnownImports) -> Result<SessionWhole, ModelError> {
     let tally = view.row::<Tally>(&view.key(COUNTS, &[&session.session]))?.unwrap_or_default();
-    Ok(SessionWhole { session, counts: tally.counts })
+    let mut counts = tally.counts;
+    counts.last_time = imports.happened(counts.last_time, counts.last_brought.as_ref());
+    Ok(SessionWhole { session, counts })
 }

@@ -19,8 +19,8 @@ use bitacora_formats::vocabulary::Dimension;
 use bitacora_formats::{Event, Keyring, Position};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::{
-    AnsweredQuery, CallQuery, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger, ModelState,
-    ModelStatus, ReadModels, Run, RunQuery, RunState,
+    AnsweredQuery, Call, CallQuery, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger, ModelState,
+    ModelStatus, ReadModels, Run, RunQuery, RunState, ToolQuery, ToolsBy,
 };
 
 use image::{Image, Stored};
@@ -201,20 +201,33 @@ fn answers(models: &ReadModels) -> String {
     let gaps = GapQuery { limit: 10_000, ..GapQuery::default() };
     let by = vec![CostsBy::Day, CostsBy::Model, CostsBy::Task, CostsBy::Agent];
     let costs = models.costs(&CostQuery { by, ..CostQuery::default() }).unwrap();
+    let by = vec![CostsBy::Tool, CostsBy::Role, CostsBy::Run, CostsBy::Session, CostsBy::Case];
+    let of_work = models.costs(&CostQuery { by, ..CostQuery::default() }).unwrap();
+    assert_eq!(of_work.total, costs.total, "rows of each kind count the same");
     let runs = models.runs(&RunQuery { limit: 10_000, ..RunQuery::default() }).unwrap().items;
     let steps: Vec<_> = runs.iter().map(|run| models.run_steps(&run.run, None, 100).unwrap().items).collect();
     let dimension = |context: u64| Dimension::new("bash", format!("c{context}"), "-", "-").unwrap();
     let months: Vec<_> =
         (0..4).map(|context| models.trust_months(&dimension(context), 9).unwrap().items).collect();
     let (calls, gaps) = (models.calls(&calls).unwrap().calls, models.gaps(&gaps).unwrap().items);
+    let by = vec![ToolsBy::Tool, ToolsBy::Context, ToolsBy::Role, ToolsBy::Agent, ToolsBy::Day];
+    let tools = models.tools(&ToolQuery { by, ..ToolQuery::default() }).unwrap();
+    let count = |is: &dyn Fn(&&Call) -> bool| calls.iter().filter(is).count() as u64;
+    let ended = |status: &str| count(&|call| call.outcome.as_ref().is_some_and(|end| end.status == status));
+    let (counts, timed) = (tools.total.counts, tools.total.took.total());
+    // What the rows of calls say one by one, the sums say of all of them.
+    assert_eq!([counts.ok, counts.errors, counts.timeouts], ["ok", "error", "timeout"].map(ended));
+    assert_eq!(counts.calls, count(&|call| call.decision.is_some() || call.outcome.is_some()));
+    let is_timed = |call: &&Call| call.outcome.as_ref().is_some_and(|end| end.duration_ms.is_some());
+    assert_eq!(timed, count(&is_timed));
     let saved = checkpointed::answers(models);
     let answered =
         models.answered(&AnsweredQuery { limit: 10_000, ..AnsweredQuery::default() }).unwrap().items;
     let answerers = models.answerers(0, 100).unwrap().items;
     let (learned, worked) = (remembered::answers(models), worked::answers(models));
     format!(
-        "{saved} {learned} {worked} {answered:?} {answerers:?} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
-        costs.costs, costs.total
+        "{saved} {learned} {worked} {:?} {:?} {:?} {answered:?} {answerers:?} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
+        tools.sums, tools.total, of_work.costs, costs.costs, costs.total
     )
 }
 
@@ -440,8 +453,13 @@ fn runs_stand_as_their_last_events_say() {
     assert_eq!(steps.len(), 1, "a try that began and ended is one step");
     assert!(steps[0].status == "error" && steps[0].position < steps[0].last, "{steps:?}");
     let asked = |state: &str, agent: Option<&str>| {
-        let query =
-            RunQuery { state: Some(state.into()), agent: agent.map(Into::into), before: None, limit: 100 };
+        let query = RunQuery {
+            state: Some(state.into()),
+            agent: agent.map(Into::into),
+            case: None,
+            before: None,
+            limit: 100,
+        };
         models.runs(&query).unwrap().items.into_iter().map(|run| run.run).collect::<Vec<_>>()
     };
     assert_eq!(asked("failed", None), ["r16", "r11", "r6", "r1"]);

@@ -138,6 +138,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/ledgers/{ledger}/calls", READ),
     ("GET", "/v1/ledgers/{ledger}/calls/{call}", READ),
     ("GET", "/v1/ledgers/{ledger}/costs", READ),
+    ("GET", "/v1/ledgers/{ledger}/tool-usage", READ),
     ("GET", "/v1/ledgers/{ledger}/gaps", READ),
     ("GET", "/v1/ledgers/{ledger}/resolutions", READ),
     ("GET", "/v1/ledgers/{ledger}/answerers", READ),

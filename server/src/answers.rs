@@ -30,6 +30,7 @@ mod starter;
 mod state;
 mod stops;
 mod suggestions;
+mod tool_usage;
 mod tools;
 mod trust;
 mod trust_history;
@@ -45,7 +46,10 @@ pub use annotations::{AnnotationAnswer, AnnotationList, AnnotationRequest, TagAn
 pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnswer, ResolutionRequest};
 pub use breakers::{BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
 pub use budgets::{BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
-pub use calls::{CallAnswer, CallApprovalAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer};
+pub use calls::{
+    CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer,
+    OutsideAnswer,
+};
 pub use checkpoints::{
     CheckpointActAnswer, CheckpointAnswer, CheckpointCopyRequest, CheckpointForkRequest, CheckpointList,
     CheckpointSaveRequest, CheckpointTaskRequest, CheckpointWriteAnswer, CheckpointWriteRequest,
@@ -91,6 +95,7 @@ pub use suggestions::{
     SuggestionAccepted, SuggestionAnswer, SuggestionAnswerRequest, SuggestionAnswered, SuggestionList,
     SuggestionsMade,
 };
+pub use tool_usage::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
 pub use tools::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
 pub use trust::{
     DimensionAnswer, TrustAnswer, TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest,

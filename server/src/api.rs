@@ -38,7 +38,7 @@ use crate::resources::{
     contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
     imports, ingest, ledgers, metrics, mode, openapi, outcome, policy, policy_cache, projections, proofs,
     rates, receipts, resolutions, runs, schemas, sessions, sign_in, starter, state, stops, suggestions,
-    tiles, tools, tree_head, trust, trust_history, trust_months, unregistered_tools, what_if,
+    tiles, tool_usage, tools, tree_head, trust, trust_history, trust_months, unregistered_tools, what_if,
 };
 
 /// The position that an answer's state must have reached.
@@ -146,6 +146,7 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/v1/ledgers/{ledger}/calls", get(calls::list))
         .route("/v1/ledgers/{ledger}/calls/{call}", get(calls::show))
         .route("/v1/ledgers/{ledger}/costs", get(costs::list))
+        .route("/v1/ledgers/{ledger}/tool-usage", get(tool_usage::list))
         .route("/v1/ledgers/{ledger}/resolutions", get(resolutions::list))
         .route("/v1/ledgers/{ledger}/answerers", get(resolutions::answerers))
         .route("/v1/ledgers/{ledger}/runs", get(runs::list))

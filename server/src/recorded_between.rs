@@ -1,44 +1,86 @@
-//! `since` and `before`: what was recorded in a time, as positions.
+//! Times that a question is about: `since` and `before`, when things happened; `recorded_since` and `recorded_before`, when they were
+//! recorded.
 
 use bitacora_formats::{Micros, Position};
+use bitacora_ledger::ReadError;
+use bitacora_projector::HappenedBetween;
 
 use crate::api::Api;
 use crate::problem::Problem;
-use crate::query::{Query, take_time};
+use crate::query::{Query, bad_query, take_time};
 use crate::question::Question;
 
-/// The time that is asked about: from the one on, before the other.
-pub(crate) struct RecordedBetween {
+/// The times that are asked about.
+pub(crate) struct AskedTimes {
+    happened: Times,
+    recorded: Times,
+}
+
+/// From the one on, before the other.
+#[derive(Debug, Clone, Copy)]
+struct Times {
     since: Option<Micros>,
     before: Option<Micros>,
 }
 
-/// The positions of what was recorded in it: from the one on, before the other.
-#[derive(Debug, Clone, Copy, Default)]
+/// What is asked about, as read models are asked.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Between {
+    pub(crate) happened: Option<HappenedBetween>,
+    /// What was recorded from this position on.
     pub(crate) from: Option<Position>,
+    /// What was recorded before this position.
     pub(crate) before: Option<Position>,
 }
 
-impl RecordedBetween {
-    /// Takes both, RFC 3339.
-    pub(crate) fn take(query: &mut Query<'_>) -> Result<Self, Problem> {
-        Ok(Self { since: take_time(query, "since")?, before: take_time(query, "before")? })
+impl Times {
+    fn take(query: &mut Query<'_>, since: &str, before: &str) -> Result<Self, Problem> {
+        let times = Self { since: take_time(query, since)?, before: take_time(query, before)? };
+        match times {
+            Self { since: Some(from), before: Some(end) } if end <= from => Err(bad_query(
+                before,
+                &format!("is not later than `{since}`, so that no time is between them"),
+            )),
+            times => Ok(times),
+        }
     }
 
-    /// Where that stands in the ledger, and before the position that a page ends at.
-    pub(crate) async fn positions(
-        self,
-        api: &Api,
-        question: &Question,
-        page_end: Option<Position>,
-    ) -> Result<Between, Problem> {
+    fn is_asked(&self) -> bool {
+        self.since.is_some() || self.before.is_some()
+    }
+}
+
+impl AskedTimes {
+    /// Takes all of them, RFC 3339.
+    pub(crate) fn take(query: &mut Query<'_>) -> Result<Self, Problem> {
+        let happened = Times::take(query, "since", "before")?;
+        Ok(Self { happened, recorded: Times::take(query, "recorded_since", "recorded_before")? })
+    }
+
+    /// Where these stand in the ledger.
+    pub(crate) async fn positions(self, api: &Api, question: &Question) -> Result<Between, Problem> {
         let ledger = question.ledger.clone();
         let first_at = move |time: Option<Micros>| time.map(|time| ledger.first_at(time)).transpose();
-        let (from, end) = api.read(move || Ok((first_at(self.since)?, first_at(self.before)?))).await?;
-        // Nothing was recorded from `since` on.
-        let nothing = (from == Some(None)).then_some(Position::FIRST);
-        let before = [nothing, end.flatten(), page_end].into_iter().flatten().min();
-        Ok(Between { from: from.flatten(), before })
+        let Self { happened, recorded } = self;
+        let positions =
+            move |times: Times| Ok::<_, ReadError>((first_at(times.since)?, first_at(times.before)?));
+        let of_both = api.read(move || Ok((positions(happened)?, positions(recorded)?))).await?;
+        let (of_happened, of_recorded) = (ends(of_both.0), ends(of_both.1));
+        let get = |position: Option<Position>, or: u64| position.map_or(or, Position::get);
+        let between = || HappenedBetween {
+            since: happened.since.map_or(0, |since| since.0),
+            before: happened.before.map_or(u64::MAX, |before| before.0),
+            recorded: get(of_happened.0, 0)..=get(of_happened.1, u64::MAX).saturating_sub(1),
+        };
+        let (from, before) = of_recorded;
+        Ok(Between { happened: happened.is_asked().then(between), from, before })
     }
+}
+
+/// What was recorded in a time: from the one position on, before the other. `Some(None)` is a time behind everything.
+fn ends(
+    (since, before): (Option<Option<Position>>, Option<Option<Position>>),
+) -> (Option<Position>, Option<Position>) {
+    let nothing = (since == Some(None)).then_some(Position::FIRST);
+    (since.flatten(), nothing.or(before.flatten()))
 }

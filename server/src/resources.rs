@@ -46,6 +46,7 @@ pub(crate) mod stops;
 mod suggested_policy;
 pub(crate) mod suggestions;
 pub(crate) mod tiles;
+pub(crate) mod tool_usage;
 pub(crate) mod tools;
 pub(crate) mod tree_head;
 pub(crate) mod trust;

@@ -3,7 +3,6 @@
 mod input;
 mod summary;
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -18,6 +17,7 @@ use self::input::{Batch, Batches, InputError};
 use self::summary::{Summary, receipt_json, receipt_line};
 use crate::access::{Access, AccessError, event_loop};
 use crate::arguments::Global;
+use crate::brought_file;
 use crate::delivery::{Delivery, Miss};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -114,7 +114,7 @@ fn open_input(arguments: &AppendArguments) -> Result<Batches<Source>, InputError
         None => (Box::new(io::stdin()), "stdin".to_owned()),
         Some(path) => {
             let name = path.display().to_string();
-            let file = File::open(path);
+            let file = brought_file::open(path);
             (Box::new(file.map_err(|source| InputError::Read { name: name.clone(), source })?), name)
         }
     };

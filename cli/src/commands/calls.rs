@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use bitacora_server::answers::{CallAnswer, CallDecisionAnswer, CallList};
+use bitacora_server::answers::{CallAnswer, CallDecisionAnswer, CallList, OutsideAnswer};
 use clap::Args;
 
 use crate::arguments::Global;
@@ -42,12 +42,19 @@ pub(crate) struct CallsArguments {
     /// Only those of which this was said: `allow`, `review`, `deny`; `none` for those of which nothing was.
     #[arg(long, conflicts_with = "call")]
     verdict: Option<String>,
-    /// Only those recorded at this time or later, as RFC 3339 writes it.
+    /// Only those that happened at this time or later, as RFC 3339 writes it. Calls of an accepted import have their own time, all
+    /// others that of the ledger.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
     since: Option<String>,
-    /// Only those recorded before this time.
+    /// Only those that happened before this time.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
     before: Option<String>,
+    /// Only those recorded at this time or later.
+    #[arg(long, conflicts_with = "call", value_name = "TIME")]
+    recorded_since: Option<String>,
+    /// Only those recorded before this time.
+    #[arg(long, conflicts_with = "call", value_name = "TIME")]
+    recorded_before: Option<String>,
     /// At most this many, the newest first.
     #[arg(long, conflicts_with = "call", value_name = "CALLS", default_value = "100", value_parser = wanted)]
     limit: NonZeroUsize,
@@ -77,6 +84,8 @@ fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Res
         ("verdict", arguments.verdict.as_deref()),
         ("since", arguments.since.as_deref()),
         ("before", arguments.before.as_deref()),
+        ("recorded_since", arguments.recorded_since.as_deref()),
+        ("recorded_before", arguments.recorded_before.as_deref()),
     ];
     with_read_models(global, |service| {
         let (path, most) = (with_query("calls", &query), arguments.limit.get());
@@ -86,7 +95,9 @@ fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Res
             Table::new(&["position", "time", "agent", "tool", "context", "verdict", "outcome", "call"]);
         pages.iter().flat_map(|page| &page.calls).for_each(|call| row(&mut table, call));
         let is_asked = query.iter().any(|(_, part)| part.is_some());
-        table.write(if is_asked { "there is no such call" } else { "no call is recorded" }, output)?;
+        let outside = pages.last().and_then(|page| page.outside.as_ref());
+        let none = none_found(outside, is_asked, ["there is no such call", "no call is recorded"]);
+        table.write(&none, output)?;
         if pages.last().is_some_and(|page| page.next.is_some()) {
             output.line(
                 "and more: ask for them with --limit, or for fewer with --session, --agent or --tool",
@@ -94,6 +105,20 @@ fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Res
         }
         Ok(())
     })
+}
+
+/// What is said where a list is empty: `[there is none, none is recorded]`, and how many lie outside of the time that was asked about.
+pub(crate) fn none_found(outside: Option<&OutsideAnswer>, is_asked: bool, words: [&str; 2]) -> String {
+    let [no_such, none_at_all] = words;
+    match outside {
+        Some(OutsideAnswer { count: 0, more: false }) => format!("{no_such}, at any time"),
+        Some(OutsideAnswer { count, more }) => {
+            let at_least = if *more { "at least " } else { "" };
+            format!("{no_such} in that time; outside of it: {at_least}{count}")
+        }
+        None if is_asked => no_such.to_owned(),
+        None => none_at_all.to_owned(),
+    }
 }
 
 fn row(table: &mut Table, call: &CallAnswer) {
@@ -141,7 +166,15 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::Ou
         at(&outcome.position, format!("{}{exit}{took}{late}{against}", outcome.status))
     });
     let outcome = outcome.unwrap_or_else(|| call.state.clone());
+    let recorded = call.imported.then(|| format!("elsewhere; here at {}", call.recorded));
     let ended = call.outcome.as_ref();
+    let artifacts = ended.filter(|ended| !ended.artifacts.is_empty()).map(|ended| {
+        let all = ended.artifacts.iter().map(|artifact| {
+            let more = [artifact.kind.as_deref(), artifact.digest.as_deref()];
+            more.into_iter().flatten().fold(artifact.path.clone(), |told, more| format!("{told} {more}"))
+        });
+        all.collect::<Vec<_>>().join(", ")
+    });
     let earlier = call.earlier.as_ref();
     let earlier =
         earlier.map(|position| format!("another call had this id (position {position}); --id shows all"));
@@ -158,7 +191,7 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::Ou
             ("run", call.run.as_deref()),
             ("model", call.model.as_deref()),
             ("task type", call.task_type.as_deref()),
-            ("recorded", call.imported.then_some("elsewhere")),
+            ("recorded", recorded.as_deref()),
             ("decision", decision.as_deref()),
             ("reason", call.decision.as_ref().map(|decision| decision.reason.as_str())),
             ("approval", approval.as_deref()),
@@ -166,6 +199,7 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::Ou
             ("error", ended.and_then(|ended| ended.error_type.as_deref())),
             ("cost, USD", ended.and_then(|ended| ended.cost_usd.as_deref())),
             ("went in", ended.and_then(|ended| ended.input_summary.as_deref())),
+            ("artifacts", artifacts.as_deref()),
             ("came out", ended.and_then(|ended| ended.summary.as_deref())),
         ],
         output,

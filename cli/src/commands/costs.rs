@@ -36,6 +36,21 @@ pub(crate) struct CostsArguments {
     /// Only those of this agent.
     #[arg(long)]
     agent: Option<String>,
+    /// Only those of this tool; `-` for answers of models.
+    #[arg(long)]
+    tool: Option<String>,
+    /// Only those of this role.
+    #[arg(long)]
+    role: Option<String>,
+    /// Only those of this run.
+    #[arg(long)]
+    run: Option<String>,
+    /// Only those of this session.
+    #[arg(long)]
+    session: Option<String>,
+    /// Only those of runs about this case.
+    #[arg(long)]
+    case: Option<String>,
     /// What a million tokens cost, for answers of models that did not tell: a JSON list of `{"model", "in", "out", "cache_read",
     /// "cache_write"}` in US dollars as texts, of which the first whose model matches holds; `*` ends a model's name. `-` is stdin.
     #[arg(long, value_name = "FILE")]
@@ -47,6 +62,11 @@ enum By {
     Model,
     Task,
     Agent,
+    Tool,
+    Role,
+    Run,
+    Session,
+    Case,
     Day,
 }
 
@@ -56,6 +76,11 @@ impl By {
             Self::Model => "model",
             Self::Task => "task",
             Self::Agent => "agent",
+            Self::Tool => "tool",
+            Self::Role => "role",
+            Self::Run => "run",
+            Self::Session => "session",
+            Self::Case => "case",
             Self::Day => "day",
         }
     }
@@ -65,6 +90,11 @@ impl By {
             Self::Model => &cost.model,
             Self::Task => &cost.task,
             Self::Agent => &cost.agent,
+            Self::Tool => &cost.tool,
+            Self::Role => &cost.role,
+            Self::Run => &cost.run,
+            Self::Session => &cost.session,
+            Self::Case => &cost.case,
             Self::Day => &cost.day,
         };
         of.as_deref().unwrap_or("-")
@@ -87,7 +117,7 @@ pub(crate) fn run(
     // A price is a model's.
     let model_too = (prices.is_some() && !arguments.by.contains(&By::Model)).then_some(By::Model.name());
     let by = names.iter().copied().chain(model_too).collect::<Vec<_>>().join(",");
-    let CostsArguments { since, before, model, task, agent, .. } = arguments;
+    let CostsArguments { since, before, model, task, agent, tool, role, run, session, case, .. } = arguments;
     let path = with_query(
         "costs",
         &[
@@ -97,6 +127,11 @@ pub(crate) fn run(
             ("model", model.as_deref()),
             ("task", task.as_deref()),
             ("agent", agent.as_deref()),
+            ("tool", tool.as_deref()),
+            ("role", role.as_deref()),
+            ("run", run.as_deref()),
+            ("session", session.as_deref()),
+            ("case", case.as_deref()),
         ],
     );
     with_read_models(global, |service| {
@@ -121,7 +156,11 @@ pub(crate) fn run(
             let cells: Vec<String> = all.chain(total.cells()).collect();
             table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        table.write("nothing was spent", output)?;
+        let none = match list.outside {
+            Some(outside) => format!("nothing was spent on these days; counted on other days: {outside}"),
+            None => "nothing was spent".to_owned(),
+        };
+        table.write(&none, output)?;
         if prices.is_none() && total.is_untold() {
             output.line("no cost was told of these; --prices FILE estimates it from the tokens")?;
         }

@@ -3,8 +3,7 @@
 mod flow;
 mod shown;
 
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -21,7 +20,8 @@ use crate::delivery::Miss;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::import::{
-    FilesError, Format, LineMapping, Pointer, Reading, SourceFile, Tally, Template, find, home_transcripts,
+    FilesError, Format, LineMapping, Pointer, Reading, Report, ReportError, ReportPlace, SourceFile, Tally,
+    Template, find, home_transcripts,
 };
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -36,8 +36,8 @@ pub(crate) struct ImportArguments {
     /// What the files hold; told by their contents without it.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Write every line that made no event to this file, one JSON object a line, in the place of what it holds: the same import
-    /// is run again to go on.
+    /// Write every line that made no event to this file, one JSON object a line, when the import has come to its end. An earlier
+    /// report is replaced: the same import is run again to go on. No other file is.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Events a request at most.
@@ -97,8 +97,10 @@ pub(crate) enum ImportFailure {
     Mapping,
     #[error("--stream: {0}")]
     Stream(<Template as std::str::FromStr>::Err),
-    #[error("{}: {source}; the import did not go on, run it again to complete it", path.display())]
-    Report { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("--report: {0}; the import did not go on, run it again to complete it")]
+    Reporting(io::Error),
     #[error("{0}; what was acknowledged stays, run the same import again to go on")]
     Missed(Box<Miss>),
     #[error("the reading thread ended early; run the same import again to go on")]
@@ -116,7 +118,7 @@ pub(crate) enum ImportFailure {
 impl ImportFailure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Mapping | Self::Stream(_) => Exit::Usage,
+            Self::Mapping | Self::Stream(_) | Self::Report(ReportError::Source { .. }) => Exit::Usage,
             Self::Missed(miss) => miss.exit(),
             _ => Exit::Failed,
         }
@@ -131,9 +133,14 @@ pub(crate) fn run(
     let began = Instant::now();
     let reading = arguments.mapping.reading(&arguments.paths, arguments.format, arguments.batch.into())?;
     let mapping = format!("import/1{}", reading.lines.flags());
-    let tally = Tally { report: report(arguments)?, ..Tally::default() };
+    let place = |path: &PathBuf| ReportPlace::check(path, &reading.files);
+    let place = arguments.report.as_ref().map(place).transpose().map_err(ImportFailure::from)?;
     let bytes = reading.files.iter().map(|file| file.bytes).sum();
     let mut access = Access::open(global)?;
+    // Last of all: whatever is wrong leaves no file.
+    let report = place.map(|place| place.begin()).transpose().map_err(ImportFailure::from)?;
+    let (report, listing) = report.unzip();
+    let tally = Tally { report: listing, ..Tally::default() };
     let told = ToldAs { mapping: &mapping, accept: arguments.accept };
     let mut flow = Flow::new(ImportBar::new(bytes));
     let ended = event_loop()?.block_on(async {
@@ -148,9 +155,12 @@ pub(crate) fn run(
     });
     flow.clear();
     let closed = access.end();
-    let report = arguments.report.as_ref().map(|path| path.display().to_string());
     let tally = flow.tally.take();
-    let shown = Shown { tally: tally.as_ref(), landed: &flow.landed, elapsed: began.elapsed(), report };
+    // Of an import that did not come to its end there is none, and what was there stays.
+    let reported = report.filter(|_| tally.is_some()).map_or(Ok(()), Report::finish);
+    let path = arguments.report.as_ref().filter(|_| reported.is_ok());
+    let path = path.map(|path| path.display().to_string());
+    let shown = Shown { tally: tally.as_ref(), landed: &flow.landed, elapsed: began.elapsed(), report: path };
     // What was acknowledged is told whatever came after it.
     if global.json {
         output.json(&shown.to_json())?;
@@ -159,6 +169,7 @@ pub(crate) fn run(
     }
     ended?;
     closed.map_err(ImportFailure::from)?;
+    reported.map_err(ImportFailure::from)?;
     if let Some(fault) = tally.as_ref().and_then(shown::fault) {
         return Err(fault.into());
     }
@@ -218,11 +229,4 @@ impl MappingArguments {
 
 fn find_files(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
     if paths.is_empty() { find(&[home_transcripts()?]) } else { find(paths) }
-}
-
-fn report(arguments: &ImportArguments) -> Result<Option<BufWriter<File>>, ImportFailure> {
-    let Some(path) = &arguments.report else { return Ok(None) };
-    let made = File::create(path);
-    made.map(|file| Some(BufWriter::new(file)))
-        .map_err(|source| ImportFailure::Report { path: path.clone(), source })
 }

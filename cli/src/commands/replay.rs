@@ -23,6 +23,7 @@ use self::tried::About;
 use self::what_if::Tried;
 use crate::access::{AccessError, OpenFolder, event_loop};
 use crate::arguments::{Global, UsageError};
+use crate::brought_file;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
@@ -187,7 +188,11 @@ pub(crate) fn run(
         Some(other) => vec![other.min(to), other.max(to)],
     };
     let begin = match &arguments.progress {
-        Some(file) => Begin::WhereItWasKept(file.clone()),
+        Some(file) => {
+            let pipe = |source| KeptReplayError::Disk { file: file.display().to_string(), source };
+            brought_file::refuse_irregular(file).map_err(pipe).map_err(ReplayFailure::from)?;
+            Begin::WhereItWasKept(file.clone())
+        }
         None if arguments.from_archive => Begin::InArchives,
         None => Begin::AtTheFirstEvent,
     };
@@ -225,6 +230,11 @@ fn interruptible<T: Send + 'static>(
 }
 
 impl ReplayArguments {
+    /// `true`: a folder is compared with a service, and both are named.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
     /// Tries another policy on what was recorded.
     fn what_if(
         &self,

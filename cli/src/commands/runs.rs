@@ -23,6 +23,9 @@ pub(crate) struct RunsArguments {
     /// Only those of this agent.
     #[arg(long, conflicts_with = "run")]
     agent: Option<String>,
+    /// Only those about this case.
+    #[arg(long, conflicts_with = "run")]
+    case: Option<String>,
 }
 
 pub(crate) fn run(
@@ -43,7 +46,8 @@ fn list(
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
-    let asked = [("state", arguments.state.as_deref()), ("agent", arguments.agent.as_deref())];
+    let RunsArguments { state, agent, case, .. } = arguments;
+    let asked = [("state", state.as_deref()), ("agent", agent.as_deref()), ("case", case.as_deref())];
     let path = with_query("runs", &asked);
     let Some(pages) = pages_to_show::<RunList>(service, &path, global, output)? else { return Ok(()) };
     let mut table =

@@ -6,6 +6,7 @@ use bitacora_server::answers::{SessionAnswer, SessionCallsAnswer, SessionList, S
 use clap::{Args, Subcommand};
 
 use crate::arguments::Global;
+use crate::commands::calls::none_found;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::{Output, OutputError};
@@ -45,12 +46,19 @@ struct ListArguments {
     /// Only those that are `open` or `ended`.
     #[arg(long)]
     state: Option<String>,
-    /// Only those named first at this time or later, as RFC 3339 writes it.
+    /// Only those that began at this time or later, as RFC 3339 writes it. Sessions of an accepted import have their own time, all
+    /// others that of the ledger.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only those named first before this time.
+    /// Only those that began before this time.
     #[arg(long, value_name = "TIME")]
     before: Option<String>,
+    /// Only those named first in the ledger at this time or later.
+    #[arg(long, value_name = "TIME")]
+    recorded_since: Option<String>,
+    /// Only those named first in the ledger before this time.
+    #[arg(long, value_name = "TIME")]
+    recorded_before: Option<String>,
     /// At most this many, the newest first.
     #[arg(long, value_name = "SESSIONS", default_value = "100", value_parser = wanted)]
     limit: NonZeroUsize,
@@ -76,6 +84,8 @@ fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Resu
         ("state", arguments.state.as_deref()),
         ("since", arguments.since.as_deref()),
         ("before", arguments.before.as_deref()),
+        ("recorded_since", arguments.recorded_since.as_deref()),
+        ("recorded_before", arguments.recorded_before.as_deref()),
     ];
     with_read_models(global, |service| {
         let (path, most) = (with_query("sessions", &query), arguments.limit.get());
@@ -95,7 +105,9 @@ fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Resu
         ]);
         pages.iter().flat_map(|page| &page.sessions).for_each(|session| row(&mut table, session));
         let is_asked = query.iter().any(|(_, part)| part.is_some());
-        table.write(if is_asked { "there is no such session" } else { "no session is recorded" }, output)?;
+        let outside = pages.last().and_then(|page| page.outside.as_ref());
+        let none = none_found(outside, is_asked, ["there is no such session", "no session is recorded"]);
+        table.write(&none, output)?;
         if pages.last().is_some_and(|page| page.next.is_some()) {
             output.line("and more: ask for them with --limit, or for fewer with --agent or --since")?;
         }

@@ -1,6 +1,7 @@
 //! `tools`: what may be called at all.
 
 mod seen;
+mod usage;
 
 pub(crate) use self::seen::SeenFailure;
 
@@ -15,6 +16,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use self::seen::SeenArguments;
+use self::usage::UsageArguments;
 use crate::arguments::Global;
 use crate::document::{Document, DocumentError, place_of};
 use crate::error::CommandError;
@@ -39,6 +41,8 @@ enum ToolsCommand {
     List,
     /// Show the tools that calls named and nobody registered.
     Seen,
+    /// Show how often tools are called, what is said of it, what comes of it, and how long it takes.
+    Usage(UsageArguments),
     /// Register tools, or change those that are; what is the same already is left alone.
     Register {
         /// One document or an array of them, as `tool.registered` records it; `-` is stdin.
@@ -74,6 +78,7 @@ pub(crate) fn run(
         ToolsCommand::List => list(global, output)?,
         ToolsCommand::Starter => output.bytes(STARTER_TOOLS.as_bytes())?,
         ToolsCommand::Seen => seen::list(global, output)?,
+        ToolsCommand::Usage(arguments) => usage::list(arguments, global, output)?,
         ToolsCommand::Register { file, seen, .. } => with_service(global, |service| {
             let brought = match (file, seen.tool()) {
                 (Some(file), _) => Brought::read(Document::read(file)?.text(), &place_of(file))?,

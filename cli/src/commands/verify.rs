@@ -5,6 +5,7 @@ mod assurance;
 mod coverage;
 mod evidence;
 mod generations;
+mod places;
 mod shown;
 mod witnesses;
 
@@ -13,12 +14,12 @@ use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use bitacora_archiver::ArchivePlace;
 use bitacora_formats::limits::MAX_NOTE_BYTES;
 use bitacora_formats::{Keyring, LedgerName, UnverifiedTreeHead, VerifierKey};
 use clap::Args;
 use serde_json::Value;
 
+use self::places::LedgerPlace;
 use self::shown::Shown;
 use crate::arguments::Global;
 use crate::brought_file;
@@ -103,15 +104,9 @@ pub(crate) fn run(
         show(global, output, || archives.to_json(), || archives.lines())?;
         return Ok(archives.exit());
     }
-    let data = global.data()?;
-    let archives = match global.archive_place(data) {
-        ArchivePlace::Folder(folder) => Some(folder),
-        // What lies elsewhere has to be fetched first: verifying asks nobody.
-        ArchivePlace::Store(_) => None,
-    };
-    let names = if arguments.all { ledger_names(data)? } else { vec![global.ledger.clone()] };
+    let (places, archives) = places::find(global, arguments.all)?;
     let mut worst = None;
-    for name in &names {
+    for LedgerPlace { folder, name, is_named } in &places {
         let anchored = global.named_anchor()?.and_then(|anchor| anchor.file_of(name));
         let mut known_heads = known_heads(arguments.known_head.iter().chain(&anchored))?;
         known_heads.extend(stored_head(global, name)?);
@@ -119,7 +114,7 @@ pub(crate) fn run(
         let options = VerifyOptions {
             every_signature: arguments.every_signature,
             keyring: keyring.as_ref(),
-            name: Some(name.as_str()),
+            name: is_named.then_some(name.as_str()),
             leaves: arguments.leaves(),
             trusted: &arguments.vkey,
             known_heads: &known_heads,
@@ -129,7 +124,7 @@ pub(crate) fn run(
             patience: Patience::LIVE,
             progress: Some(&progress),
         };
-        let report = verify_ledger(&data.join("ledgers").join(name.as_str()), &options);
+        let report = verify_ledger(folder, &options);
         drop(progress);
         worst = worst.max(Some(report.verdict()));
         let shown = Shown {

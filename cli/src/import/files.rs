@@ -1,11 +1,16 @@
 //! Which files are meant by the paths on the command line.
 
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+
+use crate::brought_file::{self, FileIdentity};
 
 /// Files of one import.
 const MAX_FILES: usize = 100_000;
+/// Names in one folder, those that are not taken included.
+const MAX_ENTRIES: usize = 1_000_000;
 /// Folders within one another that are looked into.
 const MAX_DEPTH: usize = 32;
 /// What a file in a folder ends in to be taken; a file that is named is always taken.
@@ -25,6 +30,8 @@ pub(crate) struct SourceFile {
     pub(crate) name: String,
     /// Its bytes on the disk.
     pub(crate) bytes: u64,
+    /// Which file that is; `None` where it is not there.
+    pub(crate) identity: Option<FileIdentity>,
 }
 
 /// Why there is nothing to import.
@@ -34,7 +41,7 @@ pub(crate) enum FilesError {
     Read { path: PathBuf, source: io::Error },
     #[error("{}: no file here ends in .jsonl or .ndjson; name the files themselves", .0.display())]
     Empty(PathBuf),
-    #[error("{}: more than {MAX_FILES} files; import some folders of it at a time", .0.display())]
+    #[error("{}: more than {MAX_FILES} files, or {MAX_ENTRIES} names in a folder; import some folders of it at a time", .0.display())]
     TooMany(PathBuf),
     #[error("{}: folders lie more than {MAX_DEPTH} deep; import some of them at a time", .0.display())]
     TooDeep(PathBuf),
@@ -53,7 +60,9 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
     let mut files = Vec::new();
     for path in paths {
         if path == Path::new("-") {
-            files.push(SourceFile { path: None, name: STDIN.to_owned(), bytes: 0 });
+            let about = about_stdin().map_err(|source| failed(path, source))?;
+            let identity = Some(FileIdentity::from(&about));
+            files.push(SourceFile { path: None, name: STDIN.to_owned(), bytes: 0, identity });
             continue;
         }
         let about = fs::metadata(path).map_err(|source| failed(path, source))?;
@@ -64,8 +73,12 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
                 return Err(FilesError::Empty(path.clone()));
             }
         } else {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            files.push(SourceFile { path: Some(path.clone()), name: unpacked(&name), bytes: about.len() });
+            if !brought_file::is_open_already(path) {
+                brought_file::must_be_regular(&about).map_err(|source| failed(path, source))?;
+            }
+            let name = unpacked(&path.file_name().unwrap_or_default().to_string_lossy());
+            let identity = Some(FileIdentity::from(&about));
+            files.push(SourceFile { path: Some(path.clone()), name, bytes: about.len(), identity });
         }
         if files.len() > MAX_FILES {
             return Err(FilesError::TooMany(path.clone()));
@@ -80,7 +93,11 @@ fn collect(root: &Path, folder: &Path, depth: usize, files: &mut Vec<SourceFile>
         return Err(FilesError::TooDeep(folder.to_owned()));
     }
     let entries = fs::read_dir(folder).map_err(|source| failed(folder, source))?;
-    let mut entries = entries.collect::<io::Result<Vec<_>>>().map_err(|source| failed(folder, source))?;
+    let entries = entries.take(MAX_ENTRIES + 1).collect::<io::Result<Vec<_>>>();
+    let mut entries = entries.map_err(|source| failed(folder, source))?;
+    if entries.len() > MAX_ENTRIES {
+        return Err(FilesError::TooMany(folder.to_owned()));
+    }
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
@@ -88,16 +105,22 @@ fn collect(root: &Path, folder: &Path, depth: usize, files: &mut Vec<SourceFile>
         if kind.is_dir() {
             collect(root, &path, depth + 1, files)?;
         } else if is_taken(&path) {
-            // A link that leads nowhere is told of when it is read.
-            let bytes = fs::metadata(&path).map_or(0, |about| about.len());
-            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            files.push(SourceFile { name: unpacked(&name), path: Some(path), bytes });
+            // A link that leads nowhere, and what is no regular file, is told of when it is read.
+            let about = fs::metadata(&path).ok();
+            let bytes = about.as_ref().map_or(0, Metadata::len);
+            let name = unpacked(&path.strip_prefix(root).unwrap_or(&path).to_string_lossy());
+            let identity = about.as_ref().map(FileIdentity::from);
+            files.push(SourceFile { name, path: Some(path), bytes, identity });
         }
         if files.len() > MAX_FILES {
             return Err(FilesError::TooMany(root.to_owned()));
         }
     }
     Ok(())
+}
+
+fn about_stdin() -> io::Result<Metadata> {
+    File::from(io::stdin().as_fd().try_clone_to_owned()?).metadata()
 }
 
 fn is_taken(path: &Path) -> bool {
@@ -116,7 +139,15 @@ fn failed(path: &Path, source: io::Error) -> FilesError {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
     use super::*;
+
+    struct Untold;
+
+    impl crate::import::ReadProgress for Untold {
+        fn read(&self, _: u64) {}
+    }
 
     fn names(paths: &[PathBuf]) -> Vec<String> {
         find(paths).unwrap().into_iter().map(|file| file.name).collect()
@@ -142,6 +173,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_owned();
         assert!(matches!(find(std::slice::from_ref(&path)), Err(FilesError::Empty(_))));
-        assert!(matches!(find(&[path.join("no")]), Err(FilesError::Read { .. })));
+        for no_file in [path.join("no"), "/dev/zero".into()] {
+            assert!(matches!(find(&[no_file]), Err(FilesError::Read { .. })));
+        }
+        let pipe = path.join("pipe.jsonl");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let why = find(std::slice::from_ref(&pipe)).unwrap_err().to_string();
+        assert!(why.contains("found a pipe"), "{why}");
+        // In a folder it is one of its files, and told of when it is read, without waiting for a writer.
+        assert_eq!(names(&[path]), ["pipe.jsonl"]);
+        assert!(crate::import::Records::open(Some(&pipe), Untold).is_err());
     }
 }

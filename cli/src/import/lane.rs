@@ -1,16 +1,49 @@
 //! One lane into the ledger: requests one after another, and out of each whatever the ledger will not have.
 
 use bitacora_formats::BodyForm;
+use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 
 use super::batches::{Batch, Item, Place};
 use crate::delivery::{Delivered, Delivery, Miss};
 
 /// Events taken out of one request by one, before it is halved to find the others faster.
 const MAX_SINGLED_OUT: usize = 16;
+/// Requests that are taken before one of more events is tried.
+const TAKEN_BEFORE_MORE: u32 = 64;
 
 /// One lane.
 pub(crate) struct Lane {
-    pub(crate) delivery: Delivery,
+    delivery: Delivery,
+    size: RequestSize,
+}
+
+/// How many events go into one request: how much the ledger derives from them is learnt by what it refuses.
+#[derive(Debug)]
+struct RequestSize {
+    most: usize,
+    /// Requests that were taken since that was set.
+    taken: u32,
+}
+
+impl Default for RequestSize {
+    fn default() -> Self {
+        Self { most: MAX_REQUEST_EVENTS, taken: 0 }
+    }
+}
+
+impl RequestSize {
+    /// Notes that a request of so many events was too large. Each refusal costs all the work on its events.
+    fn shrink(&mut self, refused: usize) {
+        *self = Self { most: (refused / 2).max(1), taken: 0 };
+    }
+
+    /// Notes that a request was taken: after many of them, more is tried again.
+    fn grow(&mut self) {
+        self.taken += 1;
+        if self.taken == TAKEN_BEFORE_MORE {
+            *self = Self { most: (self.most * 2).min(MAX_REQUEST_EVENTS), taken: 0 };
+        }
+    }
 }
 
 /// What became of one request, or of a part of one.
@@ -30,6 +63,15 @@ pub(crate) struct Rejected {
 }
 
 impl Lane {
+    pub(crate) fn new(delivery: Delivery) -> Self {
+        Self { delivery, size: RequestSize::default() }
+    }
+
+    /// How often what was busy, or whose outcome was unknown, was sent again.
+    pub(crate) fn retries(&self) -> u64 {
+        self.delivery.retries
+    }
+
     /// Delivers the events, and tells of each part as it is settled. An event that is refused for what it is does not keep
     /// the others out.
     pub(crate) async fn land(&mut self, batch: Batch, told: &mut Vec<Landed>) -> Result<(), Miss> {
@@ -39,10 +81,17 @@ impl Lane {
             if batch.0.is_empty() {
                 continue;
             }
+            if batch.0.len() > self.size.most {
+                // What is taken last goes first.
+                let rest = batch.0.split_off(self.size.most);
+                waiting.extend([Batch(rest), batch]);
+                continue;
+            }
             let body = batch.body();
             let miss = match self.delivery.deliver(BodyForm::Batch, &body).await {
                 Ok(delivered) => {
                     told.push(Landed::Acknowledged { delivered, bytes: body.len() as u64 });
+                    self.size.grow();
                     continue;
                 }
                 Err(miss) => miss,
@@ -51,7 +100,8 @@ impl Lane {
             let index = match miss.refused_event() {
                 Some(index) if index < count => index,
                 None if miss.is_about_size() && count > 1 => {
-                    waiting.extend(halves(batch));
+                    self.size.shrink(count);
+                    waiting.push(batch);
                     continue;
                 }
                 None if miss.is_about_size() => 0,
@@ -74,4 +124,39 @@ impl Lane {
 fn halves(mut batch: Batch) -> [Batch; 2] {
     let second = batch.0.split_off(batch.0.len() / 2);
     [Batch(second), batch]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests that are sent for so many batches of 1,000 events where a request of more than `fits` is refused.
+    fn requests(batches: usize, fits: usize) -> (usize, usize) {
+        let (mut size, mut taken, mut refused) = (RequestSize::default(), 0, 0);
+        for _ in 0..batches {
+            let mut left = MAX_REQUEST_EVENTS;
+            while left > 0 {
+                let events = left.min(size.most);
+                if events > fits {
+                    refused += 1;
+                    size.shrink(events);
+                } else {
+                    (taken, left) = (taken + 1, left - events);
+                    size.grow();
+                }
+            }
+        }
+        (taken, refused)
+    }
+
+    #[test]
+    fn what_is_too_large_is_learnt_and_not_tried_with_every_batch() {
+        assert_eq!(requests(20, MAX_REQUEST_EVENTS), (20, 0));
+        let (taken, refused) = requests(20, 250);
+        assert!(taken <= 81 && refused <= 3, "{taken} taken, {refused} refused");
+        let (taken, refused) = requests(20, 130);
+        assert!(taken <= 162 && refused <= 6, "{taken} taken, {refused} refused");
+        let (_, refused) = requests(1, 1);
+        assert!(refused <= 9 + 1_000 / TAKEN_BEFORE_MORE as usize, "{refused} refused");
+    }
 }

@@ -1,6 +1,5 @@
 //! A file as records: its lines, or the elements of the one array that it is. Compression is told by content.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::Path;
@@ -8,8 +7,12 @@ use std::path::Path;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use crate::brought_file;
+
 /// Bytes of one line. Longer ones are passed over without being kept.
 pub(crate) const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of a line that is passed over. What is longer has no lines, and may have no end.
+const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024 * 1024;
 /// Bytes of a file that is one array; lines may be of any number.
 const MAX_ARRAY_BYTES: usize = 256 * 1024 * 1024;
 /// Bytes read at a time.
@@ -31,6 +34,8 @@ pub(crate) struct Records {
     pub(crate) number: u64,
     state: State,
     line: Vec<u8>,
+    /// [`MAX_PASSED_OVER_BYTES`], less in tests.
+    longest_line: u64,
 }
 
 enum State {
@@ -70,7 +75,7 @@ impl Records {
     /// Opens a file, or stdin.
     pub(crate) fn open(path: Option<&Path>, progress: impl ReadProgress + 'static) -> io::Result<Self> {
         let inner: Box<dyn Read> = match path {
-            Some(path) => Box::new(File::open(path)?),
+            Some(path) => Box::new(brought_file::open(path)?),
             None => Box::new(io::stdin()),
         };
         Self::new(Counting { inner, progress })
@@ -91,7 +96,15 @@ impl Records {
             Box::new(packed)
         };
         let reader = BufReader::with_capacity(READ_BYTES, source);
-        Ok(Self { reader, digest: Sha256::new(), bytes: 0, number: 0, state: State::Start, line: Vec::new() })
+        Ok(Self {
+            reader,
+            digest: Sha256::new(),
+            bytes: 0,
+            number: 0,
+            state: State::Start,
+            line: Vec::new(),
+            longest_line: MAX_PASSED_OVER_BYTES,
+        })
     }
 
     /// The next record that is not blank.
@@ -164,7 +177,14 @@ impl Records {
     /// Reads a line without its line feed. `None` at the end; `false` for one that is too long, which is not kept.
     fn read_line(&mut self, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
         let (mut begun, mut fits) = (false, true);
+        let longest = self.bytes.saturating_add(self.longest_line);
         loop {
+            if self.bytes > longest {
+                let (line, most) = (self.number, self.longest_line);
+                return Err(invalid(format!(
+                    "line {line}: found more than {most} bytes without a line feed, expected lines of at most {MAX_LINE_BYTES} bytes; cut it into lines"
+                )));
+            }
             let buffer = match self.reader.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 buffer => buffer?,
@@ -229,6 +249,21 @@ mod tests {
         assert_eq!(records(b""), []);
         assert_eq!(records(b"\n \n"), []);
         assert_eq!(records(b"[]"), []);
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_a_fault_of_its_file() {
+        for byte in [b'x', b' ', 0] {
+            let mut records = Records::new(io::Cursor::new("{}\n").chain(io::repeat(byte))).unwrap();
+            records.longest_line = 1_000_000;
+            assert!(matches!(records.next().unwrap(), Record::Text(1, b"{}")));
+            let why = records.next().map(drop).unwrap_err();
+            assert_eq!(why.kind(), io::ErrorKind::InvalidData);
+            assert!(why.to_string().contains("line 2: found more than 1000000 bytes"), "{why}");
+        }
+        let mut records = Records::new(io::Cursor::new([b'x'; 1_000])).unwrap();
+        records.longest_line = 1_000;
+        assert!(matches!(records.next().unwrap(), Record::Text(1, line) if line.len() == 1_000));
     }
 
     #[test]

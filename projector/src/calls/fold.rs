@@ -8,9 +8,10 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Call, CallApproval, CallDecision, CallOutcome};
+use super::{Call, CallApproval, CallArtifact, CallDecision, CallOutcome};
 use crate::call_state::CallState;
-use crate::models::{FoldError, Folded, Imported, Model, Requested, RowKey, Rows};
+use crate::import_times::{Brought, IMPORT_KINDS, ImportTables};
+use crate::models::{Artifact, FoldError, Folded, Imported, Model, Requested, RowKey, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Calls;
@@ -25,6 +26,9 @@ const MEANT: u8 = 11;
 const APPROVALS: u8 = 3;
 /// Where the calls stand that wait for an approval, one after another.
 const WAITING: u8 = 12;
+
+/// Which imports brought calls, and which of them are accepted.
+pub(super) const IMPORTS: ImportTables = ImportTables { under_way: 13, imports: 14, numbers: 15 };
 
 /// What calls are found by; the number is that of the table that has their positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +109,7 @@ impl Model for Calls {
     }
 
     fn version(&self) -> u32 {
-        5
+        6
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -117,6 +121,8 @@ impl Model for Calls {
             ToolBlocked::KIND,
             ApprovalRequested::KIND,
             ApprovalResolved::KIND,
+            IMPORT_KINDS[0],
+            IMPORT_KINDS[1],
         ]
     }
 
@@ -126,6 +132,7 @@ impl Model for Calls {
             DecisionMade::KIND => decided(event, rows),
             ApprovalRequested::KIND => approval_asked(event, rows),
             ApprovalResolved::KIND => resolved(event, rows),
+            kind if IMPORT_KINDS.contains(&kind) => IMPORTS.fold(event, rows),
             _ => ended(event, rows),
         }
     }
@@ -150,7 +157,7 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         model: owned(&told.model),
         task_type: owned(&told.task_type),
         asked: 1,
-        ..begun(event, told.assurance)
+        ..begun(event, rows, told.assurance)?
     };
     call.imported = imported;
     call.run = call.run.or_else(|| owned(&told.run));
@@ -262,7 +269,8 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let imported = told.assurance.is_some();
     let outcome = CallOutcome {
         position: event.position.get(),
-        time: event.happened(told.assurance).0,
+        time: event.time.0,
+        brought: brought(event, rows, told.assurance)?,
         status,
         error_type: owned(&told.error_type),
         exit_code: told.exit_code,
@@ -270,6 +278,7 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         cost_micro_usd: told.cost_micro_usd,
         input_summary: owned(&told.input_summary),
         summary: owned(&told.summary),
+        artifacts: told.artifacts.iter().flat_map(|told| &told.0).map(artifact).collect(),
     };
     let meant = event.call_values(id, imported);
     let latest = meant_call(rows, &meant)?;
@@ -285,23 +294,38 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         call: id.clone().into_owned(),
         tool: "-".to_owned(),
         outcome: Some(outcome),
-        ..begun(event, told.assurance)
+        ..begun(event, rows, told.assurance)?
     };
     call.imported = imported;
     add(rows, call, &meant)
 }
 
 /// What an event outside of its data says of the call that it begins.
-fn begun(event: &Folded<'_>, assurance: Option<Imported>) -> Call {
-    Call {
+fn begun(event: &Folded<'_>, rows: &mut Rows<'_>, assurance: Option<Imported>) -> Result<Call, FoldError> {
+    Ok(Call {
         position: event.position.get(),
-        time: event.happened(assurance).0,
+        time: event.time.0,
+        brought: brought(event, rows, assurance)?,
         actor: owned(&event.record.actor),
         agent: owned(&event.record.agent),
         session: owned(&event.record.session),
         run: owned(&event.record.run),
         ..Call::default()
-    }
+    })
+}
+
+fn artifact(told: &Artifact) -> CallArtifact {
+    let Artifact { path, kind, digest } = told.clone();
+    CallArtifact { path, kind, digest }
+}
+
+/// The import that brings what an event tells, if it was recorded elsewhere.
+fn brought(
+    event: &Folded<'_>,
+    rows: &mut Rows<'_>,
+    assurance: Option<Imported>,
+) -> Result<Option<Brought>, FoldError> {
+    assurance.map_or(Ok(None), |_| IMPORTS.brought(event, rows))
 }
 
 fn owned(text: &Option<Cow<'_, str>>) -> Option<String> {
@@ -351,6 +375,9 @@ fn add(rows: &mut Rows<'_>, mut call: Call, meant: &[&str; 2]) -> Result<(), Fol
         _ => rows.put(&rows.key(MEANT, meant), &call.position)?,
     }
     rows.put(&key, &of_id)?;
+    if let Some(brought) = call.brought {
+        IMPORTS.note(rows, call.position, brought)?;
+    }
     rows.add(&row_key(|table| rows.key(table, &[]), call.position), &call)?;
     Ok(())
 }

@@ -33,6 +33,11 @@ pub(crate) trait Fitting<'de>: Sized {
         None
     }
 
+    fn of_list<A: SeqAccess<'de>>(mut elements: A) -> Result<Option<Self>, A::Error> {
+        while elements.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
     fn of_object<A: MapAccess<'de>>(mut members: A) -> Result<Option<Self>, A::Error> {
         while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(None)
@@ -108,9 +113,8 @@ impl<'de, T: Fitting<'de>> Visitor<'de> for Fit<T> {
         Ok(None)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Option<T>, A::Error> {
-        while elements.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
+    fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<Option<T>, A::Error> {
+        T::of_list(elements)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Option<T>, A::Error> {

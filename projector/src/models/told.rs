@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use bitacora_formats::vocabulary::{Dimension, TrustOutcome, Verdict};
-use serde::de::MapAccess;
+use bitacora_formats::vocabulary::{Dimension, MAX_ARTIFACTS, TrustOutcome, Verdict};
 use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize};
 
 use super::fitting::{Fitting, count_or_zero, fitting};
@@ -81,6 +81,9 @@ pub(crate) struct DecisionInputs<'a> {
     pub(crate) imported: bool,
     #[serde(default)]
     pub(crate) policy_version: Option<u64>,
+    /// The role of who asked.
+    #[serde(borrow, default)]
+    pub(crate) role: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(crate) dimension: DecisionDimension<'a>,
 }
@@ -118,8 +121,58 @@ pub(crate) struct Told<'a> {
     pub(crate) input_summary: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "fitting")]
     pub(crate) summary: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "fitting")]
+    pub(crate) artifacts: Option<Artifacts>,
     #[serde(default)]
     pub(crate) assurance: Option<Imported>,
+}
+
+/// What a call made or changed. Each is a text, or an object that says more of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Artifacts(pub(crate) Vec<Artifact>);
+
+/// One of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Artifact {
+    pub(crate) path: String,
+    pub(crate) kind: Option<String>,
+    pub(crate) digest: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WrittenArtifact {
+    #[serde(default, deserialize_with = "fitting")]
+    path: Option<String>,
+    #[serde(default, rename = "type", deserialize_with = "fitting")]
+    kind: Option<String>,
+    #[serde(default, deserialize_with = "fitting")]
+    digest: Option<String>,
+}
+
+/// One that may be read.
+#[derive(Deserialize)]
+struct MaybeArtifact(#[serde(deserialize_with = "fitting")] Option<Artifact>);
+
+impl<'de> Fitting<'de> for Artifact {
+    fn of_text(path: Cow<'de, str>) -> Option<Self> {
+        Some(Self { path: path.into_owned(), ..Self::default() })
+    }
+
+    fn of_object<A: MapAccess<'de>>(members: A) -> Result<Option<Self>, A::Error> {
+        let WrittenArtifact { path, kind, digest } =
+            WrittenArtifact::deserialize(MapAccessDeserializer::new(members))?;
+        Ok(path.map(|path| Self { path, kind, digest }))
+    }
+}
+
+impl<'de> Fitting<'de> for Artifacts {
+    fn of_list<A: SeqAccess<'de>>(mut elements: A) -> Result<Option<Self>, A::Error> {
+        let mut all = Vec::new();
+        while let Some(MaybeArtifact(artifact)) = elements.next_element()? {
+            all.extend(artifact.filter(|_| all.len() < MAX_ARTIFACTS));
+        }
+        Ok(Some(Self(all)))
+    }
 }
 
 /// Tokens that an answer of a model took.

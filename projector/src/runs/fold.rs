@@ -22,6 +22,8 @@ pub(super) const BEGUN: u8 = 2;
 pub(super) const BY_STATE: u8 = 3;
 /// Where runs of an agent begin.
 pub(super) const BY_AGENT: u8 = 4;
+/// Where runs begin that are about a case.
+pub(super) const BY_CASE: u8 = 7;
 /// The steps of a run, by where they are named first.
 pub(super) const STEPS: u8 = 5;
 /// Where a try of a node of a run is named first.
@@ -72,7 +74,7 @@ impl Model for Runs {
     }
 
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -144,6 +146,7 @@ fn store(rows: &mut Rows<'_>, before: Option<&Run>, run: &Run) -> Result<(), Fol
     for (table, was, is) in [
         (BY_STATE, before.map(|run| run.state.as_str()), Some(run.state.as_str())),
         (BY_AGENT, before.and_then(|run| run.agent.as_deref()), run.agent.as_deref()),
+        (BY_CASE, before.and_then(|run| run.case.as_deref()), run.case.as_deref()),
     ] {
         if was == is {
             continue;

@@ -9,9 +9,10 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::place::{Place, count_in};
+use super::place::{IMPORTS, Place, count_in};
 use super::{SessionCounts, SessionEnd, SessionTotals};
 use crate::call_state::CallState;
+use crate::import_times::IMPORT_KINDS;
 use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows, Tokens, Told, fitting};
 use crate::spending::news_of_answer;
 
@@ -117,7 +118,7 @@ impl Model for Sessions {
     }
 
     fn version(&self) -> u32 {
-        3
+        4
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -129,6 +130,7 @@ impl Model for Sessions {
         match &*event.record.kind {
             ToolCompleted::KIND | ToolFailed::KIND | ToolBlocked::KIND => return call_ended(event, rows),
             ApprovalResolved::KIND => return resolved(event, rows),
+            kind if IMPORT_KINDS.contains(&kind) => IMPORTS.fold(event, rows)?,
             _ => {}
         }
         let Some(session) = event.record.session.as_deref() else { return Ok(()) };
@@ -201,9 +203,9 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), F
         cost_micro_usd: totals.cost_micro_usd,
         duration_ms: totals.duration_ms,
     });
-    let (position, time) = (place.tally.counts.last, place.tally.counts.last_time);
+    let SessionCounts { last: position, last_time: time, last_brought: brought, .. } = place.tally.counts;
     place.tell(rows, |session| {
-        session.end = Some(SessionEnd { position, time, reason: told.reason, totals });
+        session.end = Some(SessionEnd { position, time, brought, reason: told.reason, totals });
     })?;
     place.store(rows)
 }

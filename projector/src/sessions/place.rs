@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use bitacora_formats::parse_time;
 use serde::{Deserialize, Serialize};
 
 use super::{Session, SessionCounts};
+use crate::import_times::{Brought, ImportTables};
 use crate::models::{FoldError, Folded, Imported, Live, RowKey, Rows};
 
 /// What is told of a session, by its id: changes seldom.
@@ -19,6 +19,9 @@ pub(super) const NAMED: u8 = 3;
 pub(super) const RUNS: u8 = 4;
 /// Whether a session names a run.
 const NAMES_RUN: u8 = 5;
+/// Which imports brought sessions, and which of them are accepted.
+pub(super) const IMPORTS: ImportTables = ImportTables { under_way: 14, imports: 15, numbers: 16 };
+
 /// What sessions are found by; the number is that of the table that has where they are named first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -33,8 +36,8 @@ pub(super) enum Label {
 pub(super) struct Tally {
     pub(super) counts: SessionCounts,
     imported: bool,
-    /// When its first event says that it happened, microseconds since 1970: counts once it is known to be recorded elsewhere.
-    first_own_time: Option<u64>,
+    /// Which import brought its first event, and when that says that it happened: counts once it is known to be recorded elsewhere.
+    first_brought: Option<Brought>,
     has_agent: bool,
     has_actor: bool,
     pub(super) has_model: bool,
@@ -95,18 +98,18 @@ impl<'a> Place<'a> {
         let is_marked = assurance.is_some() && !tally.imported;
         tally.imported |= is_marked;
         // Not every event of what was brought here says so.
-        let time = event.happened(tally.imported.then_some(Imported {})).0;
-        let position = event.position.get();
+        let brought = if tally.imported || is_new { IMPORTS.brought(event, rows)? } else { None };
+        let (time, position) = (event.time.0, event.position.get());
         let (counts, record) = (&mut tally.counts, event.record);
         counts.events += 1;
         (counts.last, counts.last_time) = (position, time);
+        counts.last_brought = brought.filter(|_| tally.imported);
         if tally.ended_first.frame != event.time.0 {
             tally.ended_first = EndedFirst::default();
         }
         let mut place = Self { session, key, tally };
         if is_new {
-            let own = record.time.as_deref().and_then(|time| parse_time(time).ok());
-            place.tally.first_own_time = own.map(|own| own.0);
+            place.tally.first_brought = brought;
             let named = Session { session: session.to_owned(), position, time, ..Session::default() };
             rows.add(&rows.key(NAMED, &[]).at(position), &session)?;
             rows.post(rows.key(Label::State as u8, &[named.state().as_str()]), position)?;
@@ -115,15 +118,18 @@ impl<'a> Place<'a> {
         let gains = |has: bool, text: &Option<Cow<'_, str>>| !has && text.is_some();
         let gains_one =
             gains(place.tally.has_agent, &record.agent) || gains(place.tally.has_actor, &record.actor);
-        let own_time = place.tally.first_own_time;
+        let brought = place.tally.first_brought.filter(|_| is_marked);
         if gains_one || is_marked {
-            place.tell(rows, |session| {
+            let named = place.tell(rows, |session| {
                 let owned = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
                 session.agent = session.agent.take().or_else(|| owned(&record.agent));
                 session.actor = session.actor.take().or_else(|| owned(&record.actor));
                 session.imported |= is_marked;
-                session.time = own_time.filter(|_| is_marked).unwrap_or(session.time);
+                session.brought = brought.or(session.brought);
             })?;
+            if let Some(brought) = brought {
+                IMPORTS.note(rows, named, brought)?;
+            }
             place.tally.has_agent |= record.agent.is_some();
             place.tally.has_actor |= record.actor.is_some();
         }
@@ -133,8 +139,12 @@ impl<'a> Place<'a> {
         Ok(place)
     }
 
-    /// Changes what is told of the session, and by what it is found.
-    pub(super) fn tell(&self, rows: &mut Rows<'_>, tell: impl FnOnce(&mut Session)) -> Result<(), FoldError> {
+    /// Changes what is told of the session, and by what it is found; where it is named first.
+    pub(super) fn tell(
+        &self,
+        rows: &mut Rows<'_>,
+        tell: impl FnOnce(&mut Session),
+    ) -> Result<u64, FoldError> {
         let key = rows.key(SESSION, &[self.session]);
         let before = rows.row::<Session>(&key)?;
         let before = before.ok_or(FoldError::Contradiction("a session is counted and has no row"))?;
@@ -152,7 +162,8 @@ impl<'a> Place<'a> {
                 rows.post(rows.key(label as u8, &[is]), session.position)?;
             }
         }
-        Ok(rows.put(&key, &session)?)
+        rows.put(&key, &session)?;
+        Ok(session.position)
     }
 
     fn names(&mut self, rows: &mut Rows<'_>, run: &str, position: u64) -> Result<(), FoldError> {
@@ -174,7 +185,7 @@ impl<'a> Place<'a> {
     pub(super) fn uses(&mut self, rows: &mut Rows<'_>, model: Option<&str>) -> Result<(), FoldError> {
         let Some(model) = model.filter(|_| !self.tally.has_model) else { return Ok(()) };
         self.tally.has_model = true;
-        self.tell(rows, |session| session.model = Some(model.to_owned()))
+        self.tell(rows, |session| session.model = Some(model.to_owned())).map(drop)
     }
 
     /// Notes that a call ended of which nothing was said yet.

@@ -11,6 +11,19 @@ pub struct CallList {
     /// The `after` of the next page; absent at the end. A page may be short, or empty, and have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// Where no call is in the time that was asked about, and none behind this page: those outside of it. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideAnswer>,
+}
+
+/// What of a list lies outside of the time that was asked about.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct OutsideAnswer {
+    /// So many agree with all else that was asked.
+    #[schema(example = 412)]
+    pub count: u64,
+    /// `true`: 20,000 were looked at, and there may be more.
+    pub more: bool,
 }
 
 /// One call of a tool.
@@ -20,8 +33,10 @@ pub struct CallAnswer {
     /// Where it was asked for, the first time; where only its end is recorded, that.
     #[schema(example = "918274")]
     pub position: String,
-    /// When.
+    /// When that happened: the ledger's time; its own where an accepted import brought it.
     pub time: String,
+    /// When it was recorded.
+    pub recorded: String,
     /// Its id.
     #[schema(example = "c1")]
     pub call: String,
@@ -154,4 +169,21 @@ pub struct CallOutcomeAnswer {
     /// What came out, in words, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// What it made or changed, as its end tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<CallArtifactAnswer>,
+}
+
+/// Something that a call made or changed.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct CallArtifactAnswer {
+    /// What it is called: mostly its path.
+    #[schema(example = "src/a.rs")]
+    pub path: String,
+    /// What kind of thing it is.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Its digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }

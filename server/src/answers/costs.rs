@@ -10,6 +10,9 @@ pub struct CostList {
     pub costs: Vec<CostAnswer>,
     /// All together.
     pub total: SpendingAnswer,
+    /// Where nothing was spent on the days that were asked about: answers and calls that count on other days. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<u64>,
 }
 
 /// One sum.
@@ -24,6 +27,21 @@ pub struct CostAnswer {
     /// The agent, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The tool, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The role of who asked, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The run, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The session, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The case that the run is about, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
     /// The day, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2026-11-22")]

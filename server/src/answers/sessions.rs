@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::SpendingAnswer;
+use super::{OutsideAnswer, SpendingAnswer};
 
 /// Sessions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -13,6 +13,9 @@ pub struct SessionList {
     /// The `after` of the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// Where no session is in the time that was asked about, and none behind this page: those outside of it. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideAnswer>,
 }
 
 /// One session: whatever events name as theirs.
@@ -28,8 +31,10 @@ pub struct SessionAnswer {
     /// Where it is named first.
     #[schema(example = "918270")]
     pub position: String,
-    /// When that was.
+    /// When that happened: the ledger's time; its own where an accepted import brought it.
     pub time: String,
+    /// When it was recorded.
+    pub recorded: String,
     /// Where it said that it began; absent where it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,

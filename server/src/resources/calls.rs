@@ -6,18 +6,22 @@ use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::{Micros, Position, format_time, format_usd};
 use bitacora_projector::{
-    CALL_OUTCOMES, CALL_VERDICTS, Call, CallApproval, CallDecision, CallOutcome, CallQuery,
+    CALL_OUTCOMES, CALL_VERDICTS, Call, CallApproval, CallArtifact, CallDecision, CallOutcome, CallQuery,
+    Outside,
 };
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
-use crate::answers::{CallAnswer, CallApprovalAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer};
+use crate::answers::{
+    CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer,
+    OutsideAnswer,
+};
 use crate::api::Api;
 use crate::listing::{Paging, written_page_at};
 use crate::modelled::ask_model;
 use crate::problem::{Code, Problem};
 use crate::query::take_word;
 use crate::question::Question;
-use crate::recorded_between::RecordedBetween;
+use crate::recorded_between::AskedTimes;
 
 /// The model that is asked.
 const MODEL: &str = "calls";
@@ -37,8 +41,10 @@ const MODEL: &str = "calls";
         ("tool" = Option<String>, Query, description = "Only those of this tool"),
         ("outcome" = Option<String>, Query, description = "Only those of which this came: they ended `ok`, `error`, `timeout`, `interrupted`, `rejected` or `blocked`, or no end is told of them and they are `open`, `waiting` for a person, `denied`, `rejected`, `expired` or `withdrawn`"),
         ("verdict" = Option<String>, Query, description = "Only those of which this was said: `allow`, `review`, `deny`; `none` for those of which nothing was"),
-        ("since" = Option<String>, Query, description = "Only those recorded at this RFC 3339 time or later"),
-        ("before" = Option<String>, Query, description = "Only those recorded before this time"),
+        ("since" = Option<String>, Query, description = "Only those that happened at this RFC 3339 time or later: the ledger's time for what happened here, their own for calls of an accepted import"),
+        ("before" = Option<String>, Query, description = "Only those that happened before this time"),
+        ("recorded_since" = Option<String>, Query, description = "Only those recorded at this time or later"),
+        ("recorded_before" = Option<String>, Query, description = "Only those recorded before this time"),
         OfPage,
         AtLeast,
     ),
@@ -63,15 +69,16 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         verdict,
         ..CallQuery::default()
     };
-    let recorded = RecordedBetween::take(&mut query)?;
+    let times = AskedTimes::take(&mut query)?;
     let paging = Paging::<u64>::take(&mut query)?;
     query.finish()?;
-    let page_end = paging.after.and_then(Position::new);
-    let between = recorded.positions(&api, &question, page_end).await?;
-    (asked.from, asked.before, asked.limit) = (between.from, between.before, paging.limit);
+    let between = times.positions(&api, &question).await?;
+    (asked.between, asked.from, asked.before) = (between.happened, between.from, between.before);
+    (asked.page_end, asked.limit) = (paging.after.and_then(Position::new), paging.limit);
     let found = ask_model(&api, &question, MODEL, move |models| models.calls(&asked)).await?;
     let next = found.next.and_then(|next| Paging::next(&next.get()));
-    let page = CallList { calls: found.calls.into_iter().map(answer).collect(), next };
+    let outside = found.outside.map(outside_answer);
+    let page = CallList { calls: found.calls.into_iter().map(answer).collect(), next, outside };
     written_page_at(&question, found.position, &page)
 }
 
@@ -100,11 +107,20 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     written_page_at(&question, position, &answer(found.ok_or_else(missing)?))
 }
 
+fn artifact(CallArtifact { path, kind, digest }: CallArtifact) -> CallArtifactAnswer {
+    CallArtifactAnswer { path, kind, digest }
+}
+
+pub(super) fn outside_answer(outside: Outside) -> OutsideAnswer {
+    OutsideAnswer { count: outside.count, more: outside.is_more }
+}
+
 fn answer(call: Call) -> CallAnswer {
     let state = call.came_to().to_owned();
     CallAnswer {
         position: call.position.to_string(),
         time: format_time(Micros(call.time)),
+        recorded: format_time(Micros(call.recorded)),
         call: call.call,
         earlier: call.earlier.map(|position| position.to_string()),
         tool: call.tool,
@@ -162,5 +178,6 @@ fn outcome(outcome: CallOutcome) -> CallOutcomeAnswer {
         cost_usd: outcome.cost_micro_usd.map(|cost| format_usd(cost.into())),
         input_summary: outcome.input_summary,
         summary: outcome.summary,
+        artifacts: outcome.artifacts.into_iter().map(artifact).collect(),
     }
 }

@@ -16,6 +16,17 @@ use crate::problem::Problem;
 use crate::query::{Query, bad_query};
 use crate::question::Question;
 
+/// What costs are summed up and picked out by, but for days.
+const PARTS: [(&str, CostsBy); 8] = [
+    ("model", CostsBy::Model),
+    ("task", CostsBy::Task),
+    ("agent", CostsBy::Agent),
+    ("tool", CostsBy::Tool),
+    ("role", CostsBy::Role),
+    ("run", CostsBy::Run),
+    ("session", CostsBy::Session),
+    ("case", CostsBy::Case),
+];
 /// Microseconds of a day.
 const DAY: u64 = 86_400_000_000;
 
@@ -26,39 +37,48 @@ const DAY: u64 = 86_400_000_000;
     operation_id = "listCosts",
     params(
         InLedger,
-        ("by" = Option<String>, Query, description = "What is summed up by: `model`, `task`, `agent`, `day`, or several of them with commas between; `model` without it"),
+        ("by" = Option<String>, Query, description = "What is summed up by: `model`, `task`, `agent`, `tool`, `role`, `run`, `session`, `case`, `day`, or several of them with commas between; `model` without it"),
         ("since" = Option<String>, Query, description = "Only from this day on, `YYYY-MM-DD`, UTC"),
         ("before" = Option<String>, Query, description = "Only before this day"),
         ("model" = Option<String>, Query, description = "Only of this model"),
         ("task" = Option<String>, Query, description = "Only of this task type"),
         ("agent" = Option<String>, Query, description = "Only of this agent"),
+        ("tool" = Option<String>, Query, description = "Only of this tool; `-` for answers of models"),
+        ("role" = Option<String>, Query, description = "Only of this role"),
+        ("run" = Option<String>, Query, description = "Only of this run"),
+        ("session" = Option<String>, Query, description = "Only of this session"),
+        ("case" = Option<String>, Query, description = "Only of runs about this case"),
         AtLeast,
     ),
     responses(
-        (status = 200, description = "All sums. What was recorded elsewhere counts on the day on which it happened", body = CostList),
+        (status = 200, description = "All sums. What an accepted import brought counts on the day that it tells of itself, everything else on the day of its recording", body = CostList),
         Refusals,
     )
 )]
 pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
     let mut query = question.query()?;
     let by = query.take("by")?;
+    let (since, before) = take_days(&mut query)?;
     let asked = CostQuery {
         by: by.as_deref().unwrap_or("model").split(',').map(summed_by).collect::<Result<_, _>>()?,
-        since: take_day(&mut query, "since")?,
-        before: take_day(&mut query, "before")?,
-        model: query.take("model")?.map(Into::into),
-        task: query.take("task")?.map(Into::into),
-        agent: query.take("agent")?.map(Into::into),
+        since,
+        before,
+        only: take_parts(&mut query)?,
     };
     query.finish()?;
     let found = ask_model(&api, &question, "costs", move |models| models.costs(&asked)).await?;
-    let mut list =
-        CostList { costs: Vec::with_capacity(found.costs.len()), total: spending_answer(&found.total) };
+    let (costs, total) = (Vec::with_capacity(found.costs.len()), spending_answer(&found.total));
+    let mut list = CostList { costs, total, outside: found.outside };
     for cost in found.costs {
         let mut sum = CostAnswer {
             model: None,
             task: None,
             agent: None,
+            tool: None,
+            role: None,
+            run: None,
+            session: None,
+            case: None,
             day: None,
             spending: spending_answer(&cost.spending),
         };
@@ -67,6 +87,11 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
                 CostsBy::Model => sum.model = Some(of),
                 CostsBy::Task => sum.task = Some(of),
                 CostsBy::Agent => sum.agent = Some(of),
+                CostsBy::Tool => sum.tool = Some(of),
+                CostsBy::Role => sum.role = Some(of),
+                CostsBy::Run => sum.run = Some(of),
+                CostsBy::Session => sum.session = Some(of),
+                CostsBy::Case => sum.case = Some(of),
                 CostsBy::Day => sum.day = Some(day_of(&of)),
             }
         }
@@ -76,12 +101,30 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
 }
 
 fn summed_by(word: &str) -> Result<CostsBy, Problem> {
-    match word {
-        "model" => Ok(CostsBy::Model),
-        "task" => Ok(CostsBy::Task),
-        "agent" => Ok(CostsBy::Agent),
-        "day" => Ok(CostsBy::Day),
-        _ => Err(bad_query("by", "is none of `model`, `task`, `agent` and `day`, nor several of them")),
+    if word == "day" {
+        return Ok(CostsBy::Day);
+    }
+    let part = PARTS.iter().find(|(name, _)| *name == word).map(|(_, part)| *part);
+    part.ok_or_else(|| {
+        let words = PARTS.map(|(name, _)| format!("`{name}`")).join(", ");
+        bad_query("by", &format!("is none of {words} and `day`, nor several of them"))
+    })
+}
+
+/// Takes what costs are picked out by.
+fn take_parts(query: &mut Query<'_>) -> Result<Vec<(CostsBy, String)>, Problem> {
+    let taken = PARTS.map(|(name, part)| Ok(query.take(name)?.map(|text| (part, text.into_owned()))));
+    taken.into_iter().filter_map(Result::transpose).collect()
+}
+
+/// Takes `since` and `before`, days since 1970.
+pub(super) fn take_days(query: &mut Query<'_>) -> Result<(Option<u64>, Option<u64>), Problem> {
+    let days = (take_day(query, "since")?, take_day(query, "before")?);
+    match days {
+        (Some(since), Some(before)) if before <= since => {
+            Err(bad_query("before", "is not later than `since`, so that no day is between them"))
+        }
+        days => Ok(days),
     }
 }
 
@@ -93,7 +136,7 @@ fn take_day(query: &mut Query<'_>, name: &str) -> Result<Option<u64>, Problem> {
 }
 
 /// The day as people write it, of days since 1970.
-fn day_of(days: &str) -> String {
+pub(super) fn day_of(days: &str) -> String {
     let midnight = days.parse::<u64>().ok().and_then(|days| days.checked_mul(DAY));
     let Some(midnight) = midnight else { return days.to_owned() };
     let time = format_time(Micros(midnight));

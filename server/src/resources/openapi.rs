@@ -18,7 +18,7 @@ use super::{
     contents, contract_history, contracts, costs, decide, decisions, events, gaps, grants, head, health,
     imports, ingest, ledgers, metrics, mode, outcome, policy, policy_cache, projections, proofs, rates,
     receipts, resolutions, runs, schemas, sessions, sign_in, starter, state, stops, suggestions, tiles,
-    tools, tree_head, trust, trust_history, trust_months, unregistered_tools, what_if,
+    tool_usage, tools, tree_head, trust, trust_history, trust_months, unregistered_tools, what_if,
 };
 use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
 
@@ -125,6 +125,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         calls::list,
         calls::show,
         costs::list,
+        tool_usage::list,
         gaps::list,
         resolutions::list,
         resolutions::answerers,

@@ -31,6 +31,7 @@ const STATES: [RunState; 5] =
         InLedger,
         ("state" = Option<String>, Query, description = "Only those that are `running`, `paused`, `completed`, `failed` or `aborted`"),
         ("agent" = Option<String>, Query, description = "Only those of this agent"),
+        ("case" = Option<String>, Query, description = "Only those about this case"),
         OfPage,
         AtLeast,
     ),
@@ -47,10 +48,11 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         return Err(bad_query("state", &format!("is none of {states}")));
     }
     let agent = query.take("agent")?.map(Into::into);
+    let case = query.take("case")?.map(Into::into);
     let paging = Paging::<u64>::take(&mut query)?;
     query.finish()?;
     let before = paging.after.and_then(Position::new);
-    let asked = RunQuery { state, agent, before, limit: paging.limit };
+    let asked = RunQuery { state, agent, case, before, limit: paging.limit };
     let found = ask_model(&api, &question, MODEL, move |models| models.runs(&asked)).await?;
     let last = found.items.last().map(|run| run.position).filter(|_| found.more);
     let next = last.and_then(|last| Paging::next(&last));

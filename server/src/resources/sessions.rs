@@ -9,6 +9,7 @@ use bitacora_projector::{
     SessionCounts, SessionEnd, SessionQuery, SessionState, SessionTotals, SessionWhole,
 };
 
+use super::calls::outside_answer;
 use super::costs::spending_answer;
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::answers::{
@@ -22,7 +23,7 @@ use crate::modelled::ask_model;
 use crate::problem::{Code, Problem};
 use crate::query::bad_query;
 use crate::question::Question;
-use crate::recorded_between::RecordedBetween;
+use crate::recorded_between::AskedTimes;
 
 /// The model that is asked.
 const MODEL: &str = "sessions";
@@ -37,8 +38,10 @@ const MODEL: &str = "sessions";
         ("agent" = Option<String>, Query, description = "Only those of this agent"),
         ("harness" = Option<String>, Query, description = "Only those that this program ran"),
         ("state" = Option<String>, Query, description = "Only those that are `open` or `ended`"),
-        ("since" = Option<String>, Query, description = "Only those named first at this RFC 3339 time or later"),
-        ("before" = Option<String>, Query, description = "Only those named first before this time"),
+        ("since" = Option<String>, Query, description = "Only those that began at this RFC 3339 time or later: the ledger's time for what happened here, their own for sessions of an accepted import"),
+        ("before" = Option<String>, Query, description = "Only those that began before this time"),
+        ("recorded_since" = Option<String>, Query, description = "Only those named first in the ledger at this time or later"),
+        ("recorded_before" = Option<String>, Query, description = "Only those named first in the ledger before this time"),
         OfPage,
         AtLeast,
     ),
@@ -51,22 +54,24 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     let mut query = question.query()?;
     let (agent, harness) = (query.take("agent")?.map(Into::into), query.take("harness")?.map(Into::into));
     let state = query.take("state")?.map(|word| state_of(&word)).transpose()?;
-    let recorded = RecordedBetween::take(&mut query)?;
+    let times = AskedTimes::take(&mut query)?;
     let paging = Paging::<u64>::take(&mut query)?;
     query.finish()?;
-    let page_end = paging.after.and_then(Position::new);
-    let between = recorded.positions(&api, &question, page_end).await?;
+    let between = times.positions(&api, &question).await?;
     let asked = SessionQuery {
         agent,
         harness,
         state,
+        between: between.happened,
         from: between.from,
         before: between.before,
+        page_end: paging.after.and_then(Position::new),
         limit: paging.limit,
     };
     let found = ask_model(&api, &question, MODEL, move |models| models.sessions(&asked)).await?;
     let next = found.next.and_then(|next| Paging::next(&next.get()));
-    let page = SessionList { sessions: found.sessions.into_iter().map(answer).collect(), next };
+    let outside = found.outside.map(outside_answer);
+    let page = SessionList { sessions: found.sessions.into_iter().map(answer).collect(), next, outside };
     written_page_at(&question, found.position, &page)
 }
 
@@ -114,6 +119,7 @@ fn answer(whole: SessionWhole) -> SessionAnswer {
         session: session.session,
         position: session.position.to_string(),
         time: format_time(Micros(session.time)),
+        recorded: format_time(Micros(session.recorded)),
         started: session.started.map(|position| position.to_string()),
         ended: session.end.map(end),
         last: counts.last.to_string(),

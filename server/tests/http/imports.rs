@@ -97,3 +97,80 @@ fn an_import_is_looked_at_and_then_counts_alone() {
     ask(&service, "GET", &format!("{target}?limit=0"), Some(&token("auditor")), "")
         .expect_problem(400, "bad-query");
 }
+
+/// Every question about a time means when things happened: the ledger's time, and an import's own once it is accepted.
+#[test]
+fn an_import_s_own_times_count_once_it_is_accepted_and_nobody_else_s_do() {
+    let service = Service::start();
+    guard(&service);
+    let call = |id: &str, imported: bool| {
+        let stream = format!("session/{id}");
+        for (kind, mut data) in [
+            ("tool.requested", json!({"call": id, "tool": "Read", "args": {}})),
+            ("tool.completed", json!({"call": id, "status": "ok", "cost_micro_usd": 7})),
+        ] {
+            if imported {
+                data["assurance"] = json!("imported");
+            }
+            let mut event = event(kind, &data);
+            // Whoever writes an event may say that it is old.
+            event["time"] = json!("2020-05-04T03:02:01Z");
+            (event["subject"], event["session"], event["call"]) = (json!(stream), json!(id), json!(id));
+            append(&service, &token("admin"), &event).expect(201);
+        }
+    };
+    call("brought", true);
+    let digest = bring(&service, "Bash", 1, "a");
+    call("here", false);
+    call("later", true);
+    let look = |target: &str| {
+        let target = format!("/v1/ledgers/main/{target}");
+        ask(&service, "GET", &target, Some(&token("auditor")), "").expect(200).json()
+    };
+    let found = |list: &str, query: &str| {
+        let page = look(&format!("{list}?{query}"));
+        let name = list.trim_end_matches('s');
+        let ids = |page: &Value| -> Vec<String> {
+            page[list].as_array().unwrap().iter().map(|one| one[name].as_str().unwrap().to_owned()).collect()
+        };
+        (ids(&page), page["outside"]["count"].as_u64())
+    };
+    let (then, since_then) =
+        ("since=2020-05-04T00:00:00Z&before=2020-05-05T00:00:00Z", "since=2021-01-01T00:00:00Z");
+    let here = ["later", "here", "brought"];
+    for list in ["calls", "sessions"] {
+        assert_eq!(
+            found(list, then),
+            (vec![], Some(3)),
+            "{list}: nothing happened then, and three at another time"
+        );
+        assert_eq!(found(list, since_then).0, here, "{list}");
+    }
+    assert_eq!(look("costs?by=day&before=2021-01-01")["costs"], json!([]));
+
+    let accept = format!("{IMPORTS}/{digest}:accept");
+    ask(&service, "POST", &accept, Some(&token("admin")), "{}").expect(200);
+    for list in ["calls", "sessions"] {
+        assert_eq!(found(list, then), (vec!["brought".to_owned()], None), "{list}");
+        assert_eq!(found(list, since_then).0, ["later", "here"], "{list}");
+        assert_eq!(found(list, "recorded_since=2021-01-01T00:00:00Z").0, here, "{list}");
+        assert_eq!(found(list, &format!("{then}&limit=1")).0, ["brought"], "{list}");
+        let recorded_then = then.replace("since", "recorded_since").replace("before", "recorded_before");
+        assert_eq!(found(list, &recorded_then), (vec![], Some(3)), "{list}");
+        let one = &look(&format!("{list}?{then}"))[list][0];
+        assert_eq!(one["time"], "2020-05-04T03:02:01.000000Z", "{one}");
+        assert!(one["recorded"].as_str() > Some("2021"), "{one}");
+        for wrong in ["since=2020-05-05T00:00:00Z&before=2020-05-04T00:00:00Z", "recorded_since=yesterday"] {
+            let target = format!("/v1/ledgers/main/{list}?{wrong}");
+            ask(&service, "GET", &target, Some(&token("auditor")), "").expect_problem(400, "bad-query");
+        }
+    }
+    assert_eq!(found("calls", &format!("{then}&tool=none")), (vec![], Some(0)));
+    let costs = look("costs?by=day&before=2021-01-01");
+    assert_eq!(
+        (&costs["costs"][0]["day"], &costs["total"]["toolCalls"]),
+        (&json!("2020-05-04"), &json!(1)),
+        "{costs}"
+    );
+    assert_eq!(look("costs")["total"]["toolCalls"], 3);
+}

@@ -65,5 +65,6 @@ mod tree_heads;
 mod trying;
 mod undone;
 mod unregistered;
+mod usage;
 mod vocabulary;
 mod watching;

@@ -247,6 +247,7 @@ fn a_read_model_is_shown_folded_again_and_waited_for() {
             "resolutions",
             "runs",
             "sessions",
+            "tools",
             "trust"
         ]
     );

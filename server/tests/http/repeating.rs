@@ -144,3 +144,37 @@ fn who_came_too_early_is_let_in_when_told() {
     assert_eq!(later["verdict"], "allow", "{later}");
     assert_eq!(ask(&service, write("c2")), later);
 }
+
+/// Whoever sends a request again is told all that was told the first time, and that costs less than deciding it did: the original is
+/// read once, however many of its events are asked for.
+#[test]
+fn a_request_that_is_sent_again_is_answered_faster_than_the_first_time() {
+    let service = Service::start();
+    let call = |number: u64| {
+        [("tool.requested", json!({"tool": "Read", "args": {}})), ("tool.completed", json!({"status": "ok"}))].map(|(kind, mut data)| {
+            (data["call"], data["assurance"]) = (json!(format!("c{number}")), json!("imported"));
+            json!({"specversion": "1.0", "id": format!("{kind}{number}"), "source": "/t", "type": kind, "subject": "s", "call": data["call"], "data": data})
+        })
+    };
+    let body = Value::from((0..12).flat_map(call).collect::<Vec<_>>()).to_string();
+    let send = || {
+        let began = std::time::Instant::now();
+        let answer =
+            service.post("/v1/ledgers/main/events", "application/cloudevents-batch+json", body.clone());
+        let took = began.elapsed();
+        assert!(matches!(answer.status, 200 | 201), "{}", answer.text());
+        (answer.json(), took)
+    };
+    let (first, deciding) = send();
+    let again = [send(), send(), send()];
+    let derived = |answer: &Value| answer["derived"].as_array().unwrap().clone();
+    assert!(derived(&first).len() >= 12, "{} derived", derived(&first).len());
+    for (answer, _) in &again {
+        assert_eq!(derived(answer).len(), derived(&first).len());
+        for (told, original) in derived(answer).iter().zip(derived(&first)) {
+            assert_eq!((&told["position"], &told["type"]), (&original["position"], &original["type"]));
+        }
+    }
+    let fastest = again.iter().map(|(_, took)| *took).min().unwrap();
+    assert!(fastest < deciding, "{fastest:?} again, {deciding:?} the first time");
+}

@@ -141,7 +141,19 @@ fn an_imported_session_begins_when_its_first_event_says() {
         line("2", "tool.requested", "2026-01-02T03:05:00Z", requested),
     ];
     service.post("/v1/ledgers/main/events", "application/x-ndjson", lines.join("\n")).expect(201);
+    // Until its import is accepted it began when it was recorded.
+    let waiting = get(&service, "sessions/s");
+    assert_eq!(waiting["time"], waiting["recorded"]);
+    let digest = "a".repeat(64);
+    let counts = json!({"files": 1, "lines": 1, "bytes": 1, "events": 2, "unmapped": 0, "passed_over": 0,
+        "without_outcome": 0, "types": {}});
+    let batch = json!({"digest": digest, "mapping": "m", "counts": counts, "sources": []});
+    let batch = json!({"specversion": "1.0", "id": "3", "source": "test", "type": "import.batch", "subject": "imports",
+        "data": batch});
+    service.append(batch.to_string()).expect(201);
+    post(&service, &format!("imports/{digest}:accept"), &json!({})).expect(200);
     let shown = get(&service, "sessions/s");
+    assert_eq!(shown["recorded"], waiting["recorded"]);
     assert_eq!(
         (shown["time"].as_str(), shown["lastTime"].as_str()),
         (Some("2026-01-02T03:04:05.000000Z"), Some("2026-01-02T03:05:00.000000Z")),

@@ -14,7 +14,7 @@ use crate::learning::imported;
 use crate::sample::{Sample, code, command, why};
 
 /// One for each kind of answer: of the state that decides, of read models, of the log, of what is tried.
-const QUESTIONS: [&[&str]; 12] = [
+const QUESTIONS: [&[&str]; 13] = [
     &["budgets", "list"],
     &["policy"],
     &["policy", "dry-run", "--starter"],
@@ -22,6 +22,7 @@ const QUESTIONS: [&[&str]; 12] = [
     &["trust", "top"],
     &["imports"],
     &["costs"],
+    &["tools", "usage"],
     &["calls"],
     &["projections"],
     &["trust", "suggest"],
@@ -128,4 +129,30 @@ fn everything(folder: &Path) -> Vec<PathBuf> {
         next += 1;
     }
     all
+}
+
+/// Where a variable chose the ledger, the answer says which one that was; a place on the command line beats it, and two are none.
+#[test]
+fn the_ledger_that_a_variable_names_is_told_and_a_named_one_beats_it() {
+    let sample = Sample::new(0);
+    let data = sample.data();
+    let run = |arguments: &[&str], variable: &str, value: &OsStr| {
+        let mut command = command(arguments);
+        command.env("BITACORA_KEYRING", sample.keyring_file()).env(variable, value).output().unwrap()
+    };
+    let asked = run(&["calls"], "BITACORA_DATA", data.as_os_str());
+    assert_eq!(code(&asked), 0, "{}", why(&asked));
+    let named = format!("bitacora: asked ledger main in {} (BITACORA_DATA)\n", data.display());
+    assert_eq!(String::from_utf8_lossy(&asked.stderr), named);
+
+    let here = ["calls", "--data", data.to_str().unwrap()];
+    let nobody = OsStr::new("http://127.0.0.1:1");
+    let asked = run(&here, "BITACORA_URL", nobody);
+    assert_eq!((code(&asked), asked.stderr.len()), (0, 0), "{}", String::from_utf8_lossy(&asked.stderr));
+    let elsewhere = run(&["calls", "--url", "http://127.0.0.1:1"], "BITACORA_DATA", data.as_os_str());
+    assert_eq!(code(&elsewhere), 1, "the folder of the variable does not answer for the service");
+    for both in [&["calls"][..], &["verify"], &["append"], &["read"]] {
+        let both = [both, &here[1..], &["--url", "http://127.0.0.1:1"]].concat();
+        assert_eq!(code(&run(&both, "BITACORA_LEDGER", OsStr::new("main"))), 2, "{both:?}");
+    }
 }

@@ -20,7 +20,7 @@ fn what_was_imported_can_be_asked_for() {
     let sample = Sample::new(0);
     let file = sample.folder.path().join("actions.ndjson");
     fs::write(&file, (0..20).map(|call| action(call) + "\n").collect::<String>()).unwrap();
-    assert_eq!(code(&sample.run(&["import", file.to_str().unwrap()])), 0);
+    assert_eq!(code(&sample.run(&["import", "--accept", file.to_str().unwrap()])), 0);
 
     let costs = told(&sample.run(&["costs", "--by", "day,model", "--json"]));
     let of_day: Vec<_> = costs["costs"]
@@ -128,7 +128,7 @@ fn sessions_are_listed_and_shown() {
     let sample = Sample::new(0);
     let file = sample.folder.path().join("actions.ndjson");
     fs::write(&file, (0..20).map(|call| action(call) + "\n").collect::<String>()).unwrap();
-    assert_eq!(code(&sample.run(&["import", file.to_str().unwrap()])), 0);
+    assert_eq!(code(&sample.run(&["import", "--accept", file.to_str().unwrap()])), 0);
     let list = String::from_utf8(sample.run(&["sessions"]).stdout).unwrap();
     assert_eq!(list.lines().count(), 4, "{list}");
     assert!(list.lines().skip(1).all(|line| line.starts_with("2026-01-01")), "as it happened: {list}");

@@ -258,3 +258,44 @@ fn the_second_verifier_says_which_packages_it_needs() {
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(code(&ran) == 2 && said.contains("nothing was verified") && said.lines().count() == 1, "{said}");
 }
+
+/// A ledger's own folder is verified as the ledger in its data folder is, wherever it was copied to; no other folder passes for one.
+#[test]
+fn a_ledger_s_own_folder_is_verified_too() {
+    let sample = Sample::new(1);
+    let events = told(&sample.run(&["verify", "--json"]))["events"].clone();
+    let (copy, keyring) = (sample.folder.path().join("Copy of it"), sample.keyring_file());
+    bitacora_tests::folders::copy_folder(&sample.ledger(), &copy).unwrap();
+    let verify = |folder: &Path, more: &[&str]| {
+        let mut command = crate::sample::command(&["verify", "--json", "--data"]);
+        command.arg(folder).args(more).output().unwrap()
+    };
+    for (folder, more, expected) in [
+        (sample.data(), &[][..], 10),
+        (sample.ledger(), &[], 10),
+        (sample.ledger(), &["--ledger", "main"], 10),
+        (copy.clone(), &[], 10),
+        (copy.clone(), &["--ledger", "main"], 10),
+        (copy.clone(), &["--with-keys", "--keyring", keyring.to_str().unwrap()], 10),
+        (copy.clone(), &["--ledger", "another", "--with-keys", "--keyring", keyring.to_str().unwrap()], 40),
+        (copy.join("segments"), &[], 50),
+        (sample.folder.path().to_owned(), &[], 50),
+    ] {
+        let verified = verify(&folder, more);
+        assert_eq!(
+            code(&verified),
+            expected,
+            "{folder:?} {more:?}: {}",
+            String::from_utf8_lossy(&verified.stdout)
+        );
+        if expected == 10 {
+            assert_eq!(told(&verified)["events"], events, "{folder:?}");
+        }
+    }
+    let segment = copy.join(crate::sample::shown(1));
+    let mut bytes = fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    assert_eq!(code(&verify(&copy, &[])), 40);
+}

@@ -35,7 +35,7 @@ fn damage_that_nothing_mends_is_given_up_with_all_behind_it_and_nothing_before_i
 #[test]
 fn what_is_left_of_a_damaged_segment_is_not_taken_twice() {
     let place = Place::new();
-    let ledger = place.open_with(|heads| heads.anchor = None).unwrap();
+    let ledger = place.open().unwrap();
     (0..20).for_each(|number| append(&ledger, number).unwrap());
     ledger.close().unwrap();
     drop(ledger);

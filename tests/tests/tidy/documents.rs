@@ -18,6 +18,7 @@ const EXAMPLE_IN_TEXT: [(&str, &str); 8] = [
     ("folder.md", "shows names of files"),
     ("tree_head.md", "shows a note"),
     ("evidence.md", "shows JSON"),
+    ("control_file.md", "declared_loss.md shows one"),
     ("declared_loss.md", "shows JSON"),
     ("receipt.md", "shows a text of lines"),
     ("cosignature.md", "shows a note"),

@@ -1,13 +1,13 @@
 //! Results of an earlier run, as `--json` wrote them.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::bench::Results;
+use crate::brought_file;
 
 /// Bytes of saved results at most; those of a whole run are far fewer.
-const MAX_SAVED_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_SAVED_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why an earlier run's results are not read.
 #[derive(Debug, thiserror::Error)]
@@ -20,8 +20,11 @@ pub(crate) enum SavedError {
 
 pub(super) fn read(path: &Path) -> Result<Results, SavedError> {
     let failed = |source| SavedError::Read { path: path.to_owned(), source };
-    let mut bytes = Vec::new();
-    File::open(path).map_err(failed)?.take(MAX_SAVED_BYTES).read_to_end(&mut bytes).map_err(failed)?;
+    let bytes = brought_file::read(path, MAX_SAVED_BYTES).map_err(failed)?;
+    if bytes.len() > MAX_SAVED_BYTES {
+        let what = format!("longer than {MAX_SAVED_BYTES} bytes");
+        return Err(SavedError::Strange { path: path.to_owned(), what });
+    }
     serde_json::from_slice(&bytes).map_err(|error| {
         let what = crate::output::printable(&error.to_string());
         SavedError::Strange { path: path.to_owned(), what }

@@ -1,7 +1,6 @@
 //! Events from the reading thread through the lanes into the ledger.
 
 use std::io;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -147,7 +146,7 @@ impl Flow {
         }
         tally.map_err(|source| {
             // Of what is read nothing fails by itself; the one thing written is the report.
-            ImportFailure::Report { path: PathBuf::from("--report"), source }.into()
+            ImportFailure::Reporting(source).into()
         })
     }
 
@@ -185,10 +184,10 @@ impl Flow {
     ) -> Result<bool, CommandError> {
         let place = Place { file: "the import's own event".into(), number: 1 };
         let item = Item { place, id: event.id.clone(), json: event.to_json().into_bytes() };
-        let mut lane = Lane { delivery: Delivery::new(access, ledger, None) };
+        let mut lane = Lane::new(Delivery::new(access, ledger, None));
         let mut told = Vec::new();
         let ended = lane.land(Batch(vec![item]), &mut told).await;
-        self.landed.retries += lane.delivery.retries;
+        self.landed.retries += lane.retries();
         let is_there = matches!(told.as_slice(), [Landed::Acknowledged { .. }]);
         told.into_iter().for_each(|landed| self.take(landed));
         ended.map_err(|miss| ImportFailure::Missed(Box::new(miss)))?;
@@ -238,7 +237,7 @@ async fn run_lane(
     news: mpsc::Sender<Landed>,
     mut stopped: watch::Receiver<bool>,
 ) -> LaneEnd {
-    let mut lane = Lane { delivery };
+    let mut lane = Lane::new(delivery);
     loop {
         let next = tokio::select! {
             biased;
@@ -250,14 +249,14 @@ async fn run_lane(
         let ended = lane.land(batch, &mut told).await;
         for landed in told {
             if news.send(landed).await.is_err() {
-                return (lane.delivery.retries, Ok(()));
+                return (lane.retries(), Ok(()));
             }
         }
         if ended.is_err() {
-            return (lane.delivery.retries, ended);
+            return (lane.retries(), ended);
         }
     }
-    (lane.delivery.retries, Ok(()))
+    (lane.retries(), Ok(()))
 }
 
 fn read(

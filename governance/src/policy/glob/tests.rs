@@ -144,3 +144,22 @@ fn globs_match_what_a_matcher_that_tries_everything_says() {
     }
     assert!(matched > 10_000, "{matched} matched");
 }
+
+/// A short glob is matched by one word of states, a long one by several: with the same answer after the same steps, for decisions
+/// rest on both.
+#[test]
+fn one_word_of_states_answers_as_many_do() {
+    let globs = ["*curl*|*sh*", "a?[b-d]**x", "**/.env", "a/**/b/*c", "*ab*ab*ab*", "?*?", "**"];
+    let texts =
+        ["", "ab", "xabyabzab", "a/b/c", "a/x/b/yc", "curl x | sh -s", ".env", "d/.env", "acyx", "éé"];
+    for (glob, dialect) in globs.iter().flat_map(|glob| [(glob, Dialect::Path), (glob, Dialect::Text)]) {
+        let pattern = GlobPattern::compile(glob, dialect).unwrap();
+        for (text, budget) in texts.iter().flat_map(|text| [0, 1, 7, 20, 10_000].map(|budget| (text, budget)))
+        {
+            let (mut few, mut many) = (budget, budget);
+            let one = pattern.run(text, &mut few, States::<1>::default());
+            let all = pattern.run(text, &mut many, States::<STATE_WORDS>::default());
+            assert_eq!((one, few), (all, many), "{glob}, {text:?}, {budget} steps");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The file of lines that made no event: never in the place of anything but an earlier one, and never before the import's end.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::files::SourceFile;
+use crate::brought_file::{self, FileIdentity};
+use crate::durable_file::{Unfinished, folder_of};
+
+/// Bytes of the first line of a report that is there already.
+const MAX_FIRST_LINE_BYTES: u64 = 64 * 1024;
+
+/// Why no report is written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReportError {
+    #[error("{}: found {name}, which is to be imported, expected another file for --report; nothing was imported", path.display())]
+    Source { path: PathBuf, name: String },
+    #[error("{}: found a file that is no report of an import, expected none, an empty one or an earlier report; name another file, nothing was imported", .0.display())]
+    Foreign(PathBuf),
+    #[error("{}: {source}; nothing was imported", path.display())]
+    Begin { path: PathBuf, source: io::Error },
+    #[error("{}: {source}; the report was not written, run the import again to have it", path.display())]
+    End { path: PathBuf, source: io::Error },
+}
+
+/// A place that a report may be written to.
+#[derive(Debug)]
+pub(crate) struct ReportPlace {
+    /// As it was named.
+    named: PathBuf,
+    /// The file itself, behind links.
+    file: PathBuf,
+}
+
+/// A report that is being written.
+pub(crate) struct Report {
+    named: PathBuf,
+    unfinished: Unfinished,
+}
+
+/// A line of a report.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(rename = "file")]
+    _file: IgnoredAny,
+    #[serde(rename = "line")]
+    _line: IgnoredAny,
+    #[serde(rename = "reason")]
+    _reason: IgnoredAny,
+}
+
+impl ReportPlace {
+    /// Checks a place, and opens nothing for writing: no source has it, by whatever name or link, and a file that is there is empty
+    /// or an earlier report.
+    ///
+    /// # Errors
+    /// [`ReportError::Source`], [`ReportError::Foreign`], [`ReportError::Begin`].
+    pub(crate) fn check(path: &Path, sources: &[SourceFile]) -> Result<Self, ReportError> {
+        let named = path.to_owned();
+        let failed = |source| ReportError::Begin { path: path.to_owned(), source };
+        let is_there = fs::symlink_metadata(path).map(|_| true);
+        let is_there = is_there.or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(false),
+            _ => Err(failed(error)),
+        })?;
+        if !is_there {
+            let folder = fs::metadata(folder_of(path)).map_err(failed)?;
+            let name = path.file_name().filter(|_| folder.is_dir());
+            name.ok_or_else(|| failed(io::ErrorKind::NotADirectory.into()))?;
+            return Ok(Self { file: named.clone(), named });
+        }
+        let file = path.canonicalize().map_err(failed)?;
+        let opened = brought_file::open_at_once(&file).map_err(failed)?;
+        let metadata = opened.metadata().map_err(failed)?;
+        brought_file::must_be_regular(&metadata).map_err(failed)?;
+        let identity = Some(FileIdentity::from(&metadata));
+        if let Some(source) = sources.iter().find(|source| source.identity == identity) {
+            return Err(ReportError::Source { path: named, name: source.name.clone() });
+        }
+        if !is_report(opened).map_err(failed)? {
+            return Err(ReportError::Foreign(named));
+        }
+        Ok(Self { named, file })
+    }
+
+    /// Begins the report beside its place.
+    ///
+    /// # Errors
+    /// [`ReportError::Begin`].
+    pub(crate) fn begin(&self) -> Result<(Report, BufWriter<File>), ReportError> {
+        let failed = |source| ReportError::Begin { path: self.named.clone(), source };
+        let unfinished = Unfinished::begin(&self.file).map_err(failed)?;
+        let file = unfinished.handle().map_err(failed)?;
+        Ok((Report { named: self.named.clone(), unfinished }, BufWriter::new(file)))
+    }
+}
+
+impl Report {
+    /// Puts the report in its place. Everything is written to its file before.
+    ///
+    /// # Errors
+    /// [`ReportError::End`].
+    pub(crate) fn finish(self) -> Result<(), ReportError> {
+        let Self { named, unfinished } = self;
+        unfinished.finish().map_err(|source| ReportError::End { path: named, source })
+    }
+}
+
+/// `true`: the file is empty, or its first line is one of a report.
+fn is_report(file: File) -> io::Result<bool> {
+    let mut first = Vec::new();
+    BufReader::new(file.take(MAX_FIRST_LINE_BYTES)).read_until(b'\n', &mut first)?;
+    Ok(first.is_empty() || serde_json::from_slice::<Line>(&first).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::hard_link;
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+    use crate::import::{Listed, Place, find};
+
+    const SOURCE: &str = "{\"a\":1}\n";
+
+    fn line() -> String {
+        let place = Place { file: "a".into(), number: 7 };
+        format!("{}\n", Listed { place, reason: "why".to_owned() }.to_json())
+    }
+
+    /// Every name under which a source can be meant is refused, and nothing of it changes.
+    #[test]
+    fn a_source_is_never_a_report_by_whatever_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("below")).unwrap();
+        for (name, text) in [("source", SOURCE.to_owned()), ("below/earlier.jsonl", line())] {
+            fs::write(at(name), text).unwrap();
+        }
+        fs::write(at("empty"), "").unwrap();
+        symlink(at("source"), at("link")).unwrap();
+        symlink(at("link"), at("link-to-link")).unwrap();
+        hard_link(at("source"), at("same")).unwrap();
+        symlink(at("below"), at("folder")).unwrap();
+        let sources = find(&[at("source"), at("empty"), at("below")]).unwrap();
+        for name in ["source", "link", "link-to-link", "same", "below/../source", "empty"]
+            .into_iter()
+            .chain(["below/earlier.jsonl", "folder/earlier.jsonl"])
+        {
+            let refused = ReportPlace::check(&at(name), &sources);
+            assert!(matches!(refused, Err(ReportError::Source { .. })), "{name}: {refused:?}");
+        }
+        let linked = find(&[at("link-to-link"), at("folder/earlier.jsonl")]).unwrap();
+        for name in ["source", "same", "below/earlier.jsonl"] {
+            assert!(
+                matches!(ReportPlace::check(&at(name), &linked), Err(ReportError::Source { .. })),
+                "{name}"
+            );
+        }
+        assert_eq!(fs::read_to_string(at("source")).unwrap(), SOURCE);
+    }
+
+    /// What a report may replace is listed: nothing, an empty file, an earlier report.
+    #[test]
+    fn no_file_but_an_earlier_report_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let check = |name: &str| ReportPlace::check(&at(name), &[]);
+        for text in ["secret", "\n", "{}", SOURCE, &line().replace("reason", "why"), &"x".repeat(100_000)] {
+            fs::write(at("file"), text).unwrap();
+            assert!(matches!(check("file"), Err(ReportError::Foreign(_))), "{text:.20}");
+            assert_eq!(fs::read_to_string(at("file")).unwrap(), text);
+        }
+        mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        symlink(at("nowhere"), at("dangling")).unwrap();
+        for name in ["pipe", "dangling", ".", "missing/report", "file/report"] {
+            assert!(matches!(check(name), Err(ReportError::Begin { .. })), "{name}");
+        }
+        assert!(matches!(ReportPlace::check(Path::new("/dev/null"), &[]), Err(ReportError::Begin { .. })));
+        fs::write(at("file"), line()).unwrap();
+        for name in ["file", "new"] {
+            check(name).unwrap();
+        }
+    }
+
+    #[test]
+    fn it_is_there_as_a_whole_at_the_end_and_not_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("report"), folder.path().join("link"));
+        fs::write(&path, line()).unwrap();
+        symlink(&path, &link).unwrap();
+        let place = ReportPlace::check(&link, &[]).unwrap();
+        let (report, mut writer) = place.begin().unwrap();
+        writer.write_all(b"more").unwrap();
+        writer.flush().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), line());
+        drop(report);
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap(), fs::read_dir(folder.path()).unwrap().count()),
+            (line(), 2)
+        );
+        let (report, mut writer) = place.begin().unwrap();
+        writer.write_all(b"more").unwrap();
+        writer.flush().unwrap();
+        report.finish().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "more");
+        assert!(link.is_symlink() && fs::read_dir(folder.path()).unwrap().count() == 2);
+    }
+}

@@ -1,0 +1,286 @@
+//! How events become costs.
+
+use std::borrow::Cow;
+
+use bitacora_formats::vocabulary::{
+    DecisionMade, EventData as _, ModelCalled, RunStarted, ToolBlocked, ToolCompleted, ToolFailed,
+    ToolRequested,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Cell, Of};
+use crate::import_times::{IMPORT_KINDS, ImportTables};
+use crate::models::{FoldError, Folded, Imported, Model, RowKey, Rows, Tokens, fitting};
+use crate::spending::{News, Spending, news_of_answer};
+
+/// The model, as [`crate::ReadModels`] keep it.
+pub(crate) struct Costs;
+
+/// Where sums lie, by day and then by everything else.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tables {
+    /// Of what happened here.
+    pub(super) spent: u8,
+    /// What an import brought, by its number: by the days that it tells of itself, which count once it is accepted.
+    pub(super) brought: u8,
+    /// The same by the day of its recording, which counts until then.
+    pub(super) brought_on: u8,
+}
+
+/// Sums without runs, sessions and cases.
+const FEW: Tables = Tables { spent: 1, brought: 5, brought_on: 6 };
+/// Sums with them.
+const MANY: Tables = Tables { spent: 10, brought: 11, brought_on: 12 };
+/// How many of a cell's texts are those of [`FEW`].
+const FEW_PARTS: usize = 5;
+
+/// What a session last worked on, as its calls said.
+const TASK_OF_SESSION: u8 = 2;
+/// What a call without an outcome was asked for.
+const OPEN_CALL: u8 = 3;
+/// Answers of models that a log of calls told of, by their requests.
+const COUNTED_ANSWER: u8 = 4;
+/// Which imports tell of costs, and which of them are accepted.
+pub(super) const IMPORTS: ImportTables = ImportTables { under_way: 7, imports: 8, numbers: 9 };
+/// The role that a session's last decision named.
+const ROLE_OF_SESSION: u8 = 13;
+/// The case that a run is about.
+const CASE_OF_RUN: u8 = 14;
+
+/// Microseconds of a day.
+const DAY: u64 = 86_400_000_000;
+/// Stands for what is not known.
+const UNKNOWN: &str = "-";
+
+/// A call that has no outcome yet.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct OpenCall {
+    model: Option<String>,
+    task: Option<String>,
+    agent: Option<String>,
+    tool: Option<String>,
+    role: Option<String>,
+    run: Option<String>,
+    session: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Began<'a> {
+    #[serde(borrow, default, deserialize_with = "fitting")]
+    run: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "fitting")]
+    case: Option<Cow<'a, str>>,
+}
+
+impl Tables {
+    pub(super) const fn of(is_of_work: bool) -> Self {
+        if is_of_work { MANY } else { FEW }
+    }
+}
+
+impl Model for Costs {
+    fn name(&self) -> &'static str {
+        "costs"
+    }
+
+    fn version(&self) -> u32 {
+        6
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &[
+            ModelCalled::KIND,
+            ToolRequested::KIND,
+            DecisionMade::KIND,
+            ToolCompleted::KIND,
+            ToolFailed::KIND,
+            ToolBlocked::KIND,
+            RunStarted::KIND,
+            IMPORT_KINDS[0],
+            IMPORT_KINDS[1],
+        ]
+    }
+
+    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        match &*event.record.kind {
+            ToolRequested::KIND => requested(event, rows),
+            ModelCalled::KIND => model_called(event, rows),
+            DecisionMade::KIND => decided(event, rows),
+            RunStarted::KIND => run_started(event, rows),
+            kind if IMPORT_KINDS.contains(&kind) => IMPORTS.fold(event, rows),
+            _ => ended(event, rows),
+        }
+    }
+}
+
+fn owned(text: &Option<Cow<'_, str>>) -> Option<String> {
+    text.as_deref().map(str::to_owned)
+}
+
+/// What is known of an event outside of its data.
+fn named(event: &Folded<'_>) -> OpenCall {
+    let record = event.record;
+    OpenCall {
+        agent: owned(&record.agent),
+        run: owned(&record.run),
+        session: owned(&record.session),
+        ..OpenCall::default()
+    }
+}
+
+fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(requested) = event.requested()? else { return Ok(()) };
+    let named = named(event);
+    if let (Some(session), Some(task)) = (&named.session, &requested.task_type) {
+        rows.put(&rows.key(TASK_OF_SESSION, &[session]), task)?;
+    }
+    let open = OpenCall {
+        model: owned(&requested.model),
+        task: owned(&requested.task_type),
+        tool: Some(requested.tool.clone().into_owned()),
+        run: named.run.or_else(|| owned(&requested.run)),
+        ..named
+    };
+    let key = rows.key(OPEN_CALL, &event.call_values(&requested.call, requested.assurance.is_some()));
+    rows.put(&key, &open)?;
+    match (requested.tokens, requested.assurance) {
+        (Some(tokens), Some(_)) => {
+            let answer = requested.request.as_deref().unwrap_or(&requested.call);
+            let news = news_of_answer(rows, COUNTED_ANSWER, answer, &tokens)?;
+            // They are the model's that asked for the call, and not the tool's.
+            spend_news(event, rows, OpenCall { tool: None, ..open }, requested.assurance, &news)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.decided()? else { return Ok(()) };
+    let Some(role) = told.inputs.role.as_deref() else { return Ok(()) };
+    if let Some(session) = event.record.session.as_deref() {
+        let key = rows.key(ROLE_OF_SESSION, &[session]);
+        if rows.row::<String>(&key)?.as_deref() != Some(role) {
+            rows.put(&key, &role)?;
+        }
+    }
+    let key = rows.key(OPEN_CALL, &event.call_values(&told.call, told.inputs.imported));
+    if let Some(open) = rows.row::<OpenCall>(&key)? {
+        rows.put(&key, &OpenCall { role: Some(role.to_owned()), ..open })?;
+    }
+    Ok(())
+}
+
+fn run_started(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<Began<'_>>()? else { return Ok(()) };
+    let run = told.run.as_deref().or(event.record.run.as_deref());
+    if let (Some(run), Some(case)) = (run, told.case) {
+        rows.put(&rows.key(CASE_OF_RUN, &[run]), &case)?;
+    }
+    Ok(())
+}
+
+fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.told()? else { return Ok(()) };
+    let named = named(event);
+    let task = match &named.session {
+        Some(session) => rows.row::<String>(&rows.key(TASK_OF_SESSION, &[session]))?,
+        None => None,
+    };
+    let of = OpenCall { model: owned(&told.model), task, ..named };
+    if let (Some(tokens), Some(request), Some(_), None) =
+        (&told.tokens, told.request.as_deref(), told.assurance, told.cost_micro_usd)
+    {
+        let news = news_of_answer(rows, COUNTED_ANSWER, request, tokens)?;
+        return spend_news(event, rows, of, told.assurance, &news);
+    }
+    let position = event.position.get();
+    spend(event, rows, of, told.assurance, |spending| spending.count(position, told, true))
+}
+
+fn spend_news(
+    event: &Folded<'_>,
+    rows: &mut Rows<'_>,
+    of: OpenCall,
+    assurance: Option<Imported>,
+    news: &News,
+) -> Result<(), FoldError> {
+    if !news.is_first && news.tokens == Tokens::default() {
+        return Ok(());
+    }
+    let position = event.position.get();
+    spend(event, rows, of, assurance, |spending| spending.count_news(position, news))
+}
+
+fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.told()? else { return Ok(()) };
+    let Some(call) = told.call.as_deref() else { return Ok(()) };
+    let key = rows.key(OPEN_CALL, &event.call_values(call, told.assurance.is_some()));
+    let open = rows.row::<OpenCall>(&key)?;
+    rows.remove(&key)?;
+    if !told.is_spending() {
+        return Ok(());
+    }
+    let position = event.position.get();
+    let of = open.unwrap_or_else(|| named(event));
+    spend(event, rows, of, told.assurance, |spending| spending.count(position, told, false))
+}
+
+fn spend(
+    event: &Folded<'_>,
+    rows: &mut Rows<'_>,
+    of: OpenCall,
+    assurance: Option<Imported>,
+    count: impl Fn(&mut Spending),
+) -> Result<(), FoldError> {
+    let role = match (of.role, &of.session) {
+        (None, Some(session)) => rows.row::<String>(&rows.key(ROLE_OF_SESSION, &[session]))?,
+        (role, _) => role,
+    };
+    let case = match &of.run {
+        Some(run) => rows.row::<String>(&rows.key(CASE_OF_RUN, &[run]))?,
+        None => None,
+    };
+    let many = [of.model, of.task, of.agent, of.tool, role, of.run, of.session, case];
+    let many = many.map(|text| text.unwrap_or_else(|| UNKNOWN.to_owned()));
+    let mut few = many.clone();
+    few.iter_mut().skip(FEW_PARTS).for_each(|text| UNKNOWN.clone_into(text));
+    let recorded = event.time.0 / DAY;
+    let brought = assurance.map_or(Ok(None), |_| IMPORTS.brought(event, rows))?;
+    if let Some(brought) = brought {
+        IMPORTS.note(rows, event.position.get(), brought)?;
+    }
+    for (tables, of) in [(FEW, few), (MANY, many)] {
+        let Some(brought) = brought else {
+            let day = rows.key(tables.spent, &[]).at(recorded);
+            spend_in(event, rows, day, &of, &count)?;
+            continue;
+        };
+        let import = brought.import.to_string();
+        for (table, day) in [(tables.brought, brought.own_time / DAY), (tables.brought_on, recorded)] {
+            let day = rows.key(table, &[&import]).at(day);
+            spend_in(event, rows, day, &of, &count)?;
+        }
+    }
+    Ok(())
+}
+
+/// Counts in the cell of a day, whose key is given.
+fn spend_in(
+    event: &Folded<'_>,
+    rows: &mut Rows<'_>,
+    day: RowKey,
+    of: &Of<String>,
+    count: &impl Fn(&mut Spending),
+) -> Result<(), FoldError> {
+    let key = day.at(rows.key(FEW.spent, &of.each_ref().map(String::as_str)).group_number());
+    let mut cell = rows.row::<Cell>(&key)?.unwrap_or_else(|| Cell {
+        of: of.clone(),
+        spending: Spending { first: event.position.get(), ..Spending::default() },
+    });
+    if cell.of != *of {
+        return Err(FoldError::Contradiction("two of what costs are summed up by have one key"));
+    }
+    count(&mut cell.spending);
+    rows.put(&key, &cell)?;
+    Ok(())
+}

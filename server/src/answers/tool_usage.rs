@@ -1,0 +1,91 @@
+//! How tools are used.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Calls of tools, summed up.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ToolUsageList {
+    /// In the order of what they are of.
+    pub usage: Vec<ToolUsageAnswer>,
+    /// All together.
+    pub total: ToolCountsAnswer,
+    /// Where there are no calls in the days that were asked about: those on other days. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<u64>,
+}
+
+/// One sum.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ToolUsageAnswer {
+    /// The tool, where it was asked for by tool; `-` where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The context that trust was looked up in, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// The role of who asked, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The agent, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The day, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "2026-11-22")]
+    pub day: Option<String>,
+    /// What is counted.
+    #[serde(flatten)]
+    pub counts: ToolCountsAnswer,
+}
+
+/// What is counted of calls of tools.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCountsAnswer {
+    /// Calls of which something was said, or that ended, each once however often it was asked for.
+    #[schema(example = 200)]
+    pub calls: u64,
+    /// Those of which `allow` was said last.
+    #[schema(example = 180)]
+    pub allowed: u64,
+    /// Those that were put before a person, whatever came of that.
+    #[schema(example = 30)]
+    pub reviewed: u64,
+    /// Those that were denied at least once.
+    #[schema(example = 10)]
+    pub denied: u64,
+    /// The share of calls that were put before a person.
+    #[schema(example = 0.15)]
+    pub review_rate: f64,
+    /// The share of calls that were denied.
+    #[schema(example = 0.05)]
+    pub deny_rate: f64,
+    /// Those that went well.
+    #[schema(example = 170)]
+    pub ok: u64,
+    /// Those that failed.
+    #[schema(example = 4)]
+    pub error: u64,
+    /// Those that took too long.
+    #[schema(example = 1)]
+    pub timeout: u64,
+    /// Those that were broken off.
+    #[schema(example = 0)]
+    pub interrupted: u64,
+    /// Those that a person kept from being made.
+    #[schema(example = 3)]
+    pub rejected: u64,
+    /// Those that a rule or a program kept from being made, as their ends say.
+    #[schema(example = 2)]
+    pub blocked: u64,
+    /// Those that told how long they took.
+    #[schema(example = 170)]
+    pub timed: u64,
+    /// Half of those took no longer, milliseconds; at most 1/32 more than the true number, never less. Absent where none told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<u64>,
+    /// 95 of a hundred took no longer, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p95_ms: Option<u64>,
+}
