@@ -14,7 +14,7 @@ const TOP: [&str; 9] =
 const CHECKED_FOR_PATHS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md"];
 
 /// Format pages whose example is text, each with its reason; the others show bytes.
-const EXAMPLE_IN_TEXT: [(&str, &str); 8] = [
+const EXAMPLE_IN_TEXT: [(&str, &str); 9] = [
     ("folder.md", "shows names of files"),
     ("tree_head.md", "shows a note"),
     ("evidence.md", "shows JSON"),
