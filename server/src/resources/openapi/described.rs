@@ -240,7 +240,7 @@ fn close(name: &str, schema: &mut Value) {
         match (name, member.as_str()) {
             ("ModeRequest", "mode") => of["enum"] = json!(["observe", "enforce"]),
             ("LedgerCreation", "name") | ("SealRequest" | "ReadOnlyRequest", "ledger") => {
-                of["pattern"] = json!(LEDGER)
+                of["pattern"] = json!(LEDGER);
             }
             (_, prose) if PROSE.contains(&prose) => of["minLength"] = json!(1),
             _ if of["type"] == "string" && of.get("enum").is_none() => of["pattern"] = json!(TEXT),
