@@ -134,7 +134,7 @@ pub enum AppendError {
          that was rolled back"
     )]
     ConditionPastHead {
-        /// What the caller has seen.
+        /// The last position that the caller has seen.
         after: After,
         /// The durable head.
         head: Position,

@@ -183,10 +183,7 @@ impl Ledger {
         prepared: &mut PreparedRequest,
     ) -> Result<(), AppendError> {
         let head = self.head();
-        // What a caller has seen is durable: nothing past the head can be it.
-        if condition.after.get() > head.position.get() {
-            return Err(AppendError::ConditionPastHead { after: condition.after, head: head.position });
-        }
+        condition.check_seen(head.position)?;
         let Some(checked) = &mut prepared.condition else { return Ok(()) };
         if condition.after.get() >= self.shared().window_after.load(Ordering::Relaxed) {
             return Ok(());

@@ -1,6 +1,8 @@
 //! What a caller asks to be appended, and on what condition.
 
-use bitacora_formats::{After, Event, StreamVersion};
+use bitacora_formats::{After, Event, Position, StreamVersion};
+
+use crate::error::AppendError;
 
 /// The events of one append: all of them, in this order, or none.
 #[derive(Debug, Clone, Default)]
@@ -39,4 +41,14 @@ pub struct AppendCondition {
     pub tags: Vec<String>,
     /// The last position the caller had seen when it decided.
     pub after: After,
+}
+
+impl AppendCondition {
+    /// Refuses a condition that rests on what was never there. What a caller has seen is durable: nothing past the head can be it.
+    pub(crate) fn check_seen(&self, head: Position) -> Result<(), AppendError> {
+        if self.after.get() > head.get() {
+            return Err(AppendError::ConditionPastHead { after: self.after, head });
+        }
+        Ok(())
+    }
 }

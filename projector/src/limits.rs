@@ -53,7 +53,7 @@ pub const SEEN_BYTES: usize = 4 << 20;
 /// What the store of a ledger's read models keeps of its files in memory.
 pub const STORE_CACHE_BYTES: u64 = 32 << 20;
 
-/// What each read model has in memory before the store writes it to a file. There are more than a dozen of them: with twice as much
+/// Bytes of each read model in memory before the store writes them to a file. There are more than a dozen of them: with twice as much
 /// a service grew by 220 MiB before the first one was full.
 pub const STORE_MEMORY_BYTES: u64 = 8 << 20;
 

@@ -1,6 +1,6 @@
 //! CloudEvents in binary mode (HTTP binding 1.0.2, section 3.1): attributes in `ce-` headers, the data as the body.
 //!
-//! What comes that way is written as the same event in JSON and then read as any other, so that one reader decides what an event is.
+//! The request is written as the same event in JSON and then read as any other, so that one reader decides what an event is.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine;
@@ -9,16 +9,16 @@ use bitacora_formats::{check_json, write_json_text};
 
 use crate::problem::{Code, Problem};
 
-/// What the name of a header that holds an attribute begins with.
+/// The prefix of headers that hold attributes.
 const PREFIX: &str = "ce-";
 /// The media types of the other modes begin with it.
 const STRUCTURED: &[u8] = b"application/cloudevents";
 /// Members of an event in JSON that are no attributes of this mode: the body and its own header say them.
 const OF_THE_BODY: [&str; 3] = ["data", "data_base64", "datacontenttype"];
-/// What a byte of data, or of a header, takes at most as JSON: `\u0001`.
+/// Bytes that a byte of data, or of a header, takes at most as JSON: `\u0001`.
 pub(crate) const MAX_WRITTEN_BYTES: usize = 6;
 
-/// Whether an event's attributes are in the headers.
+/// `true` where an event's attributes are in the headers.
 pub(crate) fn is_binary(headers: &HeaderMap) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE).map_or(&[][..], HeaderValue::as_bytes);
     let is_structured =

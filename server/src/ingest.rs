@@ -37,13 +37,13 @@ use crate::metrics::Counted;
 use crate::pool::Part;
 use crate::problem::{Code, Problem, SideEffects};
 
-/// What a decompressor of zstd may hold, bytes: its window, twice a block, and its tables.
+/// Bytes of a decompressor of zstd: its window, twice a block, and its tables.
 const ZSTD_BYTES: usize = (1 << MAX_ZSTD_WINDOW_LOG) + 512 * 1024;
-/// What one of gzip may hold, bytes.
+/// Bytes of a decompressor of gzip.
 const GZIP_BYTES: usize = 64 * 1024;
-/// What an upload holds of lines that were not taken yet, and what is made of that when it grows, bytes.
+/// Bytes of an upload's lines that were not taken yet, with the copy that growing makes.
 const GATHERED_BYTES: usize = 2 * (INGEST_AHEAD_BYTES + INGEST_STEP_BYTES);
-/// What it holds beside, bytes: a piece of the connection, a chunk that is parsed and one that is sealed, the events of a chunk, and
+/// Bytes of everything else: a piece of the connection, a chunk that is parsed and one that is sealed, the events of a chunk, and
 /// the receipts of those that wait for the disk.
 const INGEST_FIXED_BYTES: usize = HTTP_BUFFER_BYTES
     + 2 * INGEST_CHUNK_BYTES
@@ -67,7 +67,7 @@ pub(crate) struct Ingest {
     /// What waits for the disk, in order.
     sent: VecDeque<Sent>,
     teller: Teller,
-    /// What it holds however long its lines are, bytes.
+    /// Bytes that it holds however long its lines are.
     fixed_bytes: usize,
     /// Room for all that it holds; more is taken for lines that are longer than usual.
     memory: Part,
@@ -351,7 +351,7 @@ fn no_memory() -> Problem {
     Problem::new(Code::Overloaded, detail).with_retry_after(1)
 }
 
-/// What is acknowledged stays.
+/// The last line of an upload that gives way. Acknowledged lines stay.
 fn gives_way() -> Problem {
     let detail = "others need the place of this upload; send the lines that were not acknowledged again";
     Problem::new(Code::Overloaded, detail).with_retry_after(1)

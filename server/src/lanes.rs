@@ -14,10 +14,10 @@ use crate::limits::{
 use crate::pool::{CallerKey, Full, Part, Pool};
 use crate::problem::{Code, Problem};
 
-/// Which room a request's body takes.
+/// The room that a request's body takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// What stops agents, and lets them go on.
+    /// Acts that stop agents, or let them go on.
     Stops,
     /// Other acts of operators and admins.
     Acts,

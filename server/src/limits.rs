@@ -175,7 +175,7 @@ pub(crate) const HISTORY_PAGE_EVENTS: usize = 256;
 pub const DEFAULT_MAX_FOLLOWERS: usize = 1_024;
 /// Messages for a follower that wait for its connection.
 pub(crate) const MESSAGES_AHEAD: usize = 1;
-/// What a follower takes before it reads a page, bytes: the page and its messages. What it does not need it gives back then.
+/// Bytes that a follower takes before it reads a page: the page and its messages. It gives back the rest then.
 pub(crate) const FOLLOW_PAGE_BYTES: usize = 2 * MAX_PAGE_BYTES;
 /// The same of a policy cache before its next piece is made, bytes.
 pub(crate) const WATCH_PIECE_BYTES: usize = 4 * 1024 * 1024;
@@ -211,9 +211,9 @@ pub(crate) const INGEST_GOVERNED_LINES: usize = 64;
 pub(crate) const INGEST_CHUNK_BYTES: usize = 512 * 1024;
 /// What an upload holds of its lines before it stops reading, bytes, beside what is being appended.
 pub(crate) const INGEST_AHEAD_BYTES: usize = 512 * 1024;
-/// What an event of a chunk takes while it is parsed, bytes, beside its text.
+/// Bytes of a parsed event of a chunk, beside its text.
 pub(crate) const INGEST_EVENT_BYTES: usize = 1024;
-/// What its receipt takes, bytes.
+/// Bytes of its receipt.
 pub(crate) const INGEST_RECEIPT_BYTES: usize = 256;
 /// Chunks of an upload that may wait for the disk.
 pub(crate) const INGEST_CHUNKS_AHEAD: usize = 8;

@@ -50,7 +50,7 @@ struct Shared {
     freed: Notify,
 }
 
-/// What a caller holds of it, given back when dropped.
+/// A caller's part of a pool, given back when dropped.
 pub(crate) struct Part {
     shared: Arc<Shared>,
     id: u64,

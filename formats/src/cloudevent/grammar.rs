@@ -2,10 +2,10 @@
 
 /// `pchar` of RFC 3986 without its percent-encoding, beside letters and digits.
 const PATH_CHARACTERS: &[u8] = b"-._~!$&'()*+,;=:@";
-/// What separates the tokens of a media type (RFC 2045, section 5.1).
+/// Separators of a media type's tokens (RFC 2045, section 5.1).
 const SPECIALS: &[u8] = b"()<>@,;:\\\"/[]?=";
 
-/// Whether it is a `URI-reference` (RFC 3986, section 4.1).
+/// `true` for a `URI-reference` (RFC 3986, section 4.1).
 pub(super) fn is_uri_reference(text: &str) -> bool {
     match split_scheme(text) {
         Some((_, rest)) => is_hierarchy(rest),
@@ -17,12 +17,12 @@ pub(super) fn is_uri_reference(text: &str) -> bool {
     }
 }
 
-/// Whether it is a `URI` (RFC 3986, section 3).
+/// `true` for a `URI` (RFC 3986, section 3).
 pub(super) fn is_uri(text: &str) -> bool {
     split_scheme(text).is_some_and(|(_, rest)| is_hierarchy(rest))
 }
 
-/// Whether it is a media type with its parameters (RFC 2045, section 5.1).
+/// `true` for a media type with its parameters (RFC 2045, section 5.1).
 pub(super) fn is_media_type(text: &str) -> bool {
     let Some((kind, rest)) = text.split_once('/') else { return false };
     let end = rest.find([';', ' ', '\t']).unwrap_or(rest.len());
@@ -100,7 +100,7 @@ fn is_address(text: &str) -> bool {
     }
 }
 
-/// Whether all of it is `pchar`, or one of these.
+/// `true` where every character is `pchar` or one of these.
 fn is_of(text: &str, others: &[u8]) -> bool {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -123,7 +123,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_taken)
 }
 
-/// What follows the value of a parameter, a token or a quoted string.
+/// Returns the text behind a parameter's value, which is a token or a quoted string.
 fn after_value(text: &str) -> Option<&str> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([';', ' ', '\t']).unwrap_or(text.len());

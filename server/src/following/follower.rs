@@ -46,7 +46,7 @@ pub(crate) struct Follower {
     /// When it last told something, and whether it was kept from telling more since.
     told_at: Option<Instant>,
     ended: bool,
-    /// Whether somebody else needs its place.
+    /// `true` once somebody else needs its place.
     gives_way: bool,
     _count: Counted,
     place: Part,
@@ -262,7 +262,7 @@ impl Speaks for Follower {
     }
 }
 
-/// What a follower hears whose place others need.
+/// The problem of a follower that gives its place to others.
 pub(super) fn place_given_up() -> Problem {
     let detail = "others need the place of this follower; come back later";
     Problem::new(Code::Overloaded, detail).with_retry_after(1)

@@ -95,7 +95,7 @@ pub(crate) struct Watcher {
     /// When something was said last; `None` before the first word.
     told_at: Option<Instant>,
     ended: bool,
-    /// Whether somebody else needs its place.
+    /// `true` once somebody else needs its place.
     gives_way: bool,
     _count: Counted,
     place: Part,

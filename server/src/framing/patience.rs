@@ -25,7 +25,7 @@ impl Waiting {
         }
     }
 
-    /// What the peer sent is worth so much of the time that it was waited for, and none of what is to come.
+    /// Takes off so much of the waiting that the peer has made good for. Nothing is saved for later.
     pub(crate) fn earn(&mut self, time: Duration) {
         self.waited = self.waited.saturating_sub(time);
     }

@@ -72,7 +72,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// What the client is told.
+    /// The problem that the client is told.
     pub(crate) fn problem(self) -> Problem {
         let problem = Problem::new(self.code(), self.to_string()).closing();
         if self == Self::GaveWay { problem.with_retry_after(1) } else { problem }

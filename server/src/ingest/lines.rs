@@ -19,7 +19,7 @@ pub(super) struct Gathered {
     /// Whole lines that were not taken, and how many of them hold something.
     lines: u64,
     events: usize,
-    /// Whether the line that has begun holds something.
+    /// `true` where the line that has begun holds something.
     has_text: bool,
     /// Lines that were taken.
     taken: u64,
@@ -36,7 +36,7 @@ pub(super) struct Chunk {
     pub(super) events: usize,
 }
 
-/// Whether a line may hold this byte and still no event.
+/// `true` for bytes that a line without an event may hold.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
@@ -114,7 +114,7 @@ impl Gathered {
         Some(Chunk { bytes, first, count, events })
     }
 
-    /// What is left moves to the front once it is no more than what was taken, so that each byte moves once or twice.
+    /// Moves the rest to the front once it is no more than what was taken, so that each byte moves once or twice.
     fn move_up(&mut self) {
         let left = self.bytes.len() - self.start;
         if left > self.start {

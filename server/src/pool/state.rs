@@ -1,4 +1,4 @@
-//! Who holds how much, and who gives way.
+//! The holders of a pool: their parts, their shares, and the choice of parts that give way.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -35,7 +35,7 @@ struct Load {
     waiting: usize,
 }
 
-/// What has come of one look for room.
+/// The outcome of one look for room.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
     Took,
@@ -193,7 +193,7 @@ impl State {
         self.callers.get(caller).map_or(0, |load| load.held)
     }
 
-    /// What each of those who hold something, wait for it, or ask now, may take.
+    /// The share of each caller that holds something, waits for it, or asks now.
     fn fair(&self, capacity: usize, asking: &CallerKey) -> usize {
         let takes_part =
             |(caller, load): &(&CallerKey, &Load)| *caller == asking || load.held > 0 || load.waiting > 0;

@@ -1,4 +1,4 @@
-//! What the handlers' descriptions lack, added in one place: summaries, grammars and bounds of parameters, and each act on a path of
+//! Additions to the handlers' descriptions, in one place: summaries, grammars and bounds of parameters, and each act on a path of
 //! its own, so that programs that read the document can name it.
 
 #![expect(
@@ -32,7 +32,7 @@ const WORDS: &[(&str, &str, &[&str])] = &[
     ("listCalls", "verdict", &["allow", "review", "deny", "none"]),
 ];
 
-/// What follows the colon of a path, and what that is called.
+/// Verbs behind the colon of a path, with operation ids and summaries.
 type Acts = &'static [(&'static str, &'static str, &'static str)];
 
 /// Acts that the router knows as one path, by operation.
@@ -80,7 +80,7 @@ const ACTS: &[(&str, Acts)] = &[
     ),
 ];
 
-/// What each operation does, in a line.
+/// A summary of each operation.
 const SUMMARIES: &[(&str, &str)] = &[
     ("signIn", "Show the sign-in page"),
     ("livez", "Tell that the process lives"),
@@ -240,7 +240,7 @@ fn close(name: &str, schema: &mut Value) {
         match (name, member.as_str()) {
             ("ModeRequest", "mode") => of["enum"] = json!(["observe", "enforce"]),
             ("LedgerCreation", "name") | ("SealRequest" | "ReadOnlyRequest", "ledger") => {
-                of["pattern"] = json!(LEDGER)
+                of["pattern"] = json!(LEDGER);
             }
             (_, prose) if PROSE.contains(&prose) => of["minLength"] = json!(1),
             _ if of["type"] == "string" && of.get("enum").is_none() => of["pattern"] = json!(TEXT),
@@ -250,7 +250,7 @@ fn close(name: &str, schema: &mut Value) {
     schema.insert("additionalProperties".to_owned(), json!(false));
 }
 
-/// What is absent is left out.
+/// Takes `null` out of the types: absent values are left out.
 fn without_null(schema: &mut Value) {
     if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {
         kinds.retain(|kind| kind != "null");
