@@ -137,40 +137,36 @@ pub(crate) fn last_head(
 }
 
 /// Sets aside, durably, what a crash left of an entry at the end of these files: those of the segments from this number on, and the
-/// newest one. Returns how many bytes were cut.
+/// newest one. A whole head is never cut, and what is damaged elsewhere stays for a verifier to find.
 ///
-/// A whole head is never cut, and what is damaged elsewhere stays for a verifier to find.
+/// No ledger is refused for it: a file that cannot be read or cut stays as it is, which is logged.
 ///
 /// Syscalls: those of [`quarantine::keep`], then `openat`, `ftruncate` or `unlink`, and `fsync` of the file and the folder.
-pub(crate) fn settle(
-    disk: &dyn Disk,
-    ledger_folder: &Path,
-    key: &Secret,
-    from: SegmentNumber,
-) -> io::Result<u64> {
-    let folder = ledger_folder.join(TREE);
-    let entries = match disk.list(&folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        listed => listed?,
-    };
+pub(crate) fn settle(disk: &dyn Disk, ledger_folder: &Path, key: &Secret, from: SegmentNumber) {
+    // A folder that is not there holds none; one that cannot be listed is told of by whoever looks for the last head.
+    let Ok(entries) = disk.list(&ledger_folder.join(TREE)) else { return };
     let names: Vec<_> =
         entries.into_iter().map(|entry| entry.name).filter(|name| name.ends_with(SUFFIX)).collect();
     let oldest = heads_file_name(from);
     let first = names.partition_point(|name| *name < oldest).min(names.len().saturating_sub(1));
-    names.iter().skip(first).try_fold(0, |cut, name| Ok(cut + settle_one(disk, ledger_folder, key, name)?))
+    for name in names.iter().skip(first) {
+        if let Err(error) = settle_one(disk, ledger_folder, key, name) {
+            tracing::warn!(%error, file = name, "a torn tree head could not be set aside");
+        }
+    }
 }
 
 /// Sets aside what a crash left of an entry at the end of one segment's file of heads, if there is one.
 ///
-/// Returned `Ok` ⇒ durable, as for [`settle`].
-pub(crate) fn settle_one(disk: &dyn Disk, ledger_folder: &Path, key: &Secret, name: &str) -> io::Result<u64> {
+/// Returned `Ok` ⇒ durable.
+pub(crate) fn settle_one(disk: &dyn Disk, ledger_folder: &Path, key: &Secret, name: &str) -> io::Result<()> {
     let folder = ledger_folder.join(TREE);
     let path = folder.join(name);
     let bytes = match read(disk, &path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         read => read?,
     };
-    let Some(end) = torn_from(&bytes) else { return Ok(0) };
+    let Some(end) = torn_from(&bytes) else { return Ok(()) };
     let torn = bytes.get(end..).unwrap_or_default();
     tracing::warn!(
         file = name,
@@ -186,8 +182,7 @@ pub(crate) fn settle_one(disk: &dyn Disk, ledger_folder: &Path, key: &Secret, na
         file.set_len(end as u64)?;
         file.sync_all()?;
     }
-    disk.sync_folder(&folder)?;
-    Ok(torn.len() as u64)
+    disk.sync_folder(&folder)
 }
 
 /// Where a write that was cut short begins in a file of heads; `None` where there is none.

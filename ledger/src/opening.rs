@@ -146,8 +146,7 @@ fn open_with(
     }
     if !corrupt {
         let read_from = replayed.unread.map_or(SegmentNumber::FIRST, |unread| unread.number);
-        heads::settle(disk, folder, replayed.keys.index_key(), read_from)
-            .map_err(in_step("setting torn tree heads aside"))?;
+        heads::settle(disk, folder, replayed.keys.index_key(), read_from);
     }
     let cuts = if corrupt {
         Vec::new()

@@ -79,8 +79,8 @@ impl Files {
 
     /// The number of the last segment, where the first ones were let go too.
     pub(crate) fn last_number(&self) -> u32 {
-        let names = self.0.keys().filter(|name| name.starts_with("segments/") && name.ends_with(".seg"));
-        names.last().and_then(|name| name[9..19].parse().ok()).unwrap()
+        let mut names = self.0.keys().filter(|name| name.starts_with("segments/") && name.ends_with(".seg"));
+        names.next_back().and_then(|name| name[9..19].parse().ok()).unwrap()
     }
 
     /// Writes the folder, which must not be there. What a link leads to is written before it.

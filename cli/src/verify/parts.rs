@@ -154,7 +154,7 @@ impl Parts {
         };
         let bytes = match read(&path) {
             Ok(bytes) => bytes,
-            // Erased, or never copied with the segments: nothing is wrong with either.
+            // Erased, or lost: how many of them may be gone is known when all is read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return FoundKey::Absent,
             Err(error) => return unusable(&error),
         };
@@ -188,5 +188,41 @@ impl PartCounts {
     pub(super) fn add(&mut self, other: Self) {
         self.opened += other.opened;
         self.without_key += other.without_key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::{Data, Draft, Event, Json, Keyring};
+
+    use super::*;
+
+    fn erasure(subject: &str) -> Record<'static> {
+        let mut event = Event::new("e", "urn:test", SubjectErased::KIND, "subjects");
+        let data = format!(r#"{{"subject":"{}","reason":"asked for"}}"#, subject.repeat(32));
+        event.data = Data::Json(Json::check(data.into_bytes()).unwrap());
+        match Record::draft(event, 0) {
+            Draft::Clear(record) => record,
+            Draft::Sensitive { .. } => panic!("it names nobody"),
+        }
+    }
+
+    #[test]
+    fn keys_are_lost_where_more_are_gone_than_subjects_were_erased() {
+        let (folder, ledger) = (tempfile::tempdir().unwrap(), LedgerId([7; 16]));
+        let keys = LedgerKeys::new(&Keyring::generate(&mut |bytes| bytes.fill(3)), ledger);
+        let parts = Parts::new(folder.path(), ledger, &keys);
+        assert_eq!(parts.lost(), None);
+        for (gone, erased) in [(1, 0), (2, 1), (2, 2), (2, 2)] {
+            parts.absent.lock().unwrap().insert([gone; 16]);
+            if erased > 0 {
+                // The same subject twice is one.
+                parts.note_erasure(&erasure(if erased == 1 { "5a" } else { "5b" }));
+            }
+            let (absent, erased) = (u64::from(gone), erased);
+            let lost = (absent > erased).then_some(Gap::SubjectKeysLost { absent, erased });
+            assert_eq!(parts.lost(), lost, "{absent} gone, {erased} erased");
+        }
+        assert_eq!(erased_subject(&Record { kind: "subject.other".into(), ..erasure("5c") }), None);
     }
 }

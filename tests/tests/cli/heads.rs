@@ -158,6 +158,10 @@ fn an_opening_sets_a_torn_head_aside_and_says_so() {
         assert_eq!(fs::read(aside).unwrap(), whole[kept..cut]);
         assert_eq!(sample.verify(false).verdict(), Verdict::Alone);
     }
+    // What cannot be read keeps no ledger from opening.
+    fs::remove_file(sample.heads(2)).unwrap();
+    fs::create_dir(sample.heads(2)).unwrap();
+    sample.open().close().unwrap();
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
 use bitacora_ledger::{
-    AppendError, AppendRequest, Disk, Ledger, OpenMode, Options, ReadOnlyReason, RealDisk, WriterState,
+    AppendError, AppendRequest, Disk, Ledger, OpenError, OpenMode, Options, ReadOnlyReason, RealDisk,
+    WriterState,
 };
 use bitacora_tests::simulated_disk::Call;
 
@@ -170,7 +171,8 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
     let heads = fs::read_dir(place.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path());
     let heads = heads.filter(|path| path.extension().is_some_and(|end| end == "heads")).max().unwrap();
     let (opened, opening) = mpsc::channel();
-    let pipes = [anchored, heads];
+    let remembered = fs::read(&anchored).unwrap();
+    let pipes = [anchored.clone(), heads];
     for path in pipes.clone() {
         fs::remove_file(&path).unwrap();
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -178,18 +180,19 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
     thread::spawn(move || {
         let files = pipes.map(|path| RealDisk.open(&path, OpenMode::Read).map(|_| ()));
         let folder = RealDisk.open(&place.ledger(), OpenMode::Read).map(|_| ());
+        let refused = place.open().err();
+        fs::remove_file(&anchored).unwrap();
+        fs::write(&anchored, remembered).unwrap();
         let ledger = place.open().map(|ledger| ledger.status().writer);
-        drop(opened.send((files, folder, ledger)));
+        drop(opened.send((files, folder, refused, ledger)));
     });
-    let (files, folder, ledger) = opening.recv_timeout(Duration::from_secs(20)).expect("it waits for a pipe");
+    let (files, folder, refused, ledger) =
+        opening.recv_timeout(Duration::from_secs(20)).expect("it waits for a pipe");
     for refused in files.into_iter().chain([folder]) {
         let refused = refused.unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{refused}");
         assert!(refused.to_string().contains("not a regular file"), "{refused}");
     }
-    assert_eq!(
-        ledger.unwrap(),
-        WriterState::Ready,
-        "an anchor that cannot be asked stops only who requires it"
-    );
+    assert!(matches!(refused, Some(OpenError::RolledBack(_))), "a pipe is no tree head: {refused:?}");
+    assert_eq!(ledger.unwrap(), WriterState::Ready, "heads beside the segments stop nobody");
 }
