@@ -367,8 +367,8 @@ fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<O
         return (None, None);
     }
     let bounds = state.policies.get().bounds();
-    let is_open = state.calls.get(&facts.call).is_some();
-    match state.rounds.due(&facts.round_question(is_open), bounds, time) {
+    let question = facts.round_question(state.calls.get(&facts.call));
+    match state.rounds.due(&question, bounds, time) {
         Err(what) => (Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned()))), None),
         Ok(found) => {
             let said = found.map(|found| (Verdict::Deny, found.code, Some(found.count.to_string())));

@@ -22,6 +22,7 @@ mod checks_failed;
 mod clocks;
 mod contracts;
 mod corrections;
+mod cycles;
 mod desk;
 mod evasion;
 mod everything;
