@@ -164,7 +164,9 @@ fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {
     let kind = objection.untold?;
     let is_same = kind == LoopKind::IdenticalCalls;
     let calls = match objection.turning {
-        Some(Turning::Cycle { calls, .. }) if kind == LoopKind::RepeatedCycle => Count::new(calls.into()).ok(),
+        Some(Turning::Cycle { calls, .. }) if kind == LoopKind::RepeatedCycle => {
+            Count::new(calls.into()).ok()
+        }
         _ => None,
     };
     Some(LoopDetected {

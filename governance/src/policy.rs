@@ -33,8 +33,8 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    CallBounds, Glob, KeyLife, MAX_RULES, PolicySettings, Risk, Rule, Score, TrustRules,
-    TrustUse, UnregisteredTools, Verdict, Workspaces,
+    CallBounds, Glob, KeyLife, MAX_RULES, PolicySettings, Risk, Rule, Score, TrustRules, TrustUse,
+    UnregisteredTools, Verdict, Workspaces,
 };
 
 use compiled_rule::{CompiledRule, Fit};

@@ -5,20 +5,21 @@
 
 mod cycle;
 mod name;
+mod question;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{CallBounds, LoopKind, Name, ReasonCode, RunStarted, Sha256Text};
 use serde::{Deserialize, Serialize};
 
-use crate::examination::NOBODY;
 use crate::journal::Journaled;
 use crate::limits::{ALONE_LIFE, MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
 use crate::shares::Shares;
 use crate::version::{is_isolated, is_strict, sees_cycles};
 
-use cycle::{Cycle, Repeats};
 pub(crate) use cycle::Turning;
+use cycle::{Cycle, Repeats};
 pub(crate) use name::RoundName;
+pub(crate) use question::RoundQuestion;
 
 /// Runs and sessions that are looked at, and taken away if they are quiet, with each that is counted.
 const SWEPT_AT_ONCE: usize = 8;
@@ -79,29 +80,6 @@ pub(crate) struct Rounds {
     pub(crate) shares: Shares,
 }
 
-/// A call, as far as it may go round.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RoundQuestion<'a> {
-    pub(crate) call: &'a str,
-    /// Whether it was asked for before and is not over: it waits for a person, or came too early.
-    pub(crate) is_open: bool,
-    /// Whether it waits for a person.
-    pub(crate) is_reviewed: bool,
-    /// The version of the rules by which it is judged.
-    pub(crate) rules: u32,
-    /// With its server.
-    pub(crate) tool: &'a str,
-    /// Of the arguments that matter: by the newest rules the binding fields, before them all.
-    pub(crate) args: Option<&'a Sha256Text>,
-    /// Whether it waits for something.
-    pub(crate) poll: bool,
-    pub(crate) agent: Option<&'a str>,
-    pub(crate) session: Option<&'a str>,
-    pub(crate) run: Option<&'a str>,
-    /// The folder of its session, where that is known.
-    pub(crate) session_folder: Option<&'a Sha256Text>,
-}
-
 /// What stands against a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Objection {
@@ -114,12 +92,6 @@ pub(crate) struct Objection {
     pub(crate) turning: Option<Turning>,
     /// What is to be told, where it was not yet.
     pub(crate) untold: Option<LoopKind>,
-}
-
-impl RoundQuestion<'_> {
-    fn names(&self) -> [Option<RoundName>; 2] {
-        RoundName::of(self.agent, self.session, self.run, self.rules)
-    }
 }
 
 impl Rounds {
@@ -386,13 +358,7 @@ impl Round {
         let count = self.calls.max(self.steps);
         let is_past = place == Place::Run && self.is_past(bounds);
         let bound = self.most(bounds);
-        is_past.then_some(Objection {
-            code: ReasonCode::IterationCap,
-            count,
-            bound,
-            turning: None,
-            untold,
-        })
+        is_past.then_some(Objection { code: ReasonCode::IterationCap, count, bound, turning: None, untold })
     }
 
     /// What goes round once this call is made.
@@ -457,29 +423,6 @@ impl Round {
             return self.times;
         }
         if is_same { self.times.saturating_add(1) } else { 1 }
-    }
-}
-
-impl RoundQuestion<'_> {
-    /// Who does it, where that is told.
-    fn doer(&self) -> Option<&str> {
-        is_strict(self.rules).then(|| self.agent.unwrap_or(NOBODY))
-    }
-
-    fn action(&self) -> Option<Action> {
-        let agent = self.doer().map(str::to_owned);
-        self.args.map(|args| Action { tool: self.tool.to_owned(), args: args.clone(), agent })
-    }
-
-    fn does(&self, action: &Action) -> bool {
-        action.tool == self.tool && Some(&action.args) == self.args && action.agent.as_deref() == self.doer()
-    }
-
-    /// What the places are that it is watched in, in the order of their names.
-    fn places(&self) -> impl Iterator<Item = Place> {
-        let run = self.run.map(|_| Place::Run);
-        let places = run.into_iter().chain(self.session.map(|_| Place::Session));
-        places.chain((self.run.is_none() && self.session.is_none()).then_some(Place::Alone))
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// version 5 too many approvals deny the calls that need another one, and no others; under version 6 a policy guards files by their
 /// names, no verdict is a dead end, what belongs to different agents, servers and workspaces is kept apart, and an accepted correction of the
 /// clock moves governed time on; under version 7 cycles of several calls are seen, calls without a session too, and only arguments that
-/// matter make a call another one.
+/// matter make a call another one, and a contract of critical damage is a review.
 pub const REACTOR_VERSION: u32 = 7;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
@@ -87,6 +87,11 @@ pub(crate) const fn has_no_dead_ends(version: u32) -> bool {
 
 /// Whether a version's rules see cycles of several calls, and let polls pass.
 pub(crate) const fn sees_cycles(version: u32) -> bool {
+    version >= SEEING_CYCLES
+}
+
+/// Whether under a version's rules a contract of critical damage has a person look at the call.
+pub(crate) const fn weighs_contracts(version: u32) -> bool {
     version >= SEEING_CYCLES
 }
 

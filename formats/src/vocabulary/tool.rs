@@ -169,6 +169,8 @@ pub enum DestinationKind {
     Host,
     /// A glob for the names of files that the call works on.
     Pattern,
+    /// A text that names who or what is reached: a telephone number, an address, an id. It is compared as it is written.
+    Text,
 }
 
 /// `tool.registered`: a tool may be called from now on.

@@ -70,7 +70,8 @@ impl Cycle {
         self.same.resize(REMEMBERED, 0);
         for (before, same) in (1..).zip(&mut self.same) {
             let earlier = self.latest.len().checked_sub(before).and_then(|at| self.latest.get(at));
-            let is_same = earlier.is_some_and(|earlier| earlier.action.is_some() && earlier.action == made.action);
+            let is_same =
+                earlier.is_some_and(|earlier| earlier.action.is_some() && earlier.action == made.action);
             *same = if is_same { same.saturating_add(1) } else { 0 };
         }
         if self.same.iter().all(|same| *same == 0) {

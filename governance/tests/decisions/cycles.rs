@@ -192,13 +192,15 @@ fn a_poll_passes_a_hundred_times_and_neither_counts_nor_begins_anew() {
     }
     let mut desk = starter();
     let output = json!({"bash_id": "b1"});
-    let grep = |desk: &mut Desk, number: usize| is_loop(&poll(desk, number, "Grep", &json!({"pattern": "x"})));
+    let grep =
+        |desk: &mut Desk, number: usize| is_loop(&poll(desk, number, "Grep", &json!({"pattern": "x"})));
     let said = [1, 3, 5].map(|number| {
         assert!(!is_loop(&poll(&mut desk, number + 1, "BashOutput", &output)));
         grep(&mut desk, number)
     });
     assert_eq!(said, [false, false, true], "a poll in between hides nothing");
-    let passed = (0..200).take_while(|number| !is_loop(&poll(&mut desk, 100 + number, "BashOutput", &output)));
+    let passed =
+        (0..200).take_while(|number| !is_loop(&poll(&mut desk, 100 + number, "BashOutput", &output)));
     assert_eq!(passed.count(), 98, "with the two before");
     let last = poll(&mut desk, 500, "BashOutput", &output);
     assert!(last.reason.to_string().contains("polled"), "{}", last.reason);

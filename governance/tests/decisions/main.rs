@@ -46,6 +46,7 @@ mod repeats;
 mod replays;
 mod replicas;
 mod rounds;
+mod rounds_history;
 mod rules;
 mod servers;
 mod session_folders;
