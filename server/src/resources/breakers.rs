@@ -78,6 +78,12 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
 fn write_breaker(dimension: &Dimension, breaker: &Breaker, json: &mut JsonWriter) {
     json.begin_object();
     write_dimension(dimension, json);
+    write_breaker_state(breaker, json);
+    json.end_object();
+}
+
+/// A breaker without its dimension, as members of the object that is being written.
+pub(super) fn write_breaker_state(breaker: &Breaker, json: &mut JsonWriter) {
     json.text_member("state", breaker_name(breaker.condition()));
     let window = breaker.window();
     json.number_member("outcomes", u64::from(window.outcomes));
@@ -89,7 +95,6 @@ fn write_breaker(dimension: &Dimension, breaker: &Breaker, json: &mut JsonWriter
         json.number_member("goodProbes", u64::from(good));
     }
     json.serialized_member("settings", breaker.settings());
-    json.end_object();
 }
 
 #[utoipa::path(
