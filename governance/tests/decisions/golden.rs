@@ -49,7 +49,11 @@ const GOLDEN: [Golden; 7] = [
         digest: "5287b4b926c52f3300bd83e84ef33b76addccacdeebd28ed6f0eaf6a94c32363",
         decisions: 107,
     },
-    Golden { frames: include_str!("golden-v7.ndjson"), digest: "51c53a57c330c56be5ba3876c8402e6b8301b7d227923dd40ada1de878af35de", decisions: 120 },
+    Golden {
+        frames: include_str!("golden-v7.ndjson"),
+        digest: "51c53a57c330c56be5ba3876c8402e6b8301b7d227923dd40ada1de878af35de",
+        decisions: 120,
+    },
 ];
 
 /// A frame as it is kept here.
