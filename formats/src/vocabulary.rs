@@ -66,7 +66,10 @@ pub use budget::{
     BudgetCharged, BudgetConfigured, BudgetCount, BudgetExceeded, BudgetPeriod, BudgetScope, Charge,
     OnExceed, SpendLimits,
 };
-pub use call_bounds::{CallBounds, MAX_DELEGATION_DEPTH, MAX_IDENTICAL_CALLS, MAX_STEPS_OF_RUN};
+pub use call_bounds::{
+    CallBounds, MAX_CYCLE_CALLS, MAX_CYCLE_REPEATS, MAX_DELEGATION_DEPTH, MAX_IDENTICAL_CALLS,
+    MAX_POLL_CALLS, MAX_POLL_GLOBS, MAX_STEPS_OF_RUN,
+};
 pub use catalogue::{
     CHECKPOINT_BLOB, CHECKPOINT_SOURCE, EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit,
     SERVICE_FAMILIES, SERVICE_PREFIX, Writer, check_data, check_members, event_type, is_binary_kind,

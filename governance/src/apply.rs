@@ -321,12 +321,15 @@ impl State {
         }
         if !decision.imported && has_budgets(decision.reactor_version) {
             let run = decision.run.as_ref().map(BoundedRef::as_str);
+            let open = self.calls.get(&call);
             let question = RoundQuestion {
                 call: &call,
-                is_open: self.calls.get(&call).is_some(),
+                is_open: open.is_some(),
+                is_reviewed: open.is_some_and(|open| open.verdict == Verdict::Review),
                 rules: decision.reactor_version,
                 tool: dimension.tool(),
-                args: decision.args_digest.as_deref().or(decision.action_digest.as_deref()),
+                args: decision.compared_digest(),
+                poll: decision.poll,
                 agent,
                 session,
                 run,

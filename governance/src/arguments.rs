@@ -311,6 +311,11 @@ impl Examined {
                         continue;
                     }
                 },
+                DestinationKind::Text if text.is_empty() => {
+                    self.violate(&from.pointer, "destinations");
+                    continue;
+                }
+                DestinationKind::Text => text.to_owned(),
                 DestinationKind::Pattern => {
                     if text.split(['/', '\\']).any(|step| step == "..") {
                         self.refuse_path(PathError::Leaves, &from.pointer, "destinations");

@@ -6,8 +6,8 @@ mod unmet;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ContractChecked, ContractDefined, ContractPhase, JsonObject, Name, ReasonCode, TrustObserved,
-    TrustOutcome, Verdict,
+    BlastRadius, ContractChecked, ContractDefined, ContractPhase, JsonObject, Name, ReasonCode,
+    TrustObserved, TrustOutcome, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ use crate::reaction::{full, request_rollback};
 use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
 use crate::shares::Shares;
 use crate::state::State;
-use crate::version::{has_budgets, is_strict};
+use crate::version::{has_budgets, is_strict, weighs_contracts};
 
 use unmet::{CheckKey, Unmet};
 
@@ -55,6 +55,9 @@ pub struct Contracts {
     /// From the third version of the rules on: the same by call and contract.
     #[serde(default, skip_serializing_if = "Unmet::is_empty")]
     unmet: Unmet,
+    /// From the seventh version of the rules on: calls that are checked by a contract of critical damage.
+    #[serde(default, skip_serializing_if = "Unmet::is_empty")]
+    critical: Unmet,
 }
 
 impl Contracts {
@@ -70,6 +73,16 @@ impl Contracts {
     /// Takes away what is remembered of checks, where the time for it is over.
     pub(crate) fn forget(&mut self, time: Micros) {
         self.unmet.forget(time);
+        self.critical.forget(time);
+    }
+
+    /// The contract of critical damage that a check is of.
+    fn critical_of<'a>(&self, checked: &'a ContractChecked) -> Option<&'a Name> {
+        let named = checked.contract.as_ref()?;
+        self.defined
+            .get(named)
+            .filter(|contract| contract.blast_radius == BlastRadius::Critical)
+            .map(|_| named)
     }
 
     /// The contracts, by their names, behind the one that is named.
@@ -124,7 +137,10 @@ impl Contracts {
             if failed.is_none() {
                 self.forget_broken(&key_of(agent, call));
             }
-            self.unmet.forget(time);
+            self.forget(time);
+            if let Some(contract) = self.critical_of(checked).filter(|_| weighs_contracts(at.rules)) {
+                self.critical.apply(check_key(agent, call, checked), Some(contract.clone()), time);
+            }
             return self.unmet.apply(check_key(agent, call, checked), failed, time);
         }
         let over = self.leaving.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
@@ -167,6 +183,7 @@ impl Contracts {
         self.leaving.pause();
         self.shares.pause();
         self.unmet.pause();
+        self.critical.pause();
     }
 
     pub(crate) fn resume(&mut self) {
@@ -175,6 +192,7 @@ impl Contracts {
         self.leaving.resume();
         self.shares.resume();
         self.unmet.resume();
+        self.critical.resume();
     }
 
     pub(crate) fn keep(&mut self) {
@@ -183,6 +201,7 @@ impl Contracts {
         self.leaving.keep();
         self.shares.keep();
         self.unmet.keep();
+        self.critical.keep();
     }
 
     pub(crate) fn discard(&mut self) {
@@ -191,6 +210,7 @@ impl Contracts {
         self.leaving.discard();
         self.shares.discard();
         self.unmet.discard();
+        self.critical.discard();
     }
 }
 
@@ -202,6 +222,17 @@ impl State {
         }
         let check = self.contracts.broken_before(facts.agent.as_deref(), &facts.call, time)?;
         Some((Verdict::Deny, ReasonCode::ContractBroken, Some(check.to_string())))
+    }
+
+    /// Whether a contract of critical damage is checked before the call: its breach could do damage that cannot be made good.
+    pub(crate) fn is_critical_by_contract(&self, facts: &CallFacts, time: Micros) -> bool {
+        !facts.imported
+            && weighs_contracts(facts.reactor_version)
+            && self
+                .contracts
+                .critical
+                .before(facts.agent.as_deref().unwrap_or(NOBODY), &facts.call, time)
+                .is_some()
     }
 
     /// What follows from a check: a failed one after a call that runs counts against its trust, and a person is asked whether what it
@@ -219,6 +250,14 @@ impl State {
         {
             let reason = format!("no contract `{contract}` is defined; name one that is, or none");
             return Err(ReactorRefusal::new(RefusalCode::NoSuchThing, reason));
+        }
+        let is_weighed = checked.phase == ContractPhase::Pre && weighs_contracts(self.rules.get().version());
+        if let (Some(call), Some(_)) =
+            (&checked.call, self.contracts.critical_of(checked).filter(|_| is_weighed))
+            && self.contracts.critical.is_full_for(&check_key(agent, call, checked), placed.time)
+        {
+            // One that would be forgotten would let the call pass without a person.
+            return Err(full("calls under contracts of critical damage"));
         }
         let (Some(call), Some(_)) = (&checked.call, self.contracts.failed(checked)) else { return Ok(()) };
         if checked.phase == ContractPhase::Pre {

@@ -17,7 +17,7 @@ use crate::ladder::{Climb, claim, climb, mode_of};
 use crate::limits::{APPROVAL_LIFE, CALL_LIFE, START_LIFE};
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::reasons::{Named, words};
-use crate::rounds::Objection;
+use crate::rounds::{Objection, Turning};
 use crate::state::State;
 use crate::version::{has_no_dead_ends, is_isolated, is_strict, needs_room_for_approvals};
 
@@ -163,11 +163,18 @@ pub(crate) fn decide(
 fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {
     let kind = objection.untold?;
     let is_same = kind == LoopKind::IdenticalCalls;
+    let calls = match objection.turning {
+        Some(Turning::Cycle { calls, .. }) if kind == LoopKind::RepeatedCycle => {
+            Count::new(calls.into()).ok()
+        }
+        _ => None,
+    };
     Some(LoopDetected {
         call: facts.call.clone(),
         kind,
         tool: facts.tool.clone(),
-        args_digest: facts.args_digest().filter(|_| is_same).cloned(),
+        args_digest: facts.compared_digest().filter(|_| is_same).cloned(),
+        cycle: calls,
         count: Count::new(objection.count).unwrap_or(Count::MAX),
         session: facts.session.clone(),
         run: facts.run.clone(),
@@ -338,6 +345,7 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         run: facts.run.clone(),
         destinations: facts.examined.as_ref().map(|found| found.destinations.clone()).unwrap_or_default(),
         session_folder: state.session_folder(facts),
+        poll: facts.poll,
         outcome: outcome_rules(state, facts),
         clock_offset_us: Some(state.clock().offset())
             .filter(|offset| *offset > 0 && !facts.imported)

@@ -2,11 +2,12 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BoundedText, Dimension, DimensionPart, MicroUsd, Milliseconds, Name, Sha256Text,
+    BlastRadius, BoundedText, Dimension, DimensionPart, MicroUsd, Milliseconds, Name, Sha256Text, Verdict,
 };
 
 use crate::approval_ids::{APPROVAL_ID_BYTES, drawn_id};
 use crate::arguments::Examined;
+use crate::calls::OpenCall;
 use crate::derived::Meaning;
 use crate::keys::ScopedKey;
 use crate::outcome::Outcome;
@@ -14,7 +15,7 @@ use crate::policy::{ArgumentMatches, Guarded};
 use crate::rate::RateQuestion;
 use crate::rounds::RoundQuestion;
 use crate::spend::BudgetQuestion;
-use crate::version::{has_no_dead_ends, is_strict};
+use crate::version::{has_no_dead_ends, is_strict, sees_cycles};
 
 /// What is found of an event before it gets its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,6 +112,8 @@ pub struct CallFacts {
     pub deadline_ms: Option<Milliseconds>,
     /// What its arguments say; `None` where the tool is not known.
     pub examined: Option<Examined>,
+    /// Whether it waits for something, as its registration or the policy says.
+    pub poll: bool,
     /// Which rules' conditions on arguments it meets.
     pub matches: ArgumentMatches,
     /// What the policy's guarded files say of the places that it reaches.
@@ -211,20 +214,26 @@ impl CallFacts {
         }
     }
 
-    /// The digest of all arguments.
-    pub(crate) fn args_digest(&self) -> Option<&Sha256Text> {
+    /// The digest of the arguments by which it is told whether a call is the same as another one: of those that matter, by the first
+    /// versions of the rules of all.
+    pub(crate) fn compared_digest(&self) -> Option<&Sha256Text> {
         let examined = self.examined.as_ref()?;
+        if sees_cycles(self.reactor_version) {
+            return examined.action_digest.as_ref();
+        }
         examined.args_digest.as_ref().or(examined.action_digest.as_ref())
     }
 
     /// What it may go round in.
-    pub(crate) fn round_question(&self, is_open: bool) -> RoundQuestion<'_> {
+    pub(crate) fn round_question(&self, open: Option<&OpenCall>) -> RoundQuestion<'_> {
         RoundQuestion {
             call: &self.call,
-            is_open,
+            is_open: open.is_some(),
+            is_reviewed: open.is_some_and(|open| open.verdict == Verdict::Review),
             rules: self.reactor_version,
             tool: self.dimension.tool(),
-            args: self.args_digest(),
+            args: self.compared_digest(),
+            poll: self.poll,
             agent: self.agent.as_deref(),
             session: self.session.as_deref(),
             run: self.run.as_deref(),

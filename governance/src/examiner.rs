@@ -7,7 +7,7 @@ use bitacora_formats::vocabulary::{BoundedText, Dimension, DimensionPart, Name, 
 
 use crate::act::{is_imported, read};
 use crate::arguments::{
-    examine, examine_digest, examine_nothing, examine_unregistered, examine_unregistered_digest,
+    Examined, examine, examine_digest, examine_nothing, examine_unregistered, examine_unregistered_digest,
     recorded_context,
 };
 use crate::compiled_cache::CompiledCache;
@@ -74,6 +74,8 @@ impl Examiner<'_> {
             .zip(examined.as_ref())
             .map(|(policy, found)| policy.guard(found, request.cwd.as_deref()))
             .unwrap_or_default();
+        let is_waiting = |found: &Examined| policy.is_some_and(|policy| policy.waits(found));
+        let poll = tool.is_some_and(|tool| tool.document.polls) || examined.as_ref().is_some_and(is_waiting);
         let actor = text(event.actor.as_deref(), "actor")?;
         // Who brings a recording is not who made its calls.
         let caller = actor.as_deref().filter(|_| !imported).and_then(|actor| actor.split_once(':'));
@@ -102,6 +104,7 @@ impl Examiner<'_> {
             estimated_cost: request.estimated_cost,
             deadline_ms: request.deadline_ms,
             examined,
+            poll,
             matches,
             guarded,
             imported,

@@ -146,7 +146,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
         climb.round = round;
         climb.say(Step::Loop, said);
     }
-    let is_critical = is_critical(tool, facts);
+    let is_critical = is_critical(tool, facts) || state.is_critical_by_contract(facts, time);
     let broken = broken(climb.breaker, stopped_verdict(facts.reactor_version, is_critical));
     climb.say(Step::Breaker, broken.or_else(|| evaded(state, facts, &climb.assessment, time)));
     let ruling = ruled(state, facts, risk, time);
@@ -164,7 +164,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let blocked = stopped_verdict(facts.reactor_version, is_denied);
     let by_trust = by_trust(&ruling, &climb.assessment, is_probed, blocked);
     climb.say(Step::Trust, by_trust.filter(|_| !is_uncounted));
-    let demanded = tool.and_then(|tool| by_registry(tool, facts));
+    let demanded = tool.and_then(|tool| by_registry(tool, is_critical));
     climb.say(Step::Obligations, state.by_contract(facts, time).or(demanded));
     Ok(climb)
 }
@@ -367,8 +367,8 @@ fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<O
         return (None, None);
     }
     let bounds = state.policies.get().bounds();
-    let is_open = state.calls.get(&facts.call).is_some();
-    match state.rounds.due(&facts.round_question(is_open), bounds, time) {
+    let question = facts.round_question(state.calls.get(&facts.call));
+    match state.rounds.due(&question, bounds, time) {
         Err(what) => (Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned()))), None),
         Ok(found) => {
             let said = found.map(|found| (Verdict::Deny, found.code, Some(found.count.to_string())));
@@ -438,8 +438,8 @@ pub(crate) fn by_trust(
     }
 }
 
-fn by_registry(tool: &RegisteredTool, facts: &CallFacts) -> Said {
-    if is_critical(Some(tool), facts) {
+fn by_registry(tool: &RegisteredTool, is_critical: bool) -> Said {
+    if is_critical {
         review(ReasonCode::BlastRadius)
     } else if tool.document.requires_review {
         review(ReasonCode::ToolRequiresReview)

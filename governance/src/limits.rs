@@ -88,6 +88,8 @@ pub const STALE_KEY_LIFE: Micros = hours(24);
 pub use bitacora_formats::vocabulary::DIMENSION_LIFE;
 /// How long after the last that happened in it a run or session is watched.
 pub const ROUND_LIFE: Micros = hours(24);
+/// How long after the last one calls that name neither a session nor a run go on from those before.
+pub const ALONE_LIFE: Micros = minutes(10);
 /// How long after it spent anything a run or session keeps what it spent of a budget of its own.
 pub const BUDGET_WINDOW_LIFE: Micros = hours(30 * 24);
 

@@ -8,6 +8,7 @@ use bitacora_formats::{Micros, format_time, format_usd};
 use crate::budgets::BudgetStanding;
 use crate::examination::CallFacts;
 use crate::ladder::{Climb, blocked_until};
+use crate::rounds::{Objection, Turning};
 use crate::state::State;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, Standing, StandingReason, TrustInputs, judge};
@@ -43,7 +44,7 @@ impl State {
                 Some(self.broken_words(facts, climb, &place, verdict))
             }
             ReasonCode::LoopDetected | ReasonCode::IterationCap | ReasonCode::DelegationTooDeep => {
-                climb.round.map(|round| of_round(code, &facts.tool, round.count, round.bound))
+                climb.round.map(|round| of_round(&facts.tool, &round))
             }
             ReasonCode::RateLimited => {
                 let (by, limit) = self.rates().met(&facts.rate_question(), time)?;
@@ -202,12 +203,19 @@ fn second(time: Micros) -> String {
     text.split('.').next().map_or_else(String::new, |seconds| format!("{seconds}Z"))
 }
 
-fn of_round(code: ReasonCode, tool: &str, count: u64, bound: u64) -> String {
-    match code {
-        ReasonCode::LoopDetected => format!(
+fn of_round(tool: &str, round: &Objection) -> String {
+    let Objection { count, bound, .. } = *round;
+    match (round.code, round.turning) {
+        (_, Some(Turning::Polls(_))) => format!(
+            "`{tool}` was polled {count} times in a row, and may be {bound} times. Do something else meanwhile, or look at what it said before."
+        ),
+        (_, Some(Turning::Cycle { calls: calls @ 2.., .. })) => format!(
+            "With this call of `{tool}` the same {calls} calls are made for the time number {count} in a row; from {bound} on that is denied. Any other call, or a checkpoint, lifts that."
+        ),
+        (ReasonCode::LoopDetected, _) => format!(
             "This is the same call of `{tool}` for the time number {count} in a row; from {bound} on it is denied. Any other call, or a checkpoint, lifts that."
         ),
-        ReasonCode::IterationCap => format!(
+        (ReasonCode::IterationCap, _) => format!(
             "The run took {count} steps or calls, and may take {bound}. Sum up what was reached, and stop."
         ),
         _ => format!(

@@ -1,7 +1,7 @@
 //! Every version of the policy, and the one that is active.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bitacora_formats::vocabulary::{CallBounds, DimensionPart, KeyLife, PolicyPublished, TrustRules};
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct Policies {
     versions: BTreeMap<u64, PolicyVersion>,
     active: Option<Active>,
 }
+
+/// How far runs and sessions may go round where no policy says otherwise.
+static SHIPPED_BOUNDS: LazyLock<CallBounds> = LazyLock::new(CallBounds::default);
 
 /// The version that calls are judged by.
 #[derive(Debug, Clone)]
@@ -93,8 +96,8 @@ impl Policies {
     }
 
     /// How far runs and sessions may go round: the active policy's word, or what is shipped.
-    pub(crate) fn bounds(&self) -> CallBounds {
-        self.active.as_ref().map(|active| active.bounds).unwrap_or_default()
+    pub(crate) fn bounds(&self) -> &CallBounds {
+        self.active.as_ref().map_or(&SHIPPED_BOUNDS, |active| &active.bounds)
     }
 
     /// The workspace of a call that names this working folder: the active policy's word, or what is shipped.
@@ -164,10 +167,11 @@ impl Policies {
 
 impl Active {
     fn of(document: &PolicyPublished) -> Self {
-        let PolicyPublished { version, trust, key_life_s, bounds, .. } = *document;
+        let PolicyPublished { version, trust, key_life_s, .. } = *document;
+        let bounds = document.bounds.clone().unwrap_or_default();
         let policy = Policy::compile(&document.rules, &trust);
         let policy = policy.and_then(|policy| policy.with_settings(document.settings())).ok();
-        Self { version, trust, key_life_s, bounds: bounds.unwrap_or_default(), policy: policy.map(Arc::new) }
+        Self { version, trust, key_life_s, bounds, policy: policy.map(Arc::new) }
     }
 }
 

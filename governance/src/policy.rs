@@ -33,8 +33,8 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    CallBounds, ExitCodeGlobs, Glob, KeyLife, MAX_RULES, PolicySettings, Risk, Rule, Score, TrustRules,
-    TrustUse, UnregisteredTools, Verdict, Workspaces,
+    CallBounds, Glob, KeyLife, MAX_RULES, PolicySettings, Risk, Rule, Score, TrustRules, TrustUse,
+    UnregisteredTools, Verdict, Workspaces,
 };
 
 use compiled_rule::{CompiledRule, Fit};
@@ -67,6 +67,8 @@ pub struct Policy {
     settings: PolicySettings,
     /// Of programs whose exit codes count.
     exit_codes: Box<[GlobPattern]>,
+    /// Of commands that wait for something.
+    polls: Box<[GlobPattern]>,
     files: Option<GuardedFiles>,
     workspace_rules: WorkspaceRules,
     rules: Vec<CompiledRule>,
@@ -203,6 +205,7 @@ impl Policy {
             trust: *trust,
             settings,
             exit_codes: Box::default(),
+            polls: Box::default(),
             files: None,
             workspace_rules: WorkspaceRules::shipped().clone(),
             rules: compiled,
@@ -216,7 +219,10 @@ impl Policy {
     /// # Errors
     /// A glob of theirs is none, or a folder of worktrees is no plain name.
     pub fn with_settings(mut self, settings: PolicySettings) -> Result<Self, PolicyError> {
-        self.exit_codes = settings.exit_codes_count.as_ref().map(exit_codes).transpose()?.unwrap_or_default();
+        let exit_codes = settings.exit_codes_count.as_ref().map(|globs| &**globs);
+        let polls = settings.bounds.as_ref().and_then(|bounds| bounds.polls.as_ref());
+        self.exit_codes = part_globs("exit_codes_count", exit_codes.unwrap_or_default())?;
+        self.polls = part_globs("bounds.polls", polls.map(|globs| &**globs).unwrap_or_default())?;
         self.files = settings.files.as_ref().map(GuardedFiles::compile).transpose()?;
         let workspaces = settings.workspaces.as_ref().map(WorkspaceRules::compile).transpose()?;
         self.workspace_rules = workspaces.unwrap_or_else(|| WorkspaceRules::shipped().clone());
@@ -245,8 +251,8 @@ impl Policy {
 
     /// How far runs and sessions may go round under it, where it says so.
     #[must_use]
-    pub const fn bounds(&self) -> Option<CallBounds> {
-        self.settings.bounds
+    pub const fn bounds(&self) -> Option<&CallBounds> {
+        self.settings.bounds.as_ref()
     }
 
     /// For how many seconds idempotency keys are good under it, where it says so.
@@ -272,6 +278,17 @@ impl Policy {
         let is_named =
             |part: &PlaceText| is_cut(part) || self.exit_codes.iter().any(|glob| glob.matches(part));
         !self.exit_codes.is_empty() && parts.iter().any(is_named)
+    }
+
+    /// Whether a call is a command that waits for something: each of its parts has to. A part that is cut may be any.
+    pub(crate) fn waits(&self, examined: &Examined) -> bool {
+        let is_command = examined.reach.as_ref().is_some_and(|reach| reach.is_command);
+        if !is_command || examined.opaque || examined.refusal.is_some() {
+            return false;
+        }
+        let parts = examined.parts.as_slice();
+        let waits = |part: &PlaceText| !is_cut(part) && self.polls.iter().any(|glob| glob.matches(part));
+        !parts.is_empty() && parts.iter().all(waits)
     }
 
     /// What it is known by.
@@ -374,11 +391,11 @@ impl RuleVerdict<'_> {
     }
 }
 
-/// Reads the globs of programs whose exit codes count.
-fn exit_codes(given: &ExitCodeGlobs) -> Result<Box<[GlobPattern]>, PolicyError> {
+/// Reads globs for the parts of commands.
+fn part_globs(member: &'static str, given: &[Glob]) -> Result<Box<[GlobPattern]>, PolicyError> {
     let compile = |glob: &Glob| {
         GlobPattern::compile(glob, Dialect::Path).map_err(|problem| PolicyError::Setting {
-            member: "exit_codes_count",
+            member,
             glob: glob.to_string(),
             problem,
         })

@@ -11,7 +11,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION, asks};
+use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION, asks, sees_cycles};
 
 /// What a decision changes.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +37,7 @@ pub(crate) struct RecordedDecision<'a> {
     pub(crate) args_digest: Option<Cow<'a, Sha256Text>>,
     pub(crate) run: Option<BoundedRef<'a, 1024>>,
     pub(crate) session_folder: Option<Cow<'a, Sha256Text>>,
+    pub(crate) poll: bool,
     pub(crate) reactor_version: u32,
     pub(crate) outcome: OutcomeRules,
     pub(crate) imported: bool,
@@ -49,6 +50,14 @@ impl RecordedDecision<'_> {
             Mode::Observe => Verdict::Allow,
             Mode::Enforce => self.verdict,
         }
+    }
+}
+
+impl RecordedDecision<'_> {
+    /// The digest of the arguments by which it is told whether its call is the same as another one.
+    pub(crate) fn compared_digest(&self) -> Option<&Sha256Text> {
+        let all = self.args_digest.as_deref().filter(|_| !sees_cycles(self.reactor_version));
+        all.or(self.action_digest.as_deref())
     }
 }
 
@@ -75,6 +84,7 @@ impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
             args_digest: inputs.args_digest.as_ref().map(Cow::Borrowed),
             run: inputs.run.as_ref().map(Into::into),
             session_folder: inputs.session_folder.as_ref().map(Cow::Borrowed),
+            poll: inputs.poll,
             reactor_version: inputs.reactor_version,
             outcome: inputs.outcome,
             imported: inputs.imported,
@@ -105,6 +115,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
             args_digest: inputs.args_digest.map(Cow::Owned),
             run: inputs.run,
             session_folder: inputs.session_folder.map(Cow::Owned),
+            poll: inputs.poll,
             reactor_version: inputs.reactor_version,
             outcome: inputs.outcome,
             imported: inputs.imported,
@@ -148,6 +159,8 @@ struct Inputs<'a> {
     idempotency_key: Option<NameRef<'a>>,
     #[serde(default)]
     server: Option<NameRef<'a>>,
+    #[serde(default)]
+    poll: bool,
     #[serde(default)]
     outcome: OutcomeRules,
     #[serde(default)]

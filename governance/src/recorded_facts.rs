@@ -145,6 +145,7 @@ impl CallFacts {
                 Some(examined) => Some(examined.whole(inputs)?),
                 None => None,
             },
+            poll: inputs.poll,
             matches: kept.matches.into_owned(),
             guarded: kept.guarded,
             tool_revision: kept.tool_revision,

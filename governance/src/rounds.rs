@@ -1,21 +1,25 @@
 //! What goes round: identical calls in a row, steps and calls of a run, and how often its work was handed on.
 //!
-//! A call is watched in the run that it belongs to, and in what its agent does in its session; one that names neither in none. Which
-//! that is, and by whom a run was begun, is the caller's word.
+//! A call is watched in the run that it belongs to, and in what its agent does in its session; one that names neither in what its
+//! agent does without one. Which that is, and by whom a run was begun, is the caller's word.
 
+mod cycle;
 mod name;
+mod question;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{CallBounds, LoopKind, Name, ReasonCode, RunStarted, Sha256Text};
 use serde::{Deserialize, Serialize};
 
-use crate::examination::NOBODY;
 use crate::journal::Journaled;
-use crate::limits::{MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
+use crate::limits::{ALONE_LIFE, MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
 use crate::shares::Shares;
-use crate::version::{is_isolated, is_strict};
+use crate::version::{is_isolated, is_strict, sees_cycles};
 
+pub(crate) use cycle::Turning;
+use cycle::{Cycle, Repeats};
 pub(crate) use name::RoundName;
+pub(crate) use question::RoundQuestion;
 
 /// Runs and sessions that are looked at, and taken away if they are quiet, with each that is counted.
 const SWEPT_AT_ONCE: usize = 8;
@@ -31,6 +35,9 @@ pub(crate) struct Round {
     call: Option<Name>,
     action: Option<Action>,
     times: u32,
+    /// The latest calls, by the newest rules.
+    #[serde(default, skip_serializing_if = "Cycle::is_empty")]
+    cycle: Cycle,
     /// Calls that may have run.
     calls: u64,
     /// Steps that came to their end.
@@ -73,25 +80,6 @@ pub(crate) struct Rounds {
     pub(crate) shares: Shares,
 }
 
-/// A call, as far as it may go round.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RoundQuestion<'a> {
-    pub(crate) call: &'a str,
-    /// Whether it was asked for before and is not over: it waits for a person, or came too early.
-    pub(crate) is_open: bool,
-    /// The version of the rules by which it is judged.
-    pub(crate) rules: u32,
-    /// With its server.
-    pub(crate) tool: &'a str,
-    /// Of all arguments.
-    pub(crate) args: Option<&'a Sha256Text>,
-    pub(crate) agent: Option<&'a str>,
-    pub(crate) session: Option<&'a str>,
-    pub(crate) run: Option<&'a str>,
-    /// The folder of its session, where that is known.
-    pub(crate) session_folder: Option<&'a Sha256Text>,
-}
-
 /// What stands against a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Objection {
@@ -100,14 +88,10 @@ pub(crate) struct Objection {
     pub(crate) count: u64,
     /// From where on, or up to where.
     pub(crate) bound: u64,
+    /// What goes round, where calls do.
+    pub(crate) turning: Option<Turning>,
     /// What is to be told, where it was not yet.
     pub(crate) untold: Option<LoopKind>,
-}
-
-impl RoundQuestion<'_> {
-    fn names(&self) -> [Option<RoundName>; 2] {
-        RoundName::of(self.agent, self.session, self.run, self.rules)
-    }
 }
 
 impl Rounds {
@@ -115,7 +99,7 @@ impl Rounds {
     pub(crate) fn due(
         &self,
         question: &RoundQuestion<'_>,
-        bounds: CallBounds,
+        bounds: &CallBounds,
         time: Micros,
     ) -> Result<Option<Objection>, &'static str> {
         let mut new = 0;
@@ -125,7 +109,7 @@ impl Rounds {
                 new += 1;
                 continue;
             };
-            let found = round.objection(question, place, bounds);
+            let found = round.objection(question, place, bounds, time);
             let is_graver = |found: &Objection| gravest.is_none_or(|other| found.gravity() < other.gravity());
             gravest = found.filter(is_graver).or(gravest);
         }
@@ -158,11 +142,12 @@ impl Rounds {
     pub(crate) fn apply_decided(
         &mut self,
         question: &RoundQuestion<'_>,
-        bounds: CallBounds,
+        bounds: &CallBounds,
         may_run: bool,
         time: Micros,
     ) {
         for (name, place) in question.names().into_iter().flatten().zip(question.places()) {
+            let before = self.by_name.get(&name).map(|round| round.cycle_before(place, time));
             self.change(&name, question.agent, time, |round| {
                 if place == Place::Session && round.folder.is_none() {
                     round.folder = question.session_folder.cloned();
@@ -171,7 +156,13 @@ impl Rounds {
                 if is_strict(question.rules) && !round.is_past(bounds) {
                     round.is_cap_told = false;
                 }
-                round.apply_decided(question);
+                if sees_cycles(question.rules) {
+                    round.cycle = before.unwrap_or_default();
+                    round.cycle.take(question);
+                    round.is_loop_told &= round.cycle.turning(&place.repeats(bounds)).is_some();
+                } else {
+                    round.apply_decided(question);
+                }
                 round.calls = round.calls.saturating_add(u64::from(may_run));
             });
         }
@@ -199,7 +190,9 @@ impl Rounds {
     pub(crate) fn apply_told(&mut self, names: [Option<RoundName>; 2], kind: LoopKind, time: Micros) {
         for name in names.into_iter().flatten() {
             self.change(&name, None, time, |round| match kind {
-                LoopKind::IdenticalCalls => round.is_loop_told = true,
+                LoopKind::IdenticalCalls | LoopKind::RepeatedCycle | LoopKind::PollCalls => {
+                    round.is_loop_told = true;
+                }
                 LoopKind::IterationCap => round.is_cap_told = true,
             });
         }
@@ -267,6 +260,7 @@ impl Rounds {
             }
             self.change(&name, None, time, |round| {
                 (round.action, round.times, round.is_loop_told) = (None, 0, false);
+                round.cycle.refresh();
             });
         }
     }
@@ -340,34 +334,63 @@ impl Rounds {
 
 impl Round {
     /// What stands against a call in it.
-    fn objection(&self, question: &RoundQuestion<'_>, place: Place, bounds: CallBounds) -> Option<Objection> {
+    fn objection(
+        &self,
+        question: &RoundQuestion<'_>,
+        place: Place,
+        bounds: &CallBounds,
+        time: Micros,
+    ) -> Option<Objection> {
         let depth = self.begun.map_or(0, |begun| begun.depth);
         if depth > bounds.delegation_depth() {
             let (code, count) = (ReasonCode::DelegationTooDeep, depth.into());
             let bound = bounds.delegation_depth().into();
-            return Some(Objection { code, count, bound, untold: None });
+            return Some(Objection { code, count, bound, turning: None, untold: None });
         }
-        let times = self.times_with(question);
-        if times >= bounds.identical_calls() {
-            let untold = (!self.is_loop_told).then_some(LoopKind::IdenticalCalls);
-            let (code, bound) = (ReasonCode::LoopDetected, bounds.identical_calls().into());
-            return Some(Objection { code, count: times.into(), bound, untold });
+        if let Some(turning) = self.turning_with(question, place, bounds, time) {
+            let untold = (!self.is_loop_told).then_some(turning.kind());
+            let bound = turning.bound(&place.repeats(bounds)).into();
+            let code = ReasonCode::LoopDetected;
+            let count = turning.count().into();
+            return Some(Objection { code, count, bound, turning: Some(turning), untold });
         }
         let untold = (!self.is_cap_told).then_some(LoopKind::IterationCap);
         let count = self.calls.max(self.steps);
         let is_past = place == Place::Run && self.is_past(bounds);
         let bound = self.most(bounds);
-        is_past.then_some(Objection { code: ReasonCode::IterationCap, count, bound, untold })
+        is_past.then_some(Objection { code: ReasonCode::IterationCap, count, bound, turning: None, untold })
+    }
+
+    /// What goes round once this call is made.
+    fn turning_with(
+        &self,
+        question: &RoundQuestion<'_>,
+        place: Place,
+        bounds: &CallBounds,
+        time: Micros,
+    ) -> Option<Turning> {
+        if sees_cycles(question.rules) {
+            return self.cycle_before(place, time).turning_with(question, &place.repeats(bounds));
+        }
+        let times = self.times_with(question);
+        (times >= bounds.identical_calls()).then_some(Turning::Cycle { calls: 1, times })
+    }
+
+    /// The latest calls, as far as one at this time goes on from them. Those without a session or a run go on from the ones shortly
+    /// before: what is done every hour goes round nowhere.
+    fn cycle_before(&self, place: Place, time: Micros) -> Cycle {
+        let is_quiet = place == Place::Alone && self.last.saturating_add(ALONE_LIFE.0) <= time.0;
+        if is_quiet { Cycle::default() } else { self.cycle.clone() }
     }
 
     /// The fewest steps or calls that it may take.
-    fn most(&self, bounds: CallBounds) -> u64 {
+    fn most(&self, bounds: &CallBounds) -> u64 {
         let own = self.begun.and_then(|begun| begun.calls.into_iter().chain(begun.steps).min());
         own.unwrap_or(u64::MAX).min(bounds.steps_of_run().into())
     }
 
     /// Whether it took all the calls or steps that a run may.
-    fn is_past(&self, bounds: CallBounds) -> bool {
+    fn is_past(&self, bounds: &CallBounds) -> bool {
         let most = |own: Option<u64>| own.unwrap_or(u64::MAX).min(bounds.steps_of_run().into());
         self.calls >= most(self.begun.and_then(|begun| begun.calls))
             || self.steps >= most(self.begun.and_then(|begun| begun.steps))
@@ -403,33 +426,18 @@ impl Round {
     }
 }
 
-impl RoundQuestion<'_> {
-    /// Who does it, where that is told.
-    fn doer(&self) -> Option<&str> {
-        is_strict(self.rules).then(|| self.agent.unwrap_or(NOBODY))
-    }
-
-    fn action(&self) -> Option<Action> {
-        let agent = self.doer().map(str::to_owned);
-        self.args.map(|args| Action { tool: self.tool.to_owned(), args: args.clone(), agent })
-    }
-
-    fn does(&self, action: &Action) -> bool {
-        action.tool == self.tool && Some(&action.args) == self.args && action.agent.as_deref() == self.doer()
-    }
-
-    /// What the places are that it is watched in, in the order of their names.
-    fn places(&self) -> impl Iterator<Item = Place> {
-        let run = self.run.map(|_| Place::Run);
-        run.into_iter().chain(self.session.map(|_| Place::Session))
-    }
-}
-
 /// What a call is watched in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Run,
     Session,
+    Alone,
+}
+
+impl Place {
+    fn repeats(self, bounds: &CallBounds) -> Repeats<'_> {
+        Repeats { bounds, is_alone: self == Self::Alone }
+    }
 }
 
 impl Objection {

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 /// they leave out, or tell of others; under version 4 nothing that is reserved, open or waited for leaves by a clock that jumped; under
 /// version 5 too many approvals deny the calls that need another one, and no others; under version 6 a policy guards files by their
 /// names, no verdict is a dead end, what belongs to different agents, servers and workspaces is kept apart, and an accepted correction of the
-/// clock moves governed time on.
-pub const REACTOR_VERSION: u32 = 6;
+/// clock moves governed time on; under version 7 cycles of several calls are seen, calls without a session too, and only arguments that
+/// matter make a call another one, and a contract of critical damage is a review.
+pub const REACTOR_VERSION: u32 = 7;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
 
@@ -31,6 +32,8 @@ const GUARDING: u32 = 6;
 /// From this version on no verdict is a dead end: exit codes say nothing of trust, what is blocked is reviewed, a tool that nobody
 /// registered can be reviewed, and a person's no denies the same call for a while.
 const WITHOUT_DEAD_ENDS: u32 = 6;
+/// From this version on cycles of several calls are seen, and what waits for something is told apart.
+const SEEING_CYCLES: u32 = 7;
 
 /// Whether this program has the rules of a version.
 pub(crate) const fn is_known(version: u32) -> bool {
@@ -80,6 +83,16 @@ pub(crate) const fn guards_files(version: u32) -> bool {
 /// Whether a version's rules leave a way on from every verdict.
 pub(crate) const fn has_no_dead_ends(version: u32) -> bool {
     version >= WITHOUT_DEAD_ENDS
+}
+
+/// Whether a version's rules see cycles of several calls, and let polls pass.
+pub(crate) const fn sees_cycles(version: u32) -> bool {
+    version >= SEEING_CYCLES
+}
+
+/// Whether under a version's rules a contract of critical damage has a person look at the call.
+pub(crate) const fn weighs_contracts(version: u32) -> bool {
+    version >= SEEING_CYCLES
 }
 
 /// The version of the rules by which events are folded that name none: that of the ledger's last opening, or of a decision since.

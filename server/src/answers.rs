@@ -44,7 +44,9 @@ use utoipa::ToSchema;
 pub use acts::ActAnswer;
 pub use annotations::{AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
 pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnswer, ResolutionRequest};
-pub use breakers::{BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
+pub use breakers::{
+    BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, BreakerStateAnswer,
+};
 pub use budgets::{BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
 pub use calls::{
     CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer,
@@ -99,7 +101,7 @@ pub use tool_usage::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
 pub use tools::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
 pub use trust::{
     DimensionAnswer, TrustAnswer, TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest,
-    TrustRecordAnswer, TrustSetRequest,
+    TrustRecordAnswer, TrustRecordOrSum, TrustSetRequest, TrustSumAnswer,
 };
 pub use trust_history::{OutcomeRecord, TrustHistory};
 pub use trust_months::{TrustMonthAnswer, TrustMonthList};

@@ -52,5 +52,6 @@ pub(crate) mod tree_head;
 pub(crate) mod trust;
 pub(crate) mod trust_history;
 pub(crate) mod trust_months;
+mod trust_sum;
 pub(crate) mod unregistered_tools;
 pub(crate) mod what_if;

@@ -5,7 +5,8 @@ pub(crate) mod suggested;
 use bitacora_formats::{Micros, format_time};
 use bitacora_ledger::{Clock, SystemClock};
 use bitacora_server::answers::{
-    ImportList, OutcomeRecord, TrustDimension, TrustHistory, TrustList, TrustMonthList, TrustRecordAnswer,
+    BreakerStateAnswer, ImportList, OutcomeRecord, TrustDimension, TrustHistory, TrustList, TrustMonthList,
+    TrustRecordAnswer, TrustRecordOrSum, TrustSumAnswer,
 };
 use clap::{Args, Subcommand};
 use serde_json::Value;
@@ -351,8 +352,28 @@ fn show(dimension: &DimensionArguments, global: &Global, output: &mut Output) ->
         if global.json {
             return Ok(output.json_text(answer.text())?);
         }
-        Ok(write(&answer.read()?, output)?)
+        Ok(match answer.read()? {
+            TrustRecordOrSum::Record(record) => write(&record, output)?,
+            TrustRecordOrSum::Sum(sum) => write_sum(&sum, output)?,
+        })
     })
+}
+
+fn write_sum(sum: &TrustSumAnswer, output: &mut Output) -> Result<(), OutputError> {
+    let approvals = format!("{}, {} of them without a person", sum.approvals, sum.auto_approvals);
+    write_fields(
+        &[
+            ("dimension", Some(dimension_words(&sum.dimension).as_str())),
+            ("dimensions", Some(&sum.dimensions.to_string())),
+            ("approvals", Some(&approvals)),
+            ("rejections", Some(&sum.rejections.to_string())),
+            ("failures", Some(&sum.failures.to_string())),
+            ("breakers", Some(&format!("{} not closed", sum.breakers_not_closed))),
+            ("last", sum.last_updated.as_deref().map(to_the_second).as_deref()),
+            ("as of", Some(&to_the_second(&sum.evaluated_at))),
+        ],
+        output,
+    )
 }
 
 fn write(answer: &TrustRecordAnswer, output: &mut Output) -> Result<(), OutputError> {
@@ -371,8 +392,16 @@ fn write(answer: &TrustRecordAnswer, output: &mut Output) -> Result<(), OutputEr
             ("failures", Some(&failures)),
             ("streak", Some(&trust.streak.to_string())),
             ("last", trust.last_updated.as_deref().map(to_the_second).as_deref()),
+            ("breaker", answer.breaker.as_ref().map(breaker_words).as_deref()),
             ("as of", Some(&at)),
         ],
         output,
     )
+}
+
+/// In words: `open, 5 of the last 6 outcomes bad, tried again from 2026-11-22T10:14:47Z`.
+fn breaker_words(breaker: &BreakerStateAnswer) -> String {
+    let until = breaker.cooldown_until.as_deref().map(to_the_second);
+    let until = until.map_or_else(String::new, |until| format!(", tried again from {until}"));
+    format!("{}, {} of the last {} outcomes bad{until}", breaker.state, breaker.bad, breaker.outcomes)
 }

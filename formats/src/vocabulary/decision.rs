@@ -330,6 +330,9 @@ pub struct DecisionInputs {
     /// The folder of the call's session, as SHA-256 of its path, in hex: where the first call of that agent in that session worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_folder: Option<Sha256Text>,
+    /// Whether the call waits for something, as its registration or the policy says.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub poll: bool,
     /// Exceptions to how the call's outcome counts.
     #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
     pub outcome: OutcomeRules,

@@ -139,7 +139,7 @@ impl PolicyDocument {
     pub fn settings(&self) -> PolicySettings {
         PolicySettings {
             key_life_s: self.key_life_s,
-            bounds: self.bounds,
+            bounds: self.bounds.clone(),
             exit_codes_count: self.exit_codes_count.clone(),
             unregistered: self.unregistered,
             files: self.files.clone(),
@@ -154,7 +154,7 @@ impl PolicyPublished {
     pub fn settings(&self) -> PolicySettings {
         PolicySettings {
             key_life_s: self.key_life_s,
-            bounds: self.bounds,
+            bounds: self.bounds.clone(),
             exit_codes_count: self.exit_codes_count.clone(),
             unregistered: self.unregistered,
             files: self.files.clone(),

@@ -65,6 +65,9 @@ pub struct ToolDocument {
     pub retry: Retry,
     /// Whether a call can be repeated without doing it twice.
     pub idempotency: Idempotency,
+    /// Whether it waits for something, so that the same call is made again and again: identical calls of it are no loop.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub polls: bool,
     /// Arguments that an approval and an idempotency key are bound to; none means all of them.
     pub binding_fields: BoundedList<PointerText, 0, MAX_BINDING_FIELDS>,
     /// What of the arguments is the call's context. Without it the context is `-`.
@@ -73,6 +76,11 @@ pub struct ToolDocument {
     /// Where a call may reach. Without it a call reaches what its context is made of, and may reach anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<BoundedList<DestinationRule, 1, MAX_DESTINATIONS>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// How much damage a call may do, from the least.
@@ -161,6 +169,8 @@ pub enum DestinationKind {
     Host,
     /// A glob for the names of files that the call works on.
     Pattern,
+    /// A text that names who or what is reached: a telephone number, an address, an id. It is compared as it is written.
+    Text,
 }
 
 /// `tool.registered`: a tool may be called from now on.

@@ -19,6 +19,9 @@ pub struct LoopDetected {
     pub args_digest: Option<Sha256Text>,
     /// How often, one after another.
     pub count: Count,
+    /// Calls of a cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycle: Option<Count>,
     /// The session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<BoundedText<1024>>,
@@ -33,6 +36,10 @@ pub struct LoopDetected {
 pub enum LoopKind {
     /// The same tool with the same arguments.
     IdenticalCalls,
+    /// The same few calls in the same order.
+    RepeatedCycle,
+    /// Calls that wait for something, and nothing else.
+    PollCalls,
     /// More steps than a run may take.
     IterationCap,
 }

@@ -8,7 +8,7 @@ use super::PlaceText;
 /// What a call does with the places that its arguments name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
-    /// One for each destination of the call; `None` for a host.
+    /// One for each destination of the call; `None` for a host or a text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Option<FileAccess>>,
     /// Patterns for the names of files that it works on.

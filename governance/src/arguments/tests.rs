@@ -177,3 +177,20 @@ fn long_places_are_cut_and_stay_different() {
         assert!(!is_cut(whole), "{whole}");
     }
 }
+
+#[test]
+fn a_text_that_names_who_is_reached_is_a_place_as_it_is_written() {
+    let rule = json!([{"pointer": "/to", "kind": "text", "globs": ["+34*", "team-[0-9]*"]}]);
+    let send = tool(json!({"destinations": rule}));
+    let of = |to: Value| examined(&send, json!({"to": to}));
+    let found = of(json!(["+34600123456", "team-7"]));
+    let places: Vec<&str> = found.destinations.iter().map(|place| place.as_str()).collect();
+    assert_eq!((found.refusal, places), (None, vec!["+34600123456", "team-7"]));
+    assert_eq!(found.reach.unwrap().uses, [None, None], "no file");
+    for outside in ["+1600123456", "0034600", " +34600", "TEAM-7", "../team-7"] {
+        assert_eq!(of(json!(outside)).refusal, Some(ArgumentsRefusal::DestinationOutside), "{outside}");
+    }
+    for bad in [json!(""), json!(34_600), json!(["+34600", null])] {
+        assert_eq!(of(bad).refusal, Some(ArgumentsRefusal::Invalid));
+    }
+}

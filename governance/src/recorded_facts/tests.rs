@@ -54,6 +54,7 @@ fn facts() -> CallFacts {
         estimated_cost: Some(MicroUsd::new(12).unwrap()),
         deadline_ms: Some(Milliseconds::new(5_000).unwrap()),
         examined: Some(examined()),
+        poll: false,
         matches: ArgumentMatches::hidden(),
         guarded: Guarded::default(),
         tool_revision: Some(3),

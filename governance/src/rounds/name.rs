@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::BudgetPeriod;
 use serde::{Deserialize, Serialize};
 
-use crate::version::{is_isolated, is_strict};
+use crate::version::{is_isolated, is_strict, sees_cycles};
 
 /// What calls are watched in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -11,14 +11,17 @@ use crate::version::{is_isolated, is_strict};
 pub(crate) struct RoundName(String);
 
 impl RoundName {
-    /// What an agent's calls are watched in, by the rules of a version: a run, and what the agent does in a session; by the first ones
-    /// a run, else a session.
+    /// What an agent's calls are watched in, by the rules of a version: a run, and what the agent does in a session, and what it does
+    /// in neither; by the first ones a run, else a session.
     pub(crate) fn of(
         agent: Option<&str>,
         session: Option<&str>,
         run: Option<&str>,
         rules: u32,
     ) -> [Option<Self>; 2] {
+        if sees_cycles(rules) && session.is_none() && run.is_none() {
+            return [Some(Self::of_agent_alone(agent.unwrap_or_default())), None];
+        }
         let of_run = run.map(|run| Self::of_run_by(agent, run, rules));
         if is_strict(rules) {
             return [of_run, session.map(|session| Self::of_agent(agent, session))];
@@ -54,6 +57,10 @@ impl RoundName {
 
     fn of_session(session: &str) -> Self {
         Self(format!("session/{session}"))
+    }
+
+    fn of_agent_alone(agent: &str) -> Self {
+        Self(format!("agent/{}/{agent}/alone", agent.len()))
     }
 
     /// What one agent does in a session, which others may name too.

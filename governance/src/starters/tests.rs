@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 use super::*;
 
 /// The files of earlier starters as they were released: policy and tools.
-const EARLIER: [(&str, &str); 5] = [
+const EARLIER: [(&str, &str); 6] = [
     (include_str!("../../tests/starters/policy-1.json"), include_str!("../../tests/starters/tools-1.json")),
     (include_str!("../../tests/starters/policy-2.json"), include_str!("../../tests/starters/tools-2.json")),
     (include_str!("../../tests/starters/policy-3.json"), include_str!("../../tests/starters/tools-2.json")),
-    (include_str!("../../tests/starters/policy-4.json"), STARTER_TOOLS),
-    (include_str!("../../tests/starters/policy-5.json"), STARTER_TOOLS),
+    (include_str!("../../tests/starters/policy-4.json"), include_str!("../../tests/starters/tools-3.json")),
+    (include_str!("../../tests/starters/policy-5.json"), include_str!("../../tests/starters/tools-3.json")),
+    (include_str!("../../tests/starters/policy-6.json"), include_str!("../../tests/starters/tools-3.json")),
 ];
 
 fn compiled(policy: &str) -> Policy {

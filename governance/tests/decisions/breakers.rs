@@ -9,7 +9,7 @@ fn request(desk: &mut Desk, call: &str) -> Vec<bitacora_formats::Event<'static>>
     let event = desk.event(
         "tool.requested",
         "agent:111111111111",
-        &json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}}),
+        &json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}}),
     );
     desk.append(vec![event]).unwrap()
 }
@@ -23,7 +23,7 @@ fn approved(desk: &mut Desk, call: &str) {
         json!({"approval": approval, "resolution": "approved", "by": "operator:0"}),
     )
     .unwrap();
-    let again = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "approval": approval});
+    let again = json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}, "approval": approval});
     assert_eq!(desk.ask_with(again).unwrap().verdict, Verdict::Allow);
 }
 

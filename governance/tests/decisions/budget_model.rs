@@ -66,7 +66,7 @@ fn history(seed: u64) -> (u64, u64) {
         match numbers.roll(12) {
             0..=4 => {
                 let (call, estimate) = (format!("c{step}"), numbers.roll(900));
-                let request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"},
+                let request = json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{step}.rs")},
                                      "estimated_cost_micro_usd": estimate});
                 let event = desk.event("tool.requested", "agent:111111111111", &request);
                 let caused = desk.append(vec![event]).unwrap();

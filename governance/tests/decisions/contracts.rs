@@ -224,3 +224,43 @@ fn a_failed_check_behind_the_outcome_counts_once_and_a_person_is_asked_once() {
     assert_eq!(tell(&mut desk, "coder", &failed("c5")).unwrap(), []);
     assert!(desk.is_in_step());
 }
+
+/// A breach of such a contract cannot be made good: however well it went before, a person looks at the call.
+#[test]
+fn a_contract_of_critical_damage_is_always_a_review() {
+    let mut desk = trusted();
+    let defined = |name: &str, radius: &str| json!({"contract": name, "pre": [], "post": [], "rollback": [], "blast_radius": radius});
+    desk.act("contract.defined", defined("wipe", "critical")).unwrap();
+    desk.act("contract.defined", defined("tidy", "high")).unwrap();
+    let looked_at = (Verdict::Review, "blast-radius".to_owned());
+    let held = |contract: &str, call: &str| json!({"contract": contract, "call": call, "run": "r", "node": "n", "phase": "pre", "checks": []});
+    for (agent, contract, call, reviewed) in [
+        ("coder", "wipe", "w1", true),
+        ("coder", "tidy", "w2", false),
+        // Another agent's word is on calls of its own.
+        ("other", "wipe", "w3", false),
+    ] {
+        tell(&mut desk, agent, &held(contract, call)).unwrap();
+        assert_eq!(ask(&mut desk, call) == looked_at, reviewed, "{contract}");
+    }
+    // Neither another check nor a check that holds takes it away.
+    tell(&mut desk, "coder", &held("wipe", "w4")).unwrap();
+    tell(&mut desk, "coder", &held("tidy", "w4")).unwrap();
+    let asked = desk.ask("w4", "fs.write", json!({"path": "src/w4.rs"}));
+    assert_eq!(verdict(&asked), looked_at);
+    let yes = json!({"approval": asked.approval, "resolution": "approved", "by": "operator:0"});
+    desk.act("approval.resolved", yes).unwrap();
+    let again =
+        json!({"call": "w4", "tool": "fs.write", "args": {"path": "src/w4.rs"}, "approval": asked.approval});
+    assert_eq!(verdict(&desk.ask_with(again).unwrap()), (Verdict::Allow, "approved".into()));
+    // What its trust stops is denied, as with every critical call.
+    let dimension =
+        json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
+    let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});
+    desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
+    tell(&mut desk, "coder", &held("wipe", "w5")).unwrap();
+    assert_eq!(ask(&mut desk, "w5"), (Verdict::Deny, "trust-blocked".into()));
+    assert_eq!(ask(&mut desk, "w6"), (Verdict::Review, "trust-blocked".into()));
+    assert!(desk.is_in_step());
+    assert_eq!(crate::golden::rejudged(&desk.log).1.disagreements, []);
+}

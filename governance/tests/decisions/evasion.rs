@@ -7,7 +7,7 @@ use crate::desk::{Desk, SECOND, governed, scope_of, verdict};
 
 fn asked(desk: &mut Desk, call: &str, model: &str, task: Option<&str>) -> DecisionMade {
     let request = json!({
-        "call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "model": model, "task_type": task,
+        "call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}, "model": model, "task_type": task,
     });
     desk.ask_with(request).unwrap()
 }

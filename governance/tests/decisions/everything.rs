@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, governed, scope_of, tool};
 use crate::gate_history::at_the_gate;
 use crate::imports::{accept, batch};
+use crate::rounds_history::going_round;
 
 /// One of everything that calls go through.
 pub(crate) fn live() -> Desk {
@@ -41,6 +42,7 @@ pub(crate) fn live() -> Desk {
     without_a_way_round(&mut desk);
     by_a_clock_that_jumped(&mut desk);
     at_the_gate(&mut desk);
+    going_round(&mut desk);
     desk
 }
 

@@ -18,7 +18,7 @@ struct Golden {
     decisions: u64,
 }
 
-const GOLDEN: [Golden; 6] = [
+const GOLDEN: [Golden; 7] = [
     Golden {
         frames: include_str!("golden-v1.ndjson"),
         digest: "942d6220116d72d268490024d8b1625b05e8227780e271a875dc92d8ce128cfe",
@@ -48,6 +48,11 @@ const GOLDEN: [Golden; 6] = [
         frames: include_str!("golden-v6.ndjson"),
         digest: "5287b4b926c52f3300bd83e84ef33b76addccacdeebd28ed6f0eaf6a94c32363",
         decisions: 107,
+    },
+    Golden {
+        frames: include_str!("golden-v7.ndjson"),
+        digest: "51c53a57c330c56be5ba3876c8402e6b8301b7d227923dd40ada1de878af35de",
+        decisions: 120,
     },
 ];
 
@@ -139,7 +144,7 @@ fn the_rules_say_of_the_recorded_histories_what_they_said() {
 /// What version 5 is new for takes more approvals than a file of them should have: tests of bounds have it.
 #[test]
 fn the_newer_histories_have_what_their_rules_are_new_for() {
-    let [_, second, third, fourth, _, sixth] = &GOLDEN;
+    let [_, second, third, fourth, _, sixth, seventh] = &GOLDEN;
     for said in [
         "budget.charged",
         "settled",
@@ -188,6 +193,16 @@ fn the_newer_histories_have_what_their_rules_are_new_for() {
         r#"\"rule\":\"served\""#,
     ] {
         assert!(sixth.frames.contains(said), "{said}");
+    }
+    for said in [
+        r#"\"kind\":\"repeated_cycle\""#,
+        r#"\"kind\":\"poll_calls\""#,
+        r#"\"poll\":true"#,
+        r#"\"kind\":\"text\""#,
+        r#"\"code\":\"blast-radius\""#,
+        r#"\"reactor_version\":7"#,
+    ] {
+        assert!(seventh.frames.contains(said), "{said}");
     }
 }
 

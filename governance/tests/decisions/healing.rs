@@ -9,7 +9,7 @@ use crate::golden::rejudged;
 const DAY: u64 = 24 * 3_600;
 
 fn request(call: &str) -> Value {
-    json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}})
+    json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}})
 }
 
 fn critical(call: &str) -> Value {

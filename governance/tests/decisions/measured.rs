@@ -7,7 +7,7 @@ use crate::desk::{Desk, governed};
 use crate::golden::rejudged;
 
 fn request(call: &str) -> Value {
-    json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}})
+    json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}})
 }
 
 fn ask(desk: &mut Desk, call: &str) -> DecisionMade {

@@ -10,7 +10,7 @@ use crate::desk::{Desk, data, decision, governed, kinds, tool, verdict};
 const HOUR: u64 = 3_600;
 
 /// A trusted tool, and another one.
-fn trusted() -> Desk {
+pub(crate) fn trusted() -> Desk {
     let mut desk = governed();
     desk.act("tool.registered", tool("fs.read")).unwrap();
     desk.earn("fs.write", "src");
@@ -20,30 +20,30 @@ fn trusted() -> Desk {
 
 /// Where a call is made.
 #[derive(Clone, Copy)]
-struct Place(Option<&'static str>, Option<&'static str>);
+pub(crate) struct Place(pub(crate) Option<&'static str>, pub(crate) Option<&'static str>);
 
-const SESSION: Place = Place(Some("s1"), None);
-const RUN: Place = Place(None, Some("r1"));
+pub(crate) const SESSION: Place = Place(Some("s1"), None);
+pub(crate) const RUN: Place = Place(None, Some("r1"));
 
-fn caused(desk: &mut Desk, place: Place, request: &Value) -> Vec<Event<'static>> {
+pub(crate) fn caused(desk: &mut Desk, place: Place, request: &Value) -> Vec<Event<'static>> {
     let mut event = desk.event("tool.requested", "agent:111111111111", request);
     (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
     desk.append(vec![event]).unwrap()
 }
 
-fn request(call: &str, path: &str) -> Value {
+pub(crate) fn request(call: &str, path: &str) -> Value {
     json!({"call": call, "tool": "fs.write", "args": {"path": path}})
 }
 
-fn ask(desk: &mut Desk, place: Place, call: &str, path: &str) -> DecisionMade {
+pub(crate) fn ask(desk: &mut Desk, place: Place, call: &str, path: &str) -> DecisionMade {
     decision(&caused(desk, place, &request(call, path)))
 }
 
-fn is_loop(made: &DecisionMade) -> bool {
+pub(crate) fn is_loop(made: &DecisionMade) -> bool {
     verdict(made) == (Verdict::Deny, "loop-detected".into())
 }
 
-fn told(desk: &mut Desk, kind: &'static str, place: Place, body: &Value) {
+pub(crate) fn told(desk: &mut Desk, kind: &'static str, place: Place, body: &Value) {
     let mut event = desk.event(kind, "agent:111111111111", body);
     (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
     assert_eq!(desk.append(vec![event]).unwrap(), []);
@@ -92,11 +92,8 @@ fn another_tool_another_place_or_a_checkpoint_begins_the_count_anew() {
 }
 
 #[test]
-fn calls_of_no_session_and_calls_that_are_asked_for_again_are_no_loop() {
+fn calls_that_are_asked_for_again_are_no_loop() {
     let mut desk = trusted();
-    for call in ["c1", "c2", "c3", "c4"] {
-        assert!(!is_loop(&ask(&mut desk, Place(None, None), call, "src/a.rs")));
-    }
     // Reviewed, and asked for again with the approval, three times over.
     let mut made = ask(&mut desk, SESSION, "d1", "docs/a.rs");
     for _ in 0..3 {
@@ -117,26 +114,6 @@ fn calls_of_no_session_and_calls_that_are_asked_for_again_are_no_loop() {
 }
 
 #[test]
-fn what_is_compared_are_all_arguments_also_those_that_do_not_bind() {
-    let mut desk = trusted();
-    let mut document = tool("fs.read");
-    document["input_schema"] = json!({"type": "object"});
-    document["binding_fields"] = json!(["/path"]);
-    desk.act("tool.changed", document).unwrap();
-    let read = |call: String, offset: u64| json!({"call": call, "tool": "fs.read", "args": {"path": "src/a.rs", "offset": offset}});
-    for offset in 0..5 {
-        let made = decision(&caused(&mut desk, SESSION, &read(format!("c{offset}"), offset)));
-        assert!(!is_loop(&made), "the next part of the same file");
-    }
-    decision(&caused(&mut desk, SESSION, &read("d1".into(), 4)));
-    let third = caused(&mut desk, SESSION, &read("d2".into(), 4));
-    assert!(is_loop(&decision(&third)));
-    let made = decision(&third);
-    assert!(made.inputs.args_digest.is_some() && made.inputs.args_digest != made.inputs.action_digest);
-    assert_eq!(data::<Value>(&third[1])["args_digest"], json!(made.inputs.args_digest));
-}
-
-#[test]
 fn a_quiet_session_is_forgotten_after_a_day() {
     for (seconds, expected) in [(24 * HOUR - 1, true), (24 * HOUR, false)] {
         let mut desk = trusted();
@@ -151,7 +128,7 @@ fn a_quiet_session_is_forgotten_after_a_day() {
 }
 
 /// A policy that allows everything, with bounds of its own.
-fn bound(desk: &mut Desk, bounds: &Value) {
+pub(crate) fn bound(desk: &mut Desk, bounds: &Value) {
     let rules: Vec<Rule> = serde_json::from_value(
         json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]),
     )

@@ -77,7 +77,8 @@ fn a_rule_that_allows_holds_in_the_working_folders_that_it_names_and_nowhere_els
     let mut desk = under(json!([rule(json!({"match": {"cwd": folders}, "trust": "ignore"}))]));
     let mut asked_in = |cwd: Option<&str>| {
         let call = format!("c{}", desk.log.len());
-        let mut request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
+        let path = format!("src/{call}.rs");
+        let mut request = json!({"call": call, "tool": "fs.write", "args": {"path": path}});
         if let Some(cwd) = cwd {
             request["cwd"] = json!(cwd);
         }

@@ -18,7 +18,7 @@ const CLI: &str = "/home/ana/src/acme/cli";
 const WEB: &str = "/home/ana/src/acme/web";
 
 fn request(call: &str, cwd: &str) -> Value {
-    json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "cwd": cwd})
+    json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}, "cwd": cwd})
 }
 
 fn ask(desk: &mut Desk, cwd: &str) -> (String, DecisionMade) {

@@ -48,6 +48,25 @@ pub struct BreakerSettingsAnswer {
     pub cooldown_s: u32,
 }
 
+/// How the circuit breaker of one dimension stands.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BreakerStateAnswer {
+    /// `closed`, `open` or `half_open`.
+    pub state: String,
+    /// Outcomes in its window.
+    pub outcomes: u32,
+    /// Bad ones among them.
+    pub bad: u32,
+    /// From when on a request may be a probe, where it is open.
+    pub cooldown_until: Option<String>,
+    /// Good probes so far, where it is half-open.
+    pub good_probes: Option<u32>,
+    /// How it is set, as `breaker.configured` records it.
+    #[schema(value_type = Object)]
+    pub settings: Value,
+}
+
 /// The body that sets a breaker.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

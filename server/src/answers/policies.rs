@@ -15,7 +15,8 @@ pub struct PolicyRequest {
     pub trust: Option<Value>,
     /// Seconds for which an idempotency key is good from its first use on, 60 to 2,592,000; a day where it is left out.
     pub key_life_s: Option<u32>,
-    /// How far runs and sessions may go round: `identical_calls`, `steps_of_run`, `delegation_depth`; as shipped where it is left out.
+    /// How far runs and sessions may go round: `identical_calls`, `cycle_calls`, `cycle_repeats`, `repeats_without_session`, `polls`, `poll_calls`, `steps_of_run`,
+    /// `delegation_depth`; as shipped where it is left out.
     #[schema(value_type = Option<Object>)]
     pub bounds: Option<Value>,
     /// Globs of files: `secret`, `not_secret`, `run_by_themselves`; none where it is left out.

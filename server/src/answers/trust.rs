@@ -1,5 +1,6 @@
 //! What dimensions have shown.
 
+use super::breakers::BreakerStateAnswer;
 use bitacora_formats::vocabulary::Dimension;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -87,6 +88,42 @@ pub struct TrustRecordAnswer {
     /// What it has shown.
     #[serde(flatten)]
     pub record: TrustDimension,
+    /// Its circuit breaker; absent of a record as it stood earlier.
+    pub breaker: Option<BreakerStateAnswer>,
+}
+
+/// The sum of many dimensions.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustSumAnswer {
+    /// The ledger's time that it is of.
+    pub evaluated_at: String,
+    /// Which were asked for; `*` means every one.
+    pub dimension: DimensionAnswer,
+    /// How many dimensions are summed.
+    pub dimensions: u64,
+    /// Those of them whose breaker does not let every call pass.
+    pub breakers_not_closed: u64,
+    /// Calls that went well.
+    pub approvals: u64,
+    /// Calls that a person rejected.
+    pub rejections: u64,
+    /// Calls that failed.
+    pub failures: u64,
+    /// The approvals that no person gave.
+    pub auto_approvals: u64,
+    /// When one of them last changed.
+    pub last_updated: Option<String>,
+}
+
+/// One dimension, or the sum of many where a part is `*`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum TrustRecordOrSum {
+    /// One dimension.
+    Record(Box<TrustRecordAnswer>),
+    /// The sum of many.
+    Sum(Box<TrustSumAnswer>),
 }
 
 /// The body that puts counts in the place of a dimension's own.

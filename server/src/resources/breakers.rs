@@ -78,6 +78,12 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
 fn write_breaker(dimension: &Dimension, breaker: &Breaker, json: &mut JsonWriter) {
     json.begin_object();
     write_dimension(dimension, json);
+    write_breaker_state(breaker, json);
+    json.end_object();
+}
+
+/// A breaker without its dimension, as members of the object that is being written.
+pub(super) fn write_breaker_state(breaker: &Breaker, json: &mut JsonWriter) {
     json.text_member("state", breaker_name(breaker.condition()));
     let window = breaker.window();
     json.number_member("outcomes", u64::from(window.outcomes));
@@ -95,7 +101,6 @@ fn write_breaker(dimension: &Dimension, breaker: &Breaker, json: &mut JsonWriter
     json.number_member("failureThreshold", failure_threshold.get().into());
     json.number_member("recoveryProbes", recovery_probes.get().into());
     json.number_member("cooldownS", cooldown_s.get().into());
-    json.end_object();
     json.end_object();
 }
 

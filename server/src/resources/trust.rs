@@ -10,10 +10,12 @@ use bitacora_governance::{
     Assessment, DimensionFilter, RankedFrom, Ranking, TrustInputs, TrustRecord, WorkspaceFilter,
 };
 
+use super::breakers::write_breaker_state;
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use super::trust_history::standing_at;
+use super::trust_sum::{SummedParts, summed};
 use crate::act::Act;
-use crate::answers::{ActAnswer, TrustList, TrustProbeRequest, TrustRecordAnswer, TrustSetRequest};
+use crate::answers::{ActAnswer, TrustList, TrustProbeRequest, TrustRecordOrSum, TrustSetRequest};
 use crate::api::Api;
 use crate::decision_json::{write_dimension, write_trust};
 use crate::governed::governance;
@@ -97,7 +99,7 @@ type RankKey = (Score, Dimension);
     operation_id = "showTrust",
     params(
         InLedger,
-        ("tool" = String, Query, description = "The tool"),
+        ("tool" = String, Query, description = "The tool. `*` for any part means every one: the counts of all these dimensions are summed, and a sum has no score, standing or streak"),
         ("context" = Option<String>, Query, description = "The context; `-` where it is left out, as with the two that follow"),
         ("model" = Option<String>, Query, description = "The model"),
         ("task_type" = Option<String>, Query, description = "The type of task"),
@@ -106,25 +108,40 @@ type RankKey = (Score, Dimension);
         AtLeast,
     ),
     responses(
-        (status = 200, description = "What one dimension has shown; nothing where nothing was observed", body = TrustRecordAnswer),
+        (status = 200, description = "What one dimension has shown; nothing where nothing was observed. With `*` for a part the sum of many", body = TrustRecordOrSum),
         Refusals,
     )
 )]
 pub(crate) async fn record(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
     let mut query = question.query()?;
+    if let Some(parts) = SummedParts::of(&question)? {
+        return summed(&api, &question, parts).await;
+    }
     let dimension = take_dimension(&mut query)?;
     let at = query.take_position("at")?;
     query.finish()?;
     let head = question.state(&api).await?;
     let governance = governance(&question.ledger)?;
-    let (time, standing) = match at {
-        Some(at) => standing_at(&api, &question, dimension, at).await?,
-        None => (head.time, governance.read(|state| state.standing(&dimension, head.time))),
+    let (time, standing, breaker) = match at {
+        Some(at) => {
+            let (time, standing) = standing_at(&api, &question, dimension, at).await?;
+            (time, standing, None)
+        }
+        None => governance.read(|state| {
+            let breaker = state.breaker_of(&dimension);
+            (head.time, state.standing(&dimension, head.time), Some(breaker))
+        }),
     };
     let mut json = JsonWriter::with_capacity(RECORD_BYTES);
     json.begin_object();
     json.text_member("evaluatedAt", &format_time(time));
     write_standing(&standing.dimension, &standing.record, &standing.assessment, &mut json);
+    if let Some(breaker) = breaker {
+        json.key("breaker");
+        json.begin_object();
+        write_breaker_state(&breaker, &mut json);
+        json.end_object();
+    }
     json.end_object();
     Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
 }

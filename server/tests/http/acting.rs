@@ -176,9 +176,29 @@ fn trust_is_set_listed_and_asked_for() {
     assert_eq!(get(&service, "trust/record?tool=fs.write")["approvals"], 0);
     assert_eq!(get(&service, "trust?tool=fs.write&order=bottom")["dimensions"].as_array().unwrap().len(), 1);
     assert_eq!(get(&service, "trust?tool=other")["dimensions"], json!([]));
-    for target in
-        ["trust?order=up", "trust?limit=0", "trust/record", "trust/record?tool=*", "trust?taskType=x"]
-    {
+    assert_eq!(record["breaker"]["state"], "closed");
+    earn(&service, "fs.write", "docs");
+    let sum = get(&service, "trust/record?tool=fs.write&context=*&workspace=*");
+    let counts = ["dimensions", "approvals", "rejections", "failures", "breakersNotClosed"];
+    assert_eq!(counts.map(|count| sum[count].as_u64()), [2, 40, 0, 0, 0].map(Some));
+    assert_eq!(
+        sum["dimension"],
+        json!({"tool": "fs.write", "context": "*", "model": "-", "task_type": "-", "workspace": "*"})
+    );
+    for own in ["score", "standing", "streak", "breaker"] {
+        assert_eq!(sum.get(own), None, "{own} is a dimension's own");
+    }
+    assert_eq!(get(&service, "trust/record?tool=*&context=docs&workspace=-")["approvals"], 20);
+    assert_eq!(get(&service, "trust/record?tool=*")["dimensions"], 0, "what is left out is not known");
+    for target in [
+        "trust?order=up",
+        "trust?limit=0",
+        "trust/record",
+        "trust/record?context=*",
+        "trust/record?tool=*&at=1",
+        "trust/record?tool=*&taskType=x",
+        "trust?taskType=x",
+    ] {
         service.get(&format!("/v1/ledgers/main/{target}")).expect_problem(400, "bad-query");
     }
     let dimension = json!({"tool": "t"});

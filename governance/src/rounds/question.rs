@@ -1,0 +1,57 @@
+//! A call, as it is watched for what goes round.
+
+use bitacora_formats::vocabulary::Sha256Text;
+
+use super::{Action, Place, RoundName};
+use crate::examination::NOBODY;
+use crate::version::is_strict;
+
+/// A call, as far as it may go round.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RoundQuestion<'a> {
+    pub(crate) call: &'a str,
+    /// Whether it was asked for before and is not over: it waits for a person, or came too early.
+    pub(crate) is_open: bool,
+    /// Whether it waits for a person.
+    pub(crate) is_reviewed: bool,
+    /// The version of the rules by which it is judged.
+    pub(crate) rules: u32,
+    /// With its server.
+    pub(crate) tool: &'a str,
+    /// Of the arguments that matter: by the newest rules the binding fields, before them all.
+    pub(crate) args: Option<&'a Sha256Text>,
+    /// Whether it waits for something.
+    pub(crate) poll: bool,
+    pub(crate) agent: Option<&'a str>,
+    pub(crate) session: Option<&'a str>,
+    pub(crate) run: Option<&'a str>,
+    /// The folder of its session, where that is known.
+    pub(crate) session_folder: Option<&'a Sha256Text>,
+}
+
+impl RoundQuestion<'_> {
+    pub(super) fn names(&self) -> [Option<RoundName>; 2] {
+        RoundName::of(self.agent, self.session, self.run, self.rules)
+    }
+
+    /// Who does it, where that is told.
+    pub(super) fn doer(&self) -> Option<&str> {
+        is_strict(self.rules).then(|| self.agent.unwrap_or(NOBODY))
+    }
+
+    pub(super) fn action(&self) -> Option<Action> {
+        let agent = self.doer().map(str::to_owned);
+        self.args.map(|args| Action { tool: self.tool.to_owned(), args: args.clone(), agent })
+    }
+
+    pub(super) fn does(&self, action: &Action) -> bool {
+        action.tool == self.tool && Some(&action.args) == self.args && action.agent.as_deref() == self.doer()
+    }
+
+    /// What the places are that it is watched in, in the order of their names.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        let run = self.run.map(|_| Place::Run);
+        let places = run.into_iter().chain(self.session.map(|_| Place::Session));
+        places.chain((self.run.is_none() && self.session.is_none()).then_some(Place::Alone))
+    }
+}
