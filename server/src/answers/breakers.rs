@@ -62,9 +62,8 @@ pub struct BreakerStateAnswer {
     pub cooldown_until: Option<String>,
     /// Good probes so far, where it is half-open.
     pub good_probes: Option<u32>,
-    /// How it is set, as `breaker.configured` records it.
-    #[schema(value_type = Object)]
-    pub settings: Value,
+    /// How it is set, in the words that set it.
+    pub settings: BreakerSettingsAnswer,
 }
 
 /// The body that sets a breaker.
