@@ -103,10 +103,11 @@ impl Archiver {
         objects: Arc<dyn Objects>,
         store: String,
     ) -> Self {
+        let environment = ledger.environment_of(folder, environment);
         Self {
             ledger,
             folder: ManifestFolder::of(folder),
-            environment: environment.clone(),
+            environment,
             keyring: Arc::clone(keyring),
             objects,
             store,

@@ -38,7 +38,7 @@ use clap::ValueEnum;
 
 use self::dataset::Dataset;
 pub(crate) use self::floors::{Floor, floors, reservations};
-pub(crate) use self::results::{Figure, Measurement, Results};
+pub(crate) use self::results::{Failure, Figure, Measurement, Results};
 use self::scratch::Scratch;
 pub(crate) use self::scratch::remove;
 pub(crate) use self::shape::Shape;
@@ -93,6 +93,11 @@ impl Group {
         Self::Heads,
         Self::Archive,
     ];
+
+    /// As it is named on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
 
     /// Whether it is measured on a filled ledger.
     fn needs_load(self) -> bool {
@@ -155,10 +160,10 @@ pub(crate) enum BenchError {
 /// Who is told what is being measured.
 pub(crate) type Told<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// Measures all that the plan names, in its order.
+/// Measures all that the plan names, in its order. A part that fails is told in the results, beside what the others gave.
 ///
 /// # Errors
-/// The folder is removed then too.
+/// The folder cannot be made, or it is to stop. The folder is removed then too.
 pub(crate) fn measure(plan: &mut Plan, stop: &Stop, told: Told<'_>) -> Result<Results, BenchError> {
     let environment = Environment::real();
     let scratch = Scratch::make(&plan.folder)?;
@@ -169,17 +174,7 @@ pub(crate) fn measure(plan: &mut Plan, stop: &Stop, told: Told<'_>) -> Result<Re
     let on_load: Vec<Group> =
         Group::ALL.into_iter().filter(planned).filter(|group| group.needs_load()).collect();
     if !on_load.is_empty() {
-        let (dataset, load) = Dataset::make(&environment, &scratch, plan.events, stop, told)?;
-        results.measurements.push(load);
-        for group in on_load {
-            let measurements = match group {
-                Group::Read => reading::measure(&environment, &dataset, stop, told),
-                Group::Open => opening::measure(&environment, &dataset, stop, told),
-                Group::Verify => verifying::measure(&dataset, stop, told),
-                _ => Ok(Vec::new()),
-            };
-            results.measurements.extend(measurements?);
-        }
+        measure_on_load(&environment, &scratch, &on_load, &mut results, (stop, told))?;
     }
     for group in Group::ALL.into_iter().filter(planned).filter(|group| !group.needs_load()) {
         let measurements = match group {
@@ -195,9 +190,35 @@ pub(crate) fn measure(plan: &mut Plan, stop: &Stop, told: Told<'_>) -> Result<Re
             Group::Heads => heads::measure(&environment, &scratch, plan.measured, stop, told),
             _ => rolling::measure(&environment, &scratch, plan.measured, stop, told),
         };
-        results.measurements.extend(measurements?);
+        results.take(group.name(), measurements)?;
     }
     Ok(results)
+}
+
+/// Fills a ledger, and measures on it. Without one none of these can be.
+fn measure_on_load(
+    environment: &Environment,
+    scratch: &Scratch,
+    groups: &[Group],
+    results: &mut Results,
+    (stop, told): (&Stop, Told<'_>),
+) -> Result<(), BenchError> {
+    let made = Dataset::make(environment, scratch, results.events, stop, told);
+    let (dataset, load) = match made {
+        Ok(made) => made,
+        Err(error) => return results.take(Group::Load.name(), Err(error)),
+    };
+    results.measurements.push(load);
+    for group in groups {
+        let measurements = match group {
+            Group::Read => reading::measure(environment, &dataset, stop, told),
+            Group::Open => opening::measure(environment, &dataset, stop, told),
+            Group::Verify => verifying::measure(&dataset, stop, told),
+            _ => Ok(Vec::new()),
+        };
+        results.take(group.name(), measurements)?;
+    }
+    Ok(())
 }
 
 /// When a measurement that begins now counts: from the end of its warm-up, for its time.

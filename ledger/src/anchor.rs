@@ -171,14 +171,17 @@ impl Anchor for FolderAnchor {
             let (anchor, expected) = (self.path(ledger).display().to_string(), expected.map(str::to_owned));
             return Err(AnchorError::Moved { anchor, expected, found: None });
         }
+        // What is locked, compared and written is one folder, whatever is moved meanwhile.
+        let disk = self.disk.within(&self.folder).map_err(&unreachable)?;
+        let here = Self { disk, folder: self.folder.clone() };
         // Whoever compares holds this lock until it has written.
-        let lock = self.disk.lock(&self.folder.join(format!("{ledger}.lock"))).map_err(&unreachable)?;
-        let found = self.read(ledger)?;
+        let lock = here.disk.lock(&self.folder.join(format!("{ledger}.lock"))).map_err(&unreachable)?;
+        let found = here.read(ledger)?;
         if found.as_deref() != expected {
             let (anchor, expected) = (self.path(ledger).display().to_string(), expected.map(str::to_owned));
             return Err(AnchorError::Moved { anchor, expected, found });
         }
-        self.write(ledger, head).map_err(&unreachable)?;
+        here.write(ledger, head).map_err(&unreachable)?;
         drop(lock);
         Ok(())
     }

@@ -65,7 +65,17 @@ impl FileIdentity {
 }
 
 /// A tree of folders and files. Errors keep the operating system's kind and number; callers add the path.
+///
+/// Paths lead wherever their names stand at each call. [`Disk::within`] gives a disk whose paths lead into one folder for good.
 pub trait Disk: fmt::Debug + Send + Sync + 'static {
+    /// The disk below one folder, which is opened now. Paths keep their form, and all have to lie within `folder` by their
+    /// names (else `InvalidInput`); they lead into the folder that stands there now. A folder that is moved away later, with
+    /// another one in its place, takes what is written, and the other one is left alone. [`Disk::identity`] and [`Disk::lock`]
+    /// compare with what others find under the path. Links within the folder are followed.
+    ///
+    /// Syscalls: `openat(O_DIRECTORY)`; every call below then begins at that folder, by `openat`, `mkdirat`, `renameat`, `unlinkat`.
+    fn within(&self, folder: &Path) -> io::Result<Arc<dyn Disk>>;
+
     /// Opens a regular file, or a link to one; anything else is `InvalidInput`, and waited for by nobody. A file made by `CreateNew` is empty, and its name is not durable before `sync_folder` of the
     /// folder that holds it: a crash may leave no file, or one with any part of what was written.
     ///
@@ -113,7 +123,7 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Syscalls: `openat(O_RDONLY)`, `fsync`, `close`.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
-    /// Which file stands under this name now; to be compared with [`DiskFile::identity`] of the open one.
+    /// Which file stands under this name now, by its whole path, as others find it; to be compared with [`DiskFile::identity`] of the open one.
     ///
     /// Syscalls: `statx`.
     fn identity(&self, path: &Path) -> io::Result<FileIdentity>;
@@ -127,8 +137,8 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// another holder, in this process or another, has it. Held until the returned value is dropped or the process ends;
     /// a crash leaves the file and no lock.
     ///
-    /// Syscalls: `openat(O_RDWR|O_CREAT|O_CLOEXEC)` with mode 0600, `flock(LOCK_EX|LOCK_NB)`, `statx` of the
-    /// file and of the path.
+    /// Syscalls: `openat(O_RDWR|O_CREAT|O_CLOEXEC|O_NONBLOCK)` with mode 0600, `flock(LOCK_EX|LOCK_NB)`, `statx` of the
+    /// file and of the whole path: a lock that others do not find there is `WouldBlock`.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FolderLock>>;
 }
 

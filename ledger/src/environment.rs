@@ -1,5 +1,7 @@
 //! All that the ledger takes from outside: files, time, randomness, archives.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::clock::{Clock, SystemClock};
@@ -21,6 +23,14 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// The same, with the disk below this folder alone: [`Disk::within`].
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn within(&self, folder: &Path) -> io::Result<Self> {
+        Ok(Self { disk: self.disk.within(folder)?, ..self.clone() })
+    }
+
     /// The machine's own disk, clock and random generator.
     #[must_use]
     pub fn real() -> Self {

@@ -73,7 +73,7 @@ impl Ledger {
         let bytes = seal_state(key, &header, state, &mut compressor).map_err(|error| unfit(&error))?;
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        replace(&*shared.environment.disk, folder, name, UNFINISHED, |file| file.write_all_at(&bytes, 0))
+        replace(&*shared.anywhere, folder, name, UNFINISHED, |file| file.write_all_at(&bytes, 0))
             .map_err(|source| disk_error(file, source))
     }
 
@@ -83,7 +83,7 @@ impl Ledger {
     /// [`KeptReplayError`]: on any doubt nothing of it is given out.
     pub fn kept_replay(&self, file: &Path, reactor: u32) -> Result<Option<KeptReplay>, KeptReplayError> {
         let shared = self.shared();
-        let opened = match shared.environment.disk.open(file, OpenMode::Read) {
+        let opened = match shared.anywhere.open(file, OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|source| disk_error(file, source))?,
         };
@@ -116,7 +116,7 @@ impl Ledger {
     /// # Errors
     /// [`KeptReplayError::Disk`].
     pub fn forget_replay(&self, file: &Path) -> Result<(), KeptReplayError> {
-        match self.shared().environment.disk.remove_file(file) {
+        match self.shared().anywhere.remove_file(file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => removed.map_err(|source| disk_error(file, source)),
         }

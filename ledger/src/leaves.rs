@@ -33,6 +33,12 @@ pub(crate) fn leaves_file_name(number: SegmentNumber) -> String {
     format!("{:010}.leaves", number.0)
 }
 
+/// The number in the name of a file of leaves; `None` for anything that is not exactly such a name.
+pub(crate) fn leaves_number(name: &str) -> Option<SegmentNumber> {
+    let number = SegmentNumber(name.strip_suffix(".leaves")?.parse().ok()?);
+    (number.0 > 0 && leaves_file_name(number) == name).then_some(number)
+}
+
 /// The leaves of the live segment; the committer owns them.
 pub(crate) struct LiveLeaves {
     disk: Arc<dyn Disk>,
@@ -210,6 +216,17 @@ fn holds(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<Option<Arc<dy
         offset += expected.len() as u64;
     }
     Ok(Some(file))
+}
+
+/// Forgets the leaves of a segment that holds no frame. Returned `Ok` ⇒ durable.
+///
+/// Syscalls: `unlink`, `fsync` of the folder.
+pub(crate) fn forget(disk: &dyn Disk, ledger_folder: &Path, number: SegmentNumber) -> io::Result<()> {
+    let folder = ledger_folder.join(TREE);
+    match disk.remove_file(&folder.join(leaves_file_name(number))) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.and_then(|()| disk.sync_folder(&folder)),
+    }
 }
 
 /// Makes the folder where a ledger has none yet, and removes what a crash left unfinished. Where that fails nothing is lost

@@ -15,6 +15,7 @@ use crate::committer::{self, Commit, Committer, CommitterHandle};
 use crate::courier::CourierStart;
 use crate::declaration::{self, Begun};
 use crate::declared_loss::{self, DeclaredLoss};
+use crate::disk::Disk;
 use crate::environment::Environment;
 use crate::error::{AppendError, OpenError, ReadError};
 use crate::heads;
@@ -90,14 +91,17 @@ fn open_with(
     on_loss: OnLoss,
 ) -> Result<(Inner, Option<DeclaredLoss>), OpenError> {
     options.check()?;
-    let disk = &*environment.disk;
     let in_step = |what: &str| {
         let what = format!("{what} of {}", folder.display());
         move |source: io::Error| OpenError::Disk { what, source }
     };
-    if !disk.exists(folder).map_err(in_step("looking for the folder"))? {
+    let anywhere = &environment.disk;
+    if !anywhere.exists(folder).map_err(in_step("looking for the folder"))? {
         return Err(OpenError::Missing(folder.display().to_string()));
     }
+    // The folder that is locked stays the ledger's, whatever stands under its name later.
+    let environment = &environment.within(folder).map_err(in_step("opening the folder"))?;
+    let disk = &*environment.disk;
     let lock = disk.lock(&folder.join(LOCK)).map_err(|source| match source.kind() {
         io::ErrorKind::WouldBlock => OpenError::Locked(folder.display().to_string()),
         _ => in_step("taking the lock")(source),
@@ -165,6 +169,7 @@ fn open_with(
     let (first, before, own_keyring) = (first_segment(&replayed), replayed.end, Arc::clone(&keyring));
     let opening = Opening {
         environment: environment.clone(),
+        anywhere: Arc::clone(anywhere),
         folder: folder.to_owned(),
         keyring,
         options,
@@ -269,6 +274,7 @@ fn start_of_heads(
 /// What the threads are started with.
 struct Opening {
     environment: Environment,
+    anywhere: Arc<dyn Disk>,
     folder: PathBuf,
     keyring: Arc<Keyring>,
     options: Options,
@@ -278,7 +284,7 @@ struct Opening {
 
 impl Opening {
     fn start(self, replayed: Replayed) -> io::Result<Inner> {
-        let Opening { environment, folder, keyring, options, reactor, governance } = self;
+        let Opening { environment, anywhere, folder, keyring, options, reactor, governance } = self;
         let corrupt = match &replayed.tail {
             TailState::Corrupt(fault) => Some(fault.clone()),
             _ => None,
@@ -320,6 +326,7 @@ impl Opening {
             supply: Supply::new(&folder, next_segment, options.segment_bytes),
             folder,
             environment,
+            anywhere,
             keyring,
             preparer: Arc::clone(&preparer),
             inbox: Inbox::new(options.queue_bytes),

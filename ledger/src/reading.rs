@@ -61,27 +61,30 @@ pub(crate) fn open(
     name: Option<&LedgerName>,
     governance: Option<Arc<Governance>>,
 ) -> Result<Read, OpenError> {
-    let disk = &*environment.disk;
     let in_step = |what: &str| {
         let what = format!("{what} of {}", folder.display());
         move |source: io::Error| OpenError::Disk { what, source }
     };
-    if !disk.exists(folder).map_err(in_step("looking for the folder"))? {
+    let anywhere = &environment.disk;
+    if !anywhere.exists(folder).map_err(in_step("looking for the folder"))? {
         return Err(OpenError::Missing(folder.display().to_string()));
     }
+    // All of it is read in one folder, whatever stands under its name later.
+    let environment = &environment.within(folder).map_err(in_step("opening the folder"))?;
+    let disk = &*environment.disk;
     let segments = segments_folder(folder);
     let list = SegmentList::read(disk, &segments)?;
     let outline = Outline::read(disk, &segments, &keyring, &list);
-    let SegmentList { numbers, gap, .. } = list;
+    let SegmentList { numbers, gap, .. } = &list;
     let Some(last) = outline.last().map(|header| header.number) else {
-        if let Some(gap) = gap.filter(|_| numbers.is_empty()) {
+        if let Some(gap) = gap.as_ref().filter(|_| numbers.is_empty()) {
             return Err(OpenError::Corrupt(gap.fault(disk, &segments, Position::FIRST)));
         }
         return Err(why_nothing_is_readable(disk, folder, &keyring));
     };
     let mut standing = standing(disk, &segments, last).map_err(in_step("reading the last segment"))?;
     let is_written_on =
-        is_written_after(disk, &segments, &numbers, last).map_err(in_step("listing the segments"))?;
+        is_written_after(disk, &segments, numbers, last).map_err(in_step("listing the segments"))?;
     if let Some(standing) = standing.as_mut().filter(|standing| is_written_on && standing.fault.is_none()) {
         let doubtful = last.next().unwrap_or(last);
         let what = "the header is not what it must be";
@@ -91,10 +94,13 @@ pub(crate) fn open(
         let next = standing.end.next_position;
         standing.fault.get_or_insert_with(|| gap.fault(disk, &segments, next));
     }
+    if let Some(standing) = standing.as_mut().filter(|standing| standing.fault.is_none()) {
+        standing.fault = list.missing_end(&standing.end);
+    }
     let standing =
         standing.ok_or_else(|| OpenError::Corrupt(first_fault("the ledger's first frame is missing")))?;
     let (generation, end) = (standing.header.generation, standing.end);
-    let inner = start(environment, folder, keyring, outline, standing, governance);
+    let inner = start((environment, anywhere), folder, keyring, outline, standing, governance);
     let inner = inner.map_err(in_step("listing the segments"))?;
     refuse_other_name(name, || {
         let first = inner.shared.segments.holding(Position::FIRST);
@@ -190,7 +196,7 @@ fn why_nothing_is_readable(disk: &dyn Disk, folder: &Path, keyring: &Keyring) ->
 
 /// A handle without threads.
 fn start(
-    environment: &Environment,
+    (environment, anywhere): (&Environment, &Arc<dyn Disk>),
     folder: &Path,
     keyring: Arc<Keyring>,
     outline: Outline<'_>,
@@ -238,6 +244,7 @@ fn start(
         writer: WriterState::ReadOnly(reason),
         folder: folder.to_owned(),
         environment: environment.clone(),
+        anywhere: Arc::clone(anywhere),
         governance,
     }));
     Ok(Inner::without_threads(shared))

@@ -4,10 +4,11 @@ use std::io;
 use std::path::Path;
 
 use crate::disk::{Disk, OpenMode};
+use crate::leaves;
 use crate::limits::FILL_SLICE_BYTES;
 use crate::quarantine;
 use crate::replay::{Replayed, TailState};
-use crate::segments::segments_folder;
+use crate::segments::{segment_number, segments_folder};
 
 /// Returned `Ok` ⇒ every byte that the replay read above the last tree head is durable, nothing stands behind it, and what
 /// was cut lies in quarantine. A crash at any point leaves a state from which the next opening does the same.
@@ -30,7 +31,11 @@ pub(crate) fn settle(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io:
             if *at > 0 {
                 make_durable(disk, path, *at)?;
             } else {
-                // Not one frame of it stands: the number is free for the next segment. The one before is then the last.
+                // Not one frame of it stands: the number is free for the next segment. The one before is then the last. Leaves
+                // without their segment would be damage.
+                if let Some(number) = segment_number(name) {
+                    leaves::forget(disk, ledger, number)?;
+                }
                 disk.remove_file(path)?;
                 if let Some((before, end)) = &replayed.before_last {
                     make_durable(disk, before, *end)?;

@@ -129,7 +129,7 @@ impl<'a> Replay<'a> {
         let disk = Arc::clone(&self.disk);
         let folder = self.folder.clone();
         // Where a file is missing, what is served is read before, as after any damage that is known.
-        let SegmentList { numbers, released, gap } = &list;
+        let SegmentList { numbers, released, gap, .. } = &list;
         let resumed = match gap {
             None => self.resume(Outline::read(&*disk, &folder, self.keyring, &list)),
             Some(_) => None,
@@ -192,6 +192,11 @@ impl<'a> Replay<'a> {
             before_last = whole_end(tail).or(before_last);
             let next = progress.as_ref().map_or(Position::FIRST, |progress| progress.end.next_position);
             tail = Some(TailState::Corrupt(gap.fault(&*disk, &folder, next)));
+        }
+        let is_whole = matches!(tail, Some(TailState::Whole { .. }));
+        if let Some(fault) = progress.as_ref().filter(|_| is_whole).and_then(|now| list.missing_end(&now.end)) {
+            before_last = whole_end(tail).or(before_last);
+            tail = Some(TailState::Corrupt(fault));
         }
         let mut replayed = self.finish(progress, tail, unwritten)?;
         replayed.before_last = before_last;

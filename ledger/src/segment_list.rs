@@ -6,12 +6,14 @@ use std::io;
 use std::path::Path;
 
 use bitacora_formats::{
-    MAX_RELEASED_BYTES, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentHeader, SegmentNumber,
+    MAX_RELEASED_BYTES, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentEnd, SegmentHeader,
+    SegmentNumber,
 };
 
 use crate::disk::{Disk, OpenMode};
 use crate::error::OpenError;
 use crate::fault::Fault;
+use crate::leaves::{TREE, leaves_file_name, leaves_number};
 use crate::segments::{SEGMENTS, released_file_name, released_number, segment_file_name, segment_number};
 
 /// The files of a ledger's segments by their numbers. Files with other names are not the ledger's.
@@ -22,6 +24,8 @@ pub(crate) struct SegmentList {
     pub(crate) released: usize,
     /// What comes after those, if that is not the end.
     pub(crate) gap: Option<Gap>,
+    /// The last segment that leaves lie beside. They are written once a frame is durable, so that it was there.
+    remembered: Option<SegmentNumber>,
 }
 
 /// A segment that is missing, with others behind it. No crash leaves one: files are made in order and removed from the end.
@@ -34,6 +38,8 @@ pub(crate) struct Gap {
 
 impl SegmentList {
     pub(crate) fn read(disk: &dyn Disk, folder: &Path) -> Result<Self, OpenError> {
+        // First: a live ledger goes on meanwhile.
+        let remembered = last_with_leaves(disk, folder)?;
         let entries = disk
             .list(folder)
             .map_err(|source| OpenError::Disk { what: "listing the segments".to_owned(), source })?;
@@ -52,7 +58,29 @@ impl SegmentList {
         if let Some((at, _)) = gap {
             numbers.truncate(at);
         }
-        Ok(Self { numbers, released, gap: gap.map(|(_, gap)| gap) })
+        Ok(Self { numbers, released, gap: gap.map(|(_, gap)| gap), remembered })
+    }
+
+    /// What is wrong where the last segment with a frame ends so: leaves lie beside one behind it.
+    pub(crate) fn missing_end(&self, end: &SegmentEnd) -> Option<Fault> {
+        let (remembered, missing) = (self.remembered.filter(|last| *last > end.number)?, end.number.next()?);
+        let beside = leaves_file_name(remembered);
+        Some(Fault {
+            file: format!("{SEGMENTS}/{}", segment_file_name(missing)),
+            offset: 0,
+            first_position: end.next_position.get(),
+            what: format!("the file is missing or empty, and {TREE}/{beside} is of events in it or behind it"),
+        })
+    }
+}
+
+/// The last segment that leaves lie beside.
+fn last_with_leaves(disk: &dyn Disk, folder: &Path) -> Result<Option<SegmentNumber>, OpenError> {
+    let tree = folder.with_file_name(TREE);
+    match disk.list(&tree) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(OpenError::Disk { what: "listing the leaves".to_owned(), source }),
+        Ok(entries) => Ok(entries.iter().filter_map(|entry| leaves_number(&entry.name)).max()),
     }
 }
 

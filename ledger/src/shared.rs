@@ -12,6 +12,7 @@ use bitacora_governance::Governance;
 
 use crate::cold::ColdTier;
 use crate::courier::Courier;
+use crate::disk::Disk;
 use crate::environment::Environment;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
@@ -31,7 +32,10 @@ use crate::tree::Tree;
 pub(crate) struct Shared {
     pub(crate) id: LedgerId,
     pub(crate) folder: PathBuf,
+    /// Its disk is the ledger's folder.
     pub(crate) environment: Environment,
+    /// Files outside of the folder.
+    pub(crate) anywhere: Arc<dyn Disk>,
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) preparer: Arc<Preparer>,
     pub(crate) inbox: Inbox,
@@ -66,6 +70,7 @@ pub(crate) struct Parts {
     pub(crate) id: LedgerId,
     pub(crate) folder: PathBuf,
     pub(crate) environment: Environment,
+    pub(crate) anywhere: Arc<dyn Disk>,
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) preparer: Arc<Preparer>,
     pub(crate) inbox: Inbox,
@@ -83,12 +88,13 @@ pub(crate) struct Parts {
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { id, folder, environment, keyring, preparer, inbox, supply, .. } = parts;
+        let Parts { id, folder, environment, anywhere, keyring, preparer, inbox, supply, .. } = parts;
         let Parts { segments, tier, tips, ids, keeper, tree, head, writer, governance, .. } = parts;
         Self {
             id,
             folder,
             environment,
+            anywhere,
             keyring,
             preparer,
             inbox,

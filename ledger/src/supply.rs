@@ -133,7 +133,7 @@ impl Supply {
         match self.fill(&*file).and_then(|()| disk.sync_folder(&self.folder)) {
             Ok(()) => Ok(BlankSegment { number, path, file, bytes: self.segment_bytes }),
             Err(error) => {
-                if let Err(left) = disk.remove_file(&path).and_then(|()| disk.sync_folder(&self.folder)) {
+                if let Err(left) = self.remove_own(disk, &path, &*file) {
                     tracing::warn!(path = %path.display(), %left, "an unfinished segment could not be removed");
                 }
                 Err(error)
@@ -160,10 +160,42 @@ impl Supply {
     fn remove_unused(&self, disk: &dyn Disk) {
         let state = self.lock();
         if let Stage::Ready(blank) = &state.stage
-            && let Err(error) = disk.remove_file(&blank.path).and_then(|()| disk.sync_folder(&self.folder))
+            && let Err(error) = self.remove_own(disk, &blank.path, &*blank.file)
         {
             tracing::warn!(path = %blank.path.display(), %error, "an unused segment could not be removed");
         }
+    }
+
+    /// Removes a segment that nothing was written to: the file under its name is the one that was made, and all zeros. Returned
+    /// `Ok` ⇒ durable.
+    ///
+    /// Syscalls: `openat`, two `statx`, `pread64`, `unlinkat`, `fsync` of the folder.
+    fn remove_own(&self, disk: &dyn Disk, path: &Path, made: &dyn DiskFile) -> io::Result<()> {
+        let there = disk.open(path, OpenMode::Read)?;
+        if !there.identity()?.is_same_file(&made.identity()?) {
+            return Err(io::Error::other("another file than the one that was made has its name; it stays"));
+        }
+        if !is_blank(&*there)? {
+            return Err(io::Error::other("somebody has written to it; it stays"));
+        }
+        disk.remove_file(path)?;
+        disk.sync_folder(&self.folder)
+    }
+}
+
+/// `true`: the file holds nothing but zeros.
+fn is_blank(file: &dyn DiskFile) -> io::Result<bool> {
+    let mut slice = vec![0; FILL_SLICE_BYTES];
+    let mut offset = 0;
+    loop {
+        let read = file.read_at(&mut slice, offset)?;
+        if slice.get(..read).unwrap_or_default().iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        if read == 0 {
+            return Ok(true);
+        }
+        offset += read as u64;
     }
 }
 

@@ -79,6 +79,7 @@ impl IndexedLedger {
         options: &IndexOptions,
     ) -> Self {
         let keys = LedgerKeys::new(keyring, ledger.id());
+        let environment = &ledger.environment_of(folder, environment);
         let models = options.read_models.then(|| {
             let key = keys.index_key().clone();
             ReadModels::open(ledger.clone(), environment, &folder.join(PROJECTIONS), key, MODELS)

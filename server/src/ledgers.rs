@@ -172,7 +172,12 @@ impl Ledgers {
 
     /// Where the ledger of this name lies, and what its files are reached through.
     pub(crate) fn place(&self, name: &LedgerName) -> (PathBuf, Environment) {
-        (self.folder.ledger(name), self.config.environment.clone())
+        let (folder, environment) = (self.folder.ledger(name), &self.config.environment);
+        let environment = match self.slots.load().get(name) {
+            Some(Slot::Open(ledger)) => ledger.environment_of(&folder, environment),
+            _ => environment.clone(),
+        };
+        (folder, environment)
     }
 
     /// The keys of all of them.

@@ -222,6 +222,13 @@ impl Machine {
 }
 
 impl Disk for SimulatedDisk {
+    /// The same disk: no folder of it is moved while it is used.
+    fn within(&self, folder: &Path) -> io::Result<Arc<dyn Disk>> {
+        let machine = self.machine();
+        machine.tree.folder(machine.tree.find(folder)?)?;
+        Ok(Arc::new(self.clone()))
+    }
+
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         let call = if mode == OpenMode::CreateNew { Call::CreateNew } else { Call::Open };
         let mut machine = self.enter(call);

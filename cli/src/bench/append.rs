@@ -112,7 +112,8 @@ impl Calls {
     fn next(&mut self) -> Option<(AppendRequest<'_>, Instant)> {
         let request = AppendRequest::of(self.caller.events(self.events));
         let began = Instant::now();
-        (began < self.counts.end && !self.stop.is_set()).then_some((request, began))
+        let goes_on = began < self.counts.end || self.latencies.count() == 0;
+        (goes_on && !self.stop.is_set()).then_some((request, began))
     }
 
     /// The request that was sent then is acknowledged.

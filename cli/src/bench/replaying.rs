@@ -117,7 +117,7 @@ fn govern(ledger: &Ledger) -> Result<(), BenchError> {
         "tool": "fs.write", "version": "1", "description": "writes a file", "input_schema": {"type": "object"},
         "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent"],
         "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "none",
-        "binding_fields": [], "context_from": {"pointer": "/path", "normaliser": "path"},
+        "binding_fields": ["/path", "/change"], "context_from": {"pointer": "/path", "normaliser": "path"},
     });
     let rules = json!([{
         "id": "measured", "match": {"tool": "fs.*"}, "action": "allow", "trust": "ignore",
@@ -170,7 +170,8 @@ fn calls(ledger: &Ledger, round: u64) -> Result<(), BenchError> {
     let asked = numbers().map(|number| {
         let call = format!("c{number}");
         let path = format!("src/m{}/a.rs", number % CONTEXTS);
-        let data = json!({"call": call, "tool": "fs.write", "model": "a-model", "args": {"path": path}});
+        let args = json!({"path": path, "change": call});
+        let data = json!({"call": call, "tool": "fs.write", "model": "a-model", "args": args});
         event(ToolRequested::KIND, format!("{call}#requested"), "agent:bench", &data)
     });
     let ended = numbers().map(|number| {

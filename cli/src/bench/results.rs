@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::BenchError;
 use super::machine::Machine;
 
 /// Everything of one run.
@@ -19,6 +20,18 @@ pub(crate) struct Results {
     pub(crate) events: u64,
     pub(crate) machine: Machine,
     pub(crate) measurements: Vec<Measurement>,
+    /// Parts that could not be measured to their end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// A part that was not measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    /// As it is named on the command line.
+    pub(crate) part: String,
+    /// What stood against it.
+    pub(crate) what: String,
 }
 
 /// Says what the file is, and which form of it; a file without it is refused.
@@ -37,7 +50,25 @@ impl Results {
             events,
             machine,
             measurements: Vec::new(),
+            failures: Vec::new(),
         }
+    }
+
+    /// Takes in what a part gave, or that it failed.
+    ///
+    /// # Errors
+    /// It is to stop.
+    pub(super) fn take(
+        &mut self,
+        part: String,
+        measured: Result<Vec<Measurement>, BenchError>,
+    ) -> Result<(), BenchError> {
+        match measured {
+            Ok(measurements) => self.measurements.extend(measurements),
+            Err(BenchError::Stopped) => return Err(BenchError::Stopped),
+            Err(error) => self.failures.push(Failure { part, what: error.to_string() }),
+        }
+        Ok(())
     }
 
     /// The figure of this name in the measurement of this name.
@@ -167,5 +198,30 @@ impl Figure {
             Self::ShareOfZstd19 => "of zstd -19 --long",
             Self::PeakMemoryBytes => "peak memory bytes",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_fails_keeps_the_rest_and_a_stop_ends_all() {
+        let machine = serde_json::json!({
+            "cores": 2, "cpu": "c", "memory_mib": 1, "file_system": "ext4", "kernel": "6",
+        });
+        let machine = serde_json::from_value(machine).unwrap();
+        let mut results = Results::new(machine, Duration::from_secs(1), 1);
+        let measured = |name| Ok(vec![Measurement::new(name, name).with(Figure::Answers, 1.0)]);
+        results.take("disk".to_owned(), measured("disk/a")).unwrap();
+        results.take("decide".to_owned(), Err(BenchError::Service("did not allow".to_owned()))).unwrap();
+        results.take("roll".to_owned(), measured("roll/b")).unwrap();
+        let names: Vec<_> = results.measurements.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["disk/a", "roll/b"]);
+        let saved: Results = serde_json::from_value(results.to_json()).unwrap();
+        assert_eq!(saved, results);
+        let [Failure { part, what }] = &saved.failures[..] else { panic!("{:?}", saved.failures) };
+        assert_eq!((part.as_str(), what.as_str()), ("decide", "the service that is measured did not allow"));
+        assert!(matches!(results.take("x".to_owned(), Err(BenchError::Stopped)), Err(BenchError::Stopped)));
     }
 }

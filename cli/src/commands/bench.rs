@@ -17,7 +17,7 @@ use tracing_subscriber::filter::LevelFilter;
 use self::saved::SavedError;
 use crate::access::{AccessError, event_loop};
 use crate::arguments::Global;
-use crate::bench::{self, BenchError, Group, Plan, Results, Shape, Stop};
+use crate::bench::{self, BenchError, Failure, Group, Plan, Results, Shape, Stop};
 use crate::commands::import::MappingArguments;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -27,9 +27,10 @@ use crate::new_file::{self, NewFileError};
 use crate::output::Output;
 use crate::progress::Doing;
 
-/// Seconds of a measurement, where nobody says, and at most.
-const DEFAULT_SECONDS: u64 = 4;
-const MAX_SECONDS: u64 = 60;
+/// How long a measurement runs, where nobody says, at least and at most.
+const DEFAULT_SECONDS: &str = "4";
+const MIN_MEASURED: Duration = Duration::from_millis(100);
+const MAX_MEASURED: Duration = Duration::from_mins(1);
 /// Events of the ledger that is filled, where nobody says, and at most.
 const DEFAULT_EVENTS: u64 = 1_000_000;
 const MAX_EVENTS: u64 = 30_000_000;
@@ -42,9 +43,8 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_enum, value_name = "WHAT")]
     only: Vec<Group>,
     /// How long each measurement runs, after a warm-up of a quarter of it.
-    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_SECONDS,
-        value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
-    seconds: u64,
+    #[arg(long, value_name = "SECONDS", default_value = DEFAULT_SECONDS, value_parser = seconds)]
+    seconds: Duration,
     /// Append in these shapes instead: callers, and events that each sends at once, as 16x100.
     #[arg(long, value_name = "CALLERSxEVENTS")]
     shape: Vec<Shape>,
@@ -85,6 +85,8 @@ pub(crate) enum BenchFailure {
     Plot(NewFileError),
     #[error("nothing to archive; name files with --records")]
     NoRecords,
+    #[error("{}; the other parts are shown", told(.0))]
+    Parts(Vec<Failure>),
     #[error("the measuring failed on a defect")]
     Defect,
 }
@@ -113,7 +115,23 @@ pub(crate) fn run(
     if let Some(path) = &arguments.plot {
         new_file::write(path, plot::svg(&results).as_bytes()).map_err(BenchFailure::Plot)?;
     }
-    Ok(Exit::Done)
+    match results.failures {
+        failures if failures.is_empty() => Ok(Exit::Done),
+        failures => Err(BenchFailure::Parts(failures).into()),
+    }
+}
+
+fn told(failures: &[Failure]) -> String {
+    let failures = failures.iter().map(|Failure { part, what }| format!("{part} was not measured: {what}"));
+    failures.collect::<Vec<_>>().join("; ")
+}
+
+/// Seconds with or without a fraction.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let seconds = seconds.filter(|seconds| (MIN_MEASURED..=MAX_MEASURED).contains(seconds));
+    let (least, most) = (MIN_MEASURED.as_secs_f64(), MAX_MEASURED.as_secs());
+    seconds.ok_or_else(|| format!("{least} to {most} seconds expected"))
 }
 
 fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
@@ -124,7 +142,7 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
     if groups.is_empty() {
         groups = Group::ALL.to_vec();
     }
-    let measured = Duration::from_secs(arguments.seconds);
+    let measured = arguments.seconds;
     let (shapes, events) = (arguments.shape.clone(), arguments.events);
     let records = match arguments.records.as_slice() {
         [] if groups == [Group::Archive] => return Err(BenchFailure::NoRecords.into()),

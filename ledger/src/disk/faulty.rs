@@ -9,6 +9,7 @@ use super::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode, Rea
 /// Clones are the same disk.
 #[derive(Debug, Clone)]
 pub(crate) struct FaultyDisk {
+    disk: Arc<dyn Disk>,
     root: PathBuf,
     calls: Arc<Mutex<Calls>>,
 }
@@ -22,7 +23,7 @@ struct Calls {
 
 impl FaultyDisk {
     pub(crate) fn below(root: &Path) -> Self {
-        Self { root: root.to_owned(), calls: Arc::default() }
+        Self { disk: Arc::new(RealDisk), root: root.to_owned(), calls: Arc::default() }
     }
 
     /// Forgets what was noted; of the calls that follow this one fails, with or without effect.
@@ -56,50 +57,54 @@ impl FaultyDisk {
 }
 
 impl Disk for FaultyDisk {
+    fn within(&self, folder: &Path) -> io::Result<Arc<dyn Disk>> {
+        Ok(Arc::new(Self { disk: self.disk.within(folder)?, ..self.clone() }))
+    }
+
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
-        let open = || RealDisk.open(path, mode);
+        let open = || self.disk.open(path, mode);
         let file = if mode == OpenMode::CreateNew { self.change("create", path, open)? } else { open()? };
         Ok(Arc::new(FaultyFile { file, path: path.to_owned(), disk: self.clone() }))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        RealDisk.exists(path)
+        self.disk.exists(path)
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>> {
-        RealDisk.list(folder)
+        self.disk.list(folder)
     }
 
     fn create_folder(&self, folder: &Path) -> io::Result<()> {
-        self.change("create folder", folder, || RealDisk.create_folder(folder))
+        self.change("create folder", folder, || self.disk.create_folder(folder))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.change("rename to", to, || RealDisk.rename(from, to))
+        self.change("rename to", to, || self.disk.rename(from, to))
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.change("remove", path, || RealDisk.remove_file(path))
+        self.change("remove", path, || self.disk.remove_file(path))
     }
 
     fn remove_folder(&self, folder: &Path) -> io::Result<()> {
-        self.change("remove folder", folder, || RealDisk.remove_folder(folder))
+        self.change("remove folder", folder, || self.disk.remove_folder(folder))
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        self.change("sync folder", folder, || RealDisk.sync_folder(folder))
+        self.change("sync folder", folder, || self.disk.sync_folder(folder))
     }
 
     fn identity(&self, path: &Path) -> io::Result<FileIdentity> {
-        RealDisk.identity(path)
+        self.disk.identity(path)
     }
 
     fn mode(&self, path: &Path) -> Option<u32> {
-        RealDisk.mode(path)
+        self.disk.mode(path)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FolderLock>> {
-        RealDisk.lock(path)
+        self.disk.lock(path)
     }
 }
 

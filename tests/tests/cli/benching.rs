@@ -75,6 +75,35 @@ fn a_filled_ledger_is_read_opened_and_verified() {
 }
 
 #[test]
+fn decisions_replays_rolling_segments_and_heads_are_measured_too() {
+    let below = tempfile::tempdir().unwrap();
+    let groups = ["--only", "decide", "--only", "replay", "--only", "roll", "--only", "heads"];
+    let short = ["--seconds", "0.2", "--events", "800", "--json"];
+    let run = bench(below.path(), &[&groups[..], &short].concat()).output().unwrap();
+    assert_eq!(code(&run), 0, "{}", String::from_utf8_lossy(&run.stderr));
+    let results: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(results.get("failures"), None);
+    let measurements = results["measurements"].as_array().unwrap();
+    for (name, figure) in [
+        ("decide/append-1", "events_per_s"),
+        ("decide/1", "calls_per_s"),
+        ("decide/alone-256", "times_an_append"),
+        ("decide/beside-uploads", "calls_per_s"),
+        ("decide/uploads", "events_per_s"),
+        ("replay/calls", "calls_per_s"),
+        ("replay/fold", "events_per_s"),
+        ("replay/open-without", "max_us"),
+        ("roll/16x100", "events_per_s"),
+        ("heads/with", "share_without_heads"),
+    ] {
+        let found = measurements.iter().find(|one| one["name"] == name);
+        let found = found.unwrap_or_else(|| panic!("{name} in {measurements:?}"));
+        assert!(found["figures"][figure].as_f64().unwrap() > 0.0, "{found}");
+    }
+    assert!(is_empty(below.path()), "the folder is left behind");
+}
+
+#[test]
 fn records_are_archived_checked_and_packed_by_others() {
     let below = tempfile::tempdir().unwrap();
     let line = |number: u32| {
@@ -189,6 +218,9 @@ fn what_cannot_be_measured_is_a_usage_error() {
     let below = tempfile::tempdir().unwrap();
     for arguments in [
         &["--seconds", "0"][..],
+        &["--seconds", "0.05"],
+        &["--seconds", "61"],
+        &["--seconds", "inf"],
         &["--seconds", "x"],
         &["--only", "everything"],
         &["--shape", "0x1"],

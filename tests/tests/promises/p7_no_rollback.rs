@@ -54,6 +54,20 @@ impl Place {
         self.open_with(|_| ())
     }
 
+    /// Opens it without tree heads: nothing but its own files tell of it.
+    pub(crate) fn open_without_anchor(&self) -> Result<Ledger, OpenError> {
+        Ledger::open(&Environment::real(), &self.ledger(), keyring(), without_heads())
+    }
+
+    pub(crate) fn open_for_reading(&self) -> Ledger {
+        Ledger::open_for_reading(&Environment::real(), &self.ledger(), keyring(), None).unwrap()
+    }
+
+    /// Puts a copy of this folder under the ledger's name, where nothing stands.
+    pub(crate) fn put_beside(&self, folder: &Path) {
+        copy_folder(folder, &self.ledger()).unwrap();
+    }
+
     /// Opens it with other options for its heads.
     pub(crate) fn open_with(&self, change: impl FnOnce(&mut HeadOptions)) -> Result<Ledger, OpenError> {
         let mut options = self.options();

@@ -112,10 +112,10 @@ struct Asking {
 async fn govern(service: &Service) -> Result<(), BenchError> {
     let tool = json!({
         "tool": "fs.write", "version": "1", "description": "writes a file",
-        "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+        "input_schema": {"type": "object", "properties": {"path": {"type": "string"}, "change": {"type": "string"}}, "required": ["path"]},
         "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent", "admin"],
         "timeout_ms": 60_000, "retry": {"max": 0, "backoff_ms": 0}, "idempotency": "none",
-        "binding_fields": ["/path"], "context_from": {"pointer": "/path", "normaliser": "path"},
+        "binding_fields": ["/path", "/change"], "context_from": {"pointer": "/path", "normaliser": "path"},
     });
     let policy = json!({"rules": [{
         "id": "measured", "match": {"tool": "fs.*", "context": "src/**"}, "action": "allow", "trust": "ignore",
@@ -183,7 +183,9 @@ impl Call {
         let (call, agent) = (format!("{connection}-{NO_NUMBER}"), format!("agent-{connection}"));
         let asked = json!({
             "call": call, "agent": agent, "tool": "fs.write", "model": "a-model", "task_type": "measure",
-            "session": format!("session-{connection}"), "args": {"path": format!("src/m{connection}/a.rs")},
+            "session": format!("session-{connection}"),
+            // No call is the one before it again: the guard against loops would deny that.
+            "args": {"path": format!("src/m{connection}/a.rs"), "change": NO_NUMBER},
         });
         let ended = json!({"call": call, "agent": agent, "status": "ok", "durationMs": 12});
         let request = |resource, body: Value| {
@@ -193,7 +195,7 @@ impl Call {
     }
 }
 
-/// Calls until the time is over. Every decision must allow.
+/// Calls until the time is over and something counts. Every decision must allow.
 async fn call(
     mut connection: Connection,
     mut call: Call,
@@ -203,7 +205,7 @@ async fn call(
     for number in 0.. {
         let asked = call.asked.numbered(number);
         let began = Instant::now();
-        if began >= counts.end {
+        if began >= counts.end && latencies.count() > 0 {
             break;
         }
         let answer = connection.ask(asked).await.map_err(|error| broken(&error))?;

@@ -1,6 +1,6 @@
 //! Results as people read them on a terminal, beside an earlier run's if there is one.
 
-use crate::bench::{Figure, Floor, Measurement, Results, floors, reservations};
+use crate::bench::{Failure, Figure, Floor, Measurement, Results, floors, reservations};
 use crate::output::printable;
 
 /// The columns of every measurement that has answers.
@@ -22,6 +22,7 @@ pub(super) fn lines(results: &Results, earlier: Option<&Results>) -> Vec<String>
     for measurement in &results.measurements {
         lines.extend(of_one(measurement, earlier));
     }
+    lines.extend(results.failures.iter().map(of_failure));
     let floors = floors(results);
     if !floors.is_empty() {
         lines.push(String::new());
@@ -45,6 +46,10 @@ pub(super) fn setting(results: &Results) -> String {
         machine.kernel,
         results.measured_s
     ))
+}
+
+pub(super) fn of_failure(failure: &Failure) -> String {
+    printable(&format!("{} was not measured: {}", failure.part, failure.what))
 }
 
 fn of_one(measurement: &Measurement, earlier: Option<&Results>) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Results as tables in Markdown, for a document.
 
-use super::shown::{COLUMNS, bound, grouped, precise, setting};
+use super::shown::{COLUMNS, bound, grouped, of_failure, precise, setting};
 use crate::bench::{Figure, Results, floors, reservations};
 
 /// What is told of a measurement behind its columns, where it was measured.
@@ -37,6 +37,10 @@ pub(super) fn lines(results: &Results) -> Vec<String> {
         let notes: Vec<String> =
             notes.map(|(name, value)| format!("{} {}", precise(value), name.said())).collect();
         lines.push(format!("| {} | {columns} | {} |", measurement.what, notes.join(", ")));
+    }
+    if !results.failures.is_empty() {
+        lines.push(String::new());
+        lines.extend(results.failures.iter().map(|failure| format!("- {}.", of_failure(failure))));
     }
     lines.extend([
         String::new(),
