@@ -37,7 +37,6 @@ use crate::receipt::Head;
 use crate::request::{AppendCondition, AppendRequest};
 use crate::shared::Shared;
 use crate::status::{Status, WriterState};
-use crate::visit::{self, FrameMark, VisitedRecord};
 
 /// A ledger, open in this process. Cheap to clone; the last clone that goes closes it.
 #[derive(Clone)]
@@ -288,20 +287,6 @@ impl Ledger {
         PageBuilder::new(self.shared(), query, take)
     }
 
-    /// Shows the durable records from after `after` up to `until`, in order, without making events of them. Blocks as
-    /// [`Self::read`] does. Returned `Ok` ⇒ each of them was shown, once.
-    ///
-    /// # Errors
-    /// As [`Self::read`], and where `until` is past the head; what was shown before stands.
-    pub fn visit(
-        &self,
-        after: After,
-        until: Position,
-        visit: &mut dyn FnMut(&VisitedRecord<'_>),
-    ) -> Result<(), ReadError> {
-        visit::records(self.shared(), after, until, visit)
-    }
-
     /// Folds the durable events from after `after` up to `until` that concern a state into it, in order, until it has enough.
     /// Blocks as [`Self::read`] does.
     ///
@@ -309,22 +294,6 @@ impl Ledger {
     /// As [`Self::read`]; what was folded before stands.
     pub fn fold(&self, after: After, until: Position, into: &mut dyn Fold) -> Result<(), ReadError> {
         fold::fold(self.shared(), after, until, into)
-    }
-
-    /// Where to divide what lies after `after` and up to `until` into at most `pieces` pieces of `events` events or somewhat
-    /// more, so that whoever reads them side by side opens no frame twice: the last position of each. Blocks as
-    /// [`Self::read`] does.
-    #[must_use]
-    pub fn divide(&self, after: After, until: Position, events: u64, pieces: usize) -> Vec<Position> {
-        visit::divide(self.shared(), after, until.min(self.head().position), events, pieces)
-    }
-
-    /// The frame that holds a position. Blocks as [`Self::read`] does.
-    ///
-    /// # Errors
-    /// [`ReadError::PastHead`] if nothing stands there yet, or as [`Self::read`].
-    pub fn frame_of(&self, position: Position) -> Result<FrameMark, ReadError> {
-        visit::frame_of(self.shared(), position)
     }
 
     /// What the tree holds of the durable events from position `group` × 256 + 1 on: `width` of them, up to 256. Blocks on the

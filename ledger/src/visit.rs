@@ -3,6 +3,7 @@
 use bitacora_formats::{After, ChainHash, Micros, Position, Record, TreeHash};
 
 use crate::error::ReadError;
+use crate::ledger::Ledger;
 use crate::limits::MAX_PIECE_STRETCH;
 use crate::reader::Reader;
 use crate::recent::OpenFrame;
@@ -30,6 +31,38 @@ pub struct FrameMark {
     pub previous: Option<ChainHash>,
     /// The RFC 6962 root over all events up to its end.
     pub tree_root: TreeHash,
+}
+
+impl Ledger {
+    /// Shows the durable records from after `after` up to `until`, in order, without making events of them. Blocks as
+    /// [`Self::read`] does. Returned `Ok` ⇒ each of them was shown, once.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and where `until` is past the head; what was shown before stands.
+    pub fn visit(
+        &self,
+        after: After,
+        until: Position,
+        visit: &mut dyn FnMut(&VisitedRecord<'_>),
+    ) -> Result<(), ReadError> {
+        records(self.shared(), after, until, visit)
+    }
+
+    /// Returns where to divide what lies after `after` and up to `until` into at most `pieces` pieces of `events` events or somewhat
+    /// more, so that whoever reads them side by side opens no frame twice: the last position of each. Blocks as
+    /// [`Self::read`] does.
+    #[must_use]
+    pub fn divide(&self, after: After, until: Position, events: u64, pieces: usize) -> Vec<Position> {
+        divide(self.shared(), after, until.min(self.head().position), events, pieces)
+    }
+
+    /// Returns the frame that holds a position. Blocks as [`Self::read`] does.
+    ///
+    /// # Errors
+    /// [`ReadError::PastHead`] if nothing stands there yet, or as [`Self::read`].
+    pub fn frame_of(&self, position: Position) -> Result<FrameMark, ReadError> {
+        frame_of(self.shared(), position)
+    }
 }
 
 /// Shows the records from after `after` up to `until` in order. Returned `Ok` ⇒ each of them was shown, once.

@@ -96,7 +96,7 @@ fn is_address(text: &str) -> bool {
             let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
             is_hex(version) && !address.is_empty() && !address.contains(['@', '%']) && is_of(address, b"")
         }
-        None => text.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => text.parse::<core::net::Ipv6Addr>().is_ok(),
     }
 }
 
