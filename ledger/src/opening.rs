@@ -129,16 +129,17 @@ fn open_with(
     }
     refuse_other_name(options.name.as_ref(), || replayed.name(disk, folder, &keyring))?;
     let begun = Begun::look(disk, folder, &replayed)?;
-    let (remembered, loss) =
+    let (remembered, mut loss) =
         face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &begun))?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
-    if let Some(loss) = &loss {
-        // What is left is read again: of the segment that was cut, nobody knows its ids and leaves.
+    if let Some(loss) = &mut loss {
+        // What is left is read again: of the segment that was cut, nobody knows its ids, its leaves, and the hash that it ends with.
         replayed = replay()?;
         if let TailState::Corrupt(fault) = replayed.tail {
             return Err(OpenError::Corrupt(fault));
         }
         replayed.generation = loss.generation;
+        loss.retained = replayed.head;
         recover::settle(disk, folder, &replayed).map_err(in_step("making durable what is left"))?;
     }
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));

@@ -43,7 +43,8 @@ fn declared_losses(keyring: &Keyring) -> Vec<Vec<u8>> {
     let note = TreeHead { origin: origin(), size: 9, root }.sign(keyring);
     let lost = LostHead { size: 9, root: Some(root), note: Some(note.clone()) };
     let (generation, retained) = (Generation(2), Position::FIRST);
-    let known = LossDeclaration { generation, retained, lost: Some(lost), anchored: Some(note) };
+    let known =
+        LossDeclaration { generation, retained, lost: Some(lost), anchored: Some(note), restored: false };
     let unknown = LossDeclaration { lost: None, anchored: None, ..known.clone() };
     [known, unknown].iter().map(|declared| declared.to_json().into_bytes()).collect()
 }

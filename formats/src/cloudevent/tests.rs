@@ -84,7 +84,11 @@ fn what_is_written_without_escapes_is_borrowed() {
 fn events_read_back_as_they_were_written() {
     let mut seeded = Seeded::new(1);
     for _ in 0..500 {
-        let event = seeded.event();
+        let mut event = seeded.event();
+        // What comes in is held to their grammars, what is in the log already is not.
+        event.source = "urn:seeded".into();
+        event.dataschema = event.dataschema.map(|_| "https://example.org/schema".into());
+        event.datacontenttype = event.datacontenttype.map(|_| "application/json".into());
         event.validate().unwrap();
         let one = written(&event);
         assert_eq!(parse_one(&one).unwrap(), event, "{one}");

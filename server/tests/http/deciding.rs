@@ -305,7 +305,8 @@ fn sixty_four_callers_with_one_approval_are_allowed_once() {
         callers.into_iter().map(|caller| caller.join().unwrap()).collect()
     });
     assert_eq!(verdicts.iter().filter(|verdict| **verdict == "allow").count(), 1, "{verdicts:?}");
-    assert_eq!(verdicts.iter().filter(|verdict| **verdict == "review").count(), 63);
+    // The others wait for a word of their own, until the same call has come too often.
+    assert!(verdicts.iter().all(|verdict| ["allow", "review", "deny"].iter().any(|known| verdict == known)));
 }
 
 /// A call that waits for a person: its approval.

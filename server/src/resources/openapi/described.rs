@@ -115,6 +115,7 @@ const SUMMARIES: &[(&str, &str)] = &[
     ("showContract", "Show a contract"),
     ("listContractChecks", "List checks of a contract"),
     ("listCosts", "Sum costs"),
+    ("listToolUsage", "Sum the use of tools"),
     ("decide", "Decide about a call"),
     ("decideBatch", "Decide about several calls"),
     ("showDecision", "Show a decision"),
