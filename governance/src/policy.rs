@@ -219,7 +219,7 @@ impl Policy {
     /// # Errors
     /// A glob of theirs is none, or a folder of worktrees is no plain name.
     pub fn with_settings(mut self, settings: PolicySettings) -> Result<Self, PolicyError> {
-        let exit_codes = settings.exit_codes_count.as_ref().map(|globs| &**globs);
+        let exit_codes = settings.exit_codes_count.as_deref();
         let polls = settings.bounds.as_ref().and_then(|bounds| bounds.polls.as_ref());
         self.exit_codes = part_globs("exit_codes_count", exit_codes.unwrap_or_default())?;
         self.polls = part_globs("bounds.polls", polls.map(|globs| &**globs).unwrap_or_default())?;

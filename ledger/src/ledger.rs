@@ -80,8 +80,9 @@ impl Ledger {
         keyring: Arc<Keyring>,
         options: Options,
     ) -> Result<Self, OpenError> {
-        let opened = opening::open(environment, folder, Arc::clone(&keyring), options);
-        let say_begun = |error| declaration::say_begun(&*environment.disk, folder, &keyring, error);
+        let own = Arc::clone(&keyring);
+        let opened = opening::open(environment, folder, keyring, options);
+        let say_begun = |error| declaration::say_begun(&*environment.disk, folder, &own, error);
         let opened = opened.map_err(say_begun);
         opened.map(|inner| Self { inner: Arc::new(inner) })
     }
@@ -98,8 +99,9 @@ impl Ledger {
         keyring: Arc<Keyring>,
         options: Options,
     ) -> Result<(Self, DeclaredLoss), OpenError> {
-        let declared = opening::declare_loss(environment, folder, Arc::clone(&keyring), options);
-        let say_begun = |error| declaration::say_begun(&*environment.disk, folder, &keyring, error);
+        let own = Arc::clone(&keyring);
+        let declared = opening::declare_loss(environment, folder, keyring, options);
+        let say_begun = |error| declaration::say_begun(&*environment.disk, folder, &own, error);
         let (inner, loss) = declared.map_err(say_begun)?;
         Ok((Self { inner: Arc::new(inner) }, loss))
     }

@@ -122,7 +122,7 @@ pub(crate) fn unrecorded(disk: &dyn Disk, ledger: &Path, key: &Secret) -> io::Re
         match CutRecord::read(disk, &folder, key, &entry.name)? {
             Some(cut) => cuts.push(cut),
             None => {
-                tracing::warn!(file = entry.name, "found a file in quarantine that no opening left there")
+                tracing::warn!(file = entry.name, "found a file in quarantine that no opening left there");
             }
         }
     }

@@ -70,7 +70,7 @@ pub(crate) fn run(
     logging::start(LogForm::Text, LevelFilter::WARN);
     let (data, keyring_path) = (global.data()?, global.keyring()?);
     let keyring = keyring_file::load(&keyring_path, Some(data), PassphraseSource::User)?.keyring;
-    let (loss, again) = declare(arguments, global, data, Arc::new(keyring))?;
+    let (loss, again) = declare(arguments, global, data, &Arc::new(keyring))?;
     if global.json {
         output.json(&to_json(&loss, again.as_ref()))?;
     } else {
@@ -90,7 +90,7 @@ fn declare(
     arguments: &RecoverArguments,
     global: &Global,
     data: &std::path::Path,
-    keyring: Arc<bitacora_formats::Keyring>,
+    keyring: &Arc<bitacora_formats::Keyring>,
 ) -> Result<(DeclaredLoss, Option<MadeAgain>), CommandError> {
     let environment = global.environment(data);
     let trust = AnchorTrust { required: true, is_new: global.new_anchor };
@@ -105,13 +105,13 @@ fn declare(
         _ => RecoverFailure::Disk { path, source },
     })?;
     let place = folder.ledger(&global.ledger);
-    let lost = Lost { environment: &environment, folder: &place, keyring: &keyring };
+    let lost = Lost { environment: &environment, folder: &place, keyring };
     let objects = archives::store_at(global.archive_place(data));
     let archived = match arguments.without_archives {
         true => None,
         false => lost.archived(&objects).map_err(RecoverFailure::from)?,
     };
-    let declare = |options| Ledger::declare_loss(&environment, &place, Arc::clone(&keyring), options);
+    let declare = |options| Ledger::declare_loss(&environment, &place, Arc::clone(keyring), options);
     let (declared, again) = match declare(Options { archived, ..options.clone() }) {
         Err(OpenError::Archived { .. } | OpenError::Corrupt(_)) if archived.is_some() => {
             let again = lost.make_again(&objects).map_err(RecoverFailure::from)?;

@@ -352,10 +352,11 @@ fn show(dimension: &DimensionArguments, global: &Global, output: &mut Output) ->
         if global.json {
             return Ok(output.json_text(answer.text())?);
         }
-        Ok(match answer.read()? {
+        match answer.read()? {
             TrustRecordOrSum::Record(record) => write(&record, output)?,
             TrustRecordOrSum::Sum(sum) => write_sum(&sum, output)?,
-        })
+        }
+        Ok(())
     })
 }
 

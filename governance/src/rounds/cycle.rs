@@ -130,7 +130,7 @@ impl Cycle {
 
     /// Whether the last so many calls are a shorter cycle gone through several times: only that one is counted.
     fn is_made_of_less(&self, calls: u32) -> bool {
-        let shorter = (1..calls).zip(&self.same).filter(|(less, _)| calls % less == 0);
+        let shorter = (1..calls).zip(&self.same).filter(|(less, _)| calls.is_multiple_of(*less));
         shorter.into_iter().any(|(less, same)| *same >= calls - less)
     }
 

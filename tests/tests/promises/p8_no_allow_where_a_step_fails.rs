@@ -141,7 +141,8 @@ fn open_failing(machine: &Simulation) -> (Ledger, Arc<Mutex<Plan>>) {
 }
 
 fn request(call: &str) -> Event<'static> {
-    let data = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
+    // Of each call another file, so that none goes round.
+    let data = json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}});
     event("tool.requested", format!("{call}#requested"), "agent:1", &data)
 }
 
