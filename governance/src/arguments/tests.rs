@@ -184,8 +184,7 @@ fn a_text_that_names_who_is_reached_is_a_place_as_it_is_written() {
     let send = tool(json!({"destinations": rule}));
     let of = |to: Value| examined(&send, json!({"to": to}));
     let found = of(json!(["+34600123456", "team-7"]));
-    let places: Vec<&str> =
-        found.destinations.iter().map(bitacora_formats::vocabulary::BoundedText::as_str).collect();
+    let places: Vec<&str> = found.destinations.iter().map(BoundedText::as_str).collect();
     assert_eq!((found.refusal, places), (None, vec!["+34600123456", "team-7"]));
     assert_eq!(found.reach.unwrap().uses, [None, None], "no file");
     for outside in ["+1600123456", "0034600", " +34600", "TEAM-7", "../team-7"] {
