@@ -65,7 +65,8 @@ impl Beginning<'_> {
         };
         let Some(anchor) = &heads.anchor else { return Ok(()) };
         match check_anchored(&**anchor, self.data, present, keyring) {
-            Err(KnownLedgersError::Anchor(error)) if !heads.anchor_required => {
+            // Ledgers wait for an anchor that has to answer; one that is missing is missed by the next start.
+            Err(KnownLedgersError::Anchor(error)) => {
                 tracing::error!(%error, "the service starts without being told which ledgers the anchor remembers");
                 Ok(())
             }
