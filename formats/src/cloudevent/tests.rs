@@ -85,7 +85,6 @@ fn events_read_back_as_they_were_written() {
     let mut seeded = Seeded::new(1);
     for _ in 0..500 {
         let mut event = seeded.event();
-        // What comes in is held to their grammars, what is in the log already is not.
         event.source = "urn:seeded".into();
         event.dataschema = event.dataschema.map(|_| "https://example.org/schema".into());
         event.datacontenttype = event.datacontenttype.map(|_| "application/json".into());
