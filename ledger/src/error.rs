@@ -367,6 +367,11 @@ pub enum OpenError {
     /// A loss was to be declared where there is none.
     #[error("nothing is lost: the ledger has every event that is remembered of it; nothing was changed")]
     NothingLost,
+    /// Frames were to be put back where none are missing that there are.
+    #[error(
+        "nothing in quarantine continues the log; nothing was changed: restore the files from a copy, or declare the loss with `bitacora recover --declare-loss`"
+    )]
+    NothingToPutBack,
     /// A loss is declared, and the log may not say it yet.
     #[error(
         "{what}: {source}; generation {generation} is declared: unless the log says so already, the next opening goes on with it"

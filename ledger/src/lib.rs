@@ -56,6 +56,8 @@ mod pending;
 mod prepare;
 mod proofs;
 mod prover;
+mod put_aside;
+mod put_back;
 mod quarantine;
 mod query;
 mod read_back;
@@ -88,6 +90,7 @@ mod supply;
 mod tiers;
 mod tip_tables;
 mod tree;
+mod unproven;
 mod visit;
 mod witness;
 

@@ -31,6 +31,7 @@ use crate::outline::end_of_segment;
 use crate::packer::{self, Packing};
 use crate::prepare::{PreparedRequest, Preparer};
 use crate::prover;
+use crate::put_back;
 use crate::quarantine::{self, CutRecord};
 use crate::recall::{self, Recall};
 use crate::recover;
@@ -47,6 +48,7 @@ use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
 use crate::supply::Supply;
 use crate::tree::Tree;
+use crate::unproven::Unproven;
 use bitacora_governance::{Governance, Reactor};
 
 /// The name of the lock file in a ledger's folder.
@@ -54,9 +56,11 @@ pub(crate) const LOCK: &str = "lock";
 
 /// What an opening does about a loss that others remember.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OnLoss {
+pub(crate) enum OnLoss {
     /// Nothing is opened for writing.
     Refuse,
+    /// Frames that the disk did not have go back to their places.
+    PutBack,
     /// A generation begins that says so.
     Declare,
 }
@@ -80,6 +84,17 @@ pub(crate) fn declare_loss(
 ) -> Result<(Inner, DeclaredLoss), OpenError> {
     let (inner, loss) = open_with(environment, folder, keyring, options, OnLoss::Declare)?;
     loss.map(|loss| (inner, loss)).ok_or(OpenError::NothingLost)
+}
+
+/// Opens a ledger whose disk did not have frames that lie in quarantine now. Returned `Ok` ⇒ they are durable in their places, and
+/// the log says so unless the disk is full.
+pub(crate) fn put_back(
+    environment: &Environment,
+    folder: &Path,
+    keyring: Arc<Keyring>,
+    options: Options,
+) -> Result<Inner, OpenError> {
+    open_with(environment, folder, keyring, options, OnLoss::PutBack).map(|(inner, _)| inner)
 }
 
 fn open_with(
@@ -110,7 +125,10 @@ fn open_with(
     let decompressor =
         Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
     let is_begun = declaration::is_kept(disk, folder).map_err(in_step("looking for a declared loss"))?;
-    if on_loss == OnLoss::Declare || is_begun {
+    let is_unwritten =
+        !quarantine::unwritten(disk, folder).map_err(in_step("listing the quarantine"))?.is_empty();
+    // What is on the disk counts then, not what tables remember of it.
+    if on_loss == OnLoss::Declare || is_begun || is_unwritten {
         declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
     }
     let replayed = Replay::new(environment, folder, &keyring, decompressor).run();
@@ -119,6 +137,7 @@ fn open_with(
     }
     let mut replayed = replayed?;
     refuse_other_name(options.name.as_ref(), || replayed.name(disk, folder, &keyring))?;
+    put_back::face(environment, folder, &keyring, &options, &mut replayed, on_loss)?;
     let begun = Begun::look(disk, folder, &replayed)?;
     let (remembered, loss) =
         face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &begun))?;
@@ -170,6 +189,7 @@ fn open_with(
             }
         }
         record_opening(&inner.shared, &cuts, epoch, version);
+        put_back::record(&inner.shared);
     }
     if let Some((heads, mut known)) = heads.filter(|_| !corrupt) {
         // Not before the log says the loss: the anchor would remember a generation that has not begun.
@@ -202,7 +222,7 @@ fn face_loss(
     let is_unfinished = begun.is_to_be_finished(replayed, remembered.as_ref())?;
     if on_loss == OnLoss::Declare || is_unfinished {
         let loss = declaration::begin_generation(disk, folder, replayed, remembered.as_mut(), begun)?;
-        if on_loss == OnLoss::Refuse {
+        if on_loss != OnLoss::Declare {
             tracing::warn!(generation = %loss.generation, "a loss was declared and not recorded yet; it is now");
         }
         return Ok((remembered, Some(loss)));
@@ -301,6 +321,7 @@ impl Opening {
             keeper: Keeper::new(Arc::clone(&replayed.ids), replayed.tip_tables, replayed.untold, snapshots),
             ids: Arc::clone(&replayed.ids),
             tree,
+            unproven: Unproven::new(options.heads.is_some()),
             head: replayed.head,
             writer,
             governance,

@@ -29,6 +29,8 @@ pub(crate) struct ReadBack {
     pub(crate) size: Position,
     pub(crate) root: TreeHash,
     pub(crate) hash: ChainHash,
+    /// Where the frame ends in the segment's file.
+    pub(crate) end: u64,
 }
 
 /// Reads behind the writer, each byte of an epoch once.
@@ -157,8 +159,9 @@ impl BackReader {
                 if !frame.tip.is_signed_by(&segment.header.ephemeral_public) {
                     return Err(differs("a frame's signature"));
                 }
-                let (segment, root) = (segment.header.number, header.tree_root);
-                return Ok(Windowed::Found(ReadBack { segment, size, root, hash: frame.tip.hash }));
+                let (root, hash, end) = (header.tree_root, frame.tip.hash, segment.pass.offset());
+                let segment = segment.header.number;
+                return Ok(Windowed::Found(ReadBack { segment, size, root, hash, end }));
             }
         }
     }
@@ -230,6 +233,17 @@ fn read_up_to(file: &dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result
     Ok(read)
 }
 
-fn differs(what: &str) -> io::Error {
-    io::Error::other(format!("{what} is not on the disk as it was written"))
+/// What the disk gives is not what was written to it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is not on the disk as it was written")]
+struct Differs(&'static str);
+
+fn differs(what: &'static str) -> io::Error {
+    io::Error::other(Differs(what))
+}
+
+/// `true`: the disk answers, and does not have what was written; otherwise it could not be read.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    let differs = error.get_ref().is_some_and(|source| source.is::<Differs>());
+    differs || matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof)
 }

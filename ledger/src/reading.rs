@@ -35,6 +35,7 @@ use crate::subjects::Subjects;
 use crate::supply::Supply;
 use crate::tip_tables::TipTables;
 use crate::tree::Tree;
+use crate::unproven::Unproven;
 
 /// A log as it was read.
 pub(crate) struct Read {
@@ -240,6 +241,7 @@ fn start(
         keeper: Keeper::new(Arc::clone(&ids), TipTables::none(disk(), index, key, ledger), None, None),
         ids,
         tree,
+        unproven: Unproven::new(false),
         head,
         writer: WriterState::ReadOnly(reason),
         folder: folder.to_owned(),

@@ -194,7 +194,8 @@ impl<'a> Replay<'a> {
             tail = Some(TailState::Corrupt(gap.fault(&*disk, &folder, next)));
         }
         let is_whole = matches!(tail, Some(TailState::Whole { .. }));
-        if let Some(fault) = progress.as_ref().filter(|_| is_whole).and_then(|now| list.missing_end(&now.end)) {
+        if let Some(fault) = progress.as_ref().filter(|_| is_whole).and_then(|now| list.missing_end(&now.end))
+        {
             before_last = whole_end(tail).or(before_last);
             tail = Some(TailState::Corrupt(fault));
         }

@@ -69,7 +69,9 @@ impl SegmentList {
             file: format!("{SEGMENTS}/{}", segment_file_name(missing)),
             offset: 0,
             first_position: end.next_position.get(),
-            what: format!("the file is missing or empty, and {TREE}/{beside} is of events in it or behind it"),
+            what: format!(
+                "the file is missing or empty, and {TREE}/{beside} is of events in it or behind it"
+            ),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! What the ledger itself records: its making, its openings, cuts, and when it stops and resumes taking appends.
 
 use bitacora_formats::vocabulary::{
-    ArchiveSealed, ClockTime, EventData, LedgerClockJumped, RetentionApplied,
+    ArchiveSealed, ClockTime, EventData, LedgerClockJumped, LedgerFramesPutBack, RetentionApplied,
 };
 use bitacora_formats::{
     Data, Epoch, Event, Generation, HEADED_KIND, HEADED_STREAM, Headed, Json, LedgerId, Position,
@@ -14,7 +14,7 @@ use crate::clock_watch::ClockJump;
 use crate::declared_loss::DeclaredLoss;
 use crate::error::AppendError;
 use crate::prepare::{Origin, PreparedRequest, Preparer};
-use crate::quarantine::CutRecord;
+use crate::quarantine::{CutRecord, UnwrittenRecord};
 use crate::release::Released;
 use crate::request::AppendRequest;
 use crate::status::ReadOnlyReason;
@@ -40,6 +40,8 @@ pub(crate) enum ServiceEvent<'a> {
         version: &'a str,
     },
     TailCut(&'a CutRecord),
+    /// Frames that the disk did not have are back in their places.
+    FramesPutBack(&'a UnwrittenRecord),
     ReadOnly {
         reason: &'a ReadOnlyReason,
     },
@@ -65,6 +67,7 @@ impl ServiceEvent<'_> {
             Self::Created { .. } => CREATED_KIND,
             Self::Opened { .. } => "ledger.opened",
             Self::TailCut(_) => "ledger.tail-cut",
+            Self::FramesPutBack(_) => LedgerFramesPutBack::KIND,
             Self::ReadOnly { .. } => "ledger.read-only",
             Self::Writable => "ledger.writable",
             Self::ClockJumped(_) => LedgerClockJumped::KIND,
@@ -89,6 +92,7 @@ impl ServiceEvent<'_> {
                 json!({"epoch": epoch.0, "reactorVersion": reactor, "serviceVersion": version})
             }
             Self::TailCut(cut) => cut.to_json(),
+            Self::FramesPutBack(frames) => frames.to_json(),
             Self::ReadOnly { reason } => json!({"reason": reason.to_string()}),
             Self::Writable => json!({}),
             Self::ClockJumped(jump) => {
@@ -125,6 +129,7 @@ impl ServiceEvent<'_> {
     ) -> Result<PreparedRequest, AppendError> {
         let id = match self {
             Self::TailCut(cut) => format!("{}:{}", self.kind(), cut.file),
+            Self::FramesPutBack(frames) => format!("{}:{}", self.kind(), frames.file),
             // So that an archive is recorded once, however often it is told; and again where it was lost and made anew, under other
             // keys and so with another manifest.
             Self::Archived(SealedArchive { name, manifest, .. }) => {
@@ -192,6 +197,13 @@ mod tests {
             manifest: [3; 32],
             store: "/archives",
         };
+        let unwritten = UnwrittenRecord {
+            file: "0000000002.seg@4096.0".to_owned(),
+            segment: "0000000002.seg".to_owned(),
+            offset: 4_096,
+            bytes: 211,
+        };
+        events.push(ServiceEvent::FramesPutBack(&unwritten));
         let (first, last) = (archive.first, archive.last);
         let released = Released { first, last, segments: 2, bytes: 1 << 20 };
         events.push(ServiceEvent::Archived(&archive));

@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -250,7 +250,10 @@ mod tests {
         assert_eq!((names(&named), names(&named.join("segments"))), before);
         assert_eq!(RealDisk.open(&named.join("one"), OpenMode::Read).unwrap().len().unwrap(), 3);
         assert_eq!(names(&elsewhere), ["segments", "tree"]);
-        assert_eq!((names(&elsewhere.join("segments")), names(&elsewhere.join("tree"))), (vec!["one".to_owned()], vec![]));
+        assert_eq!(
+            (names(&elsewhere.join("segments")), names(&elsewhere.join("tree"))),
+            (vec!["one".to_owned()], vec![])
+        );
         assert_eq!(disk.list(&named).unwrap(), RealDisk.list(&elsewhere).unwrap());
         assert!(disk.exists(&named.join("tree")).unwrap() && !disk.exists(&named.join("one")).unwrap());
     }
@@ -282,7 +285,12 @@ mod tests {
         let (below, disk, named, _) = moved();
         let outside = below.path().join("outside");
         RealDisk.open(&outside, OpenMode::CreateNew).unwrap();
-        for path in [outside.clone(), named.join("../outside"), named.join("segments/../../outside"), "outside".into()] {
+        for path in [
+            outside.clone(),
+            named.join("../outside"),
+            named.join("segments/../../outside"),
+            "outside".into(),
+        ] {
             let refused = [
                 disk.open(&path, OpenMode::Write).map(drop),
                 disk.remove_file(&path),
