@@ -217,7 +217,7 @@ fn crash_everywhere(scene: &Scene) {
             let when = format!("a crash after operation {operation} of {said_at}, {policy:?}");
             scene.judge(&image, &loss, operation >= said_at, &when);
         }
-        if operation % 5 == 0 {
+        if operation % 10 == 0 {
             crash_again(scene, &machine, operation, &loss);
         }
     }
