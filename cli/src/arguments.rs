@@ -117,7 +117,7 @@ pub(crate) struct Global {
     said: Said,
 }
 
-/// How the command line names what every command works on, and what came of it.
+/// The names that a command line gives itself, apart from variables and defaults.
 #[derive(Debug, Clone, Default)]
 struct Said {
     /// `true`: the data folder or the service stands on the command line.
@@ -132,7 +132,7 @@ impl Arguments {
     /// Reads the command line of this process.
     ///
     /// # Errors
-    /// What clap says of it, help and version too; two places at once.
+    /// An answer of the parser, help and version too, or two places at once.
     pub(crate) fn read() -> Result<Self, clap::Error> {
         Self::read_from(std::env::args_os())
     }

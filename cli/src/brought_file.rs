@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, open as open_with};
 /// Where the program's own open files have names: standard input, and what a shell puts in the place of `<(…)`.
 const OPEN_FILES: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
 
-/// What a file is, whatever it is called: its device and inode.
+/// The identity of a file: its device and inode. Its names do not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     device: u64,
@@ -27,7 +27,7 @@ impl From<&Metadata> for FileIdentity {
 /// Opens a regular file for reading, or what a link to one leads to, or a pipe that is open already. Never waits for a writer.
 ///
 /// # Errors
-/// What the system says; a folder, a pipe or a device.
+/// An error of the system, or a folder, a pipe or a device in the place of a file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     if is_open_already(path) {
         return File::open(path);

@@ -409,7 +409,7 @@ pub enum OpenError {
         what: String,
         /// The generation that is to begin.
         generation: Generation,
-        /// What stood against it.
+        /// The cause.
         source: io::Error,
     },
     /// The disk gave an error, and no loss is declared. A torn write may have been put aside before.

@@ -30,7 +30,7 @@ pub(crate) struct Results {
 pub(crate) struct Failure {
     /// As it is named on the command line.
     pub(crate) part: String,
-    /// What stood against it.
+    /// The cause.
     pub(crate) what: String,
 }
 

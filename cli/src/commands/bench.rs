@@ -27,7 +27,7 @@ use crate::new_file::{self, NewFileError};
 use crate::output::Output;
 use crate::progress::Doing;
 
-/// How long a measurement runs, where nobody says, at least and at most.
+/// The default, least and most time of a measurement.
 const DEFAULT_SECONDS: &str = "4";
 const MIN_MEASURED: Duration = Duration::from_millis(100);
 const MAX_MEASURED: Duration = Duration::from_mins(1);

@@ -107,7 +107,7 @@ fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Res
     })
 }
 
-/// What is said where a list is empty: `[there is none, none is recorded]`, and how many lie outside of the time that was asked about.
+/// The texts for an empty list: `[there is none, none is recorded]`. They also count what lies outside of the time asked about.
 pub(crate) fn none_found(outside: Option<&OutsideAnswer>, is_asked: bool, words: [&str; 2]) -> String {
     let [no_such, none_at_all] = words;
     match outside {

@@ -1,4 +1,4 @@
-//! What archives hold and the log has lost: the ledger is made again of them, beside what is left of it, and then takes its place.
+//! Recovery of a ledger from its archives: a new folder is restored beside the damaged one, then both change places.
 
 use std::io;
 use std::path::{Path, PathBuf};
