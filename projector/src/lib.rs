@@ -67,7 +67,7 @@ pub use listed::Listed;
 pub use models::{ModelError, ModelState, ModelStatus, ReadModels};
 pub use options::IndexOptions;
 pub use resolutions::{Answered, AnsweredQuery, Answerer, Question, WAIT_RANGES};
-pub use runs::{Run, RunQuery, RunState, RunStep};
+pub use runs::{Run, RunQuery, RunState, RunStep, StepContent};
 pub use scratch::Scratch;
 pub use sessions::{
     RunOfSession, Session, SessionCounts, SessionEnd, SessionPage, SessionQuery, SessionState, SessionTotals,

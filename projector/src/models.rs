@@ -40,7 +40,7 @@ use tokio::sync::Notify;
 
 use crate::limits::FOLD_THREADS;
 pub(crate) use clean_close::remove_all;
-pub(crate) use fitting::{count_or_zero, fitting};
+pub(crate) use fitting::{Fitting, count_or_zero, fitting};
 use kept::Kept;
 use log::Log;
 

@@ -1,5 +1,6 @@
 //! Runs: what began, how far it came step by step, what it took, how it ended.
 
+mod content;
 mod fold;
 
 use std::ops::RangeInclusive;
@@ -100,10 +101,20 @@ pub struct RunStep {
     pub node_type: String,
     /// Which try it is, from 1.
     pub attempt: u64,
+    /// The round of the graph's loop that it belongs to.
+    pub iteration: Option<u64>,
+    /// The action that the node took.
+    pub action: Option<String>,
     /// `started`, `ok`, `error`, `skipped` or `timeout`.
     pub status: String,
     /// Where that is said.
     pub last: u64,
+    /// The kind of error that ended it.
+    pub error_type: Option<String>,
+    /// What went in.
+    pub input: StepContent,
+    /// What came out.
+    pub output: StepContent,
     /// The model it used.
     pub model: Option<String>,
     /// How long it took, milliseconds.
@@ -114,6 +125,17 @@ pub struct RunStep {
     pub tokens_in: u64,
     /// Tokens that it wrote.
     pub tokens_out: u64,
+}
+
+/// Contents that went into a step or came out of it, as far as they were told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepContent {
+    /// The digest, in hex.
+    pub sha256: Option<String>,
+    /// The length in bytes.
+    pub bytes: Option<u64>,
+    /// The contents in words.
+    pub summary: Option<String>,
 }
 
 /// Which runs are asked for.

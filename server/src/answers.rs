@@ -85,7 +85,7 @@ pub use policies::{
 pub use policy_cache::{ExecutorAnswer, PolicyCacheAnswer};
 pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
 pub use resolutions::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
-pub use runs::{RunAnswer, RunList, RunStepAnswer, RunStepList};
+pub use runs::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer};
 pub use sessions::{
     SessionAnswer, SessionApprovalsAnswer, SessionCallsAnswer, SessionEndAnswer, SessionList,
     SessionRunAnswer, SessionShown, SessionTotalsAnswer,

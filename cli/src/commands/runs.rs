@@ -1,6 +1,6 @@
 //! `runs`: how runs stand, and their steps.
 
-use bitacora_server::answers::{RunAnswer, RunList, RunStepList};
+use bitacora_server::answers::{RunAnswer, RunList, RunStepList, StepContentAnswer};
 use clap::Args;
 
 use crate::arguments::Global;
@@ -80,20 +80,35 @@ fn show(run: &str, service: &mut Service, global: &Global, output: &mut Output) 
     }
     write(&answer.read()?, output)?;
     let Some(pages) = pages_to_show::<RunStepList>(service, &steps, global, output)? else { return Ok(()) };
-    let mut table = Table::new(&["position", "began", "status", "try", "ms", "USD", "model", "node"]);
+    let mut table = Table::new(&[
+        "position", "began", "status", "round", "try", "ms", "USD", "model", "node", "action", "in", "out",
+    ]);
     for step in pages.iter().flat_map(|page| &page.steps) {
         table.row(&[
             &step.position,
             &to_the_second(&step.time),
             &step.status,
+            &step.iteration.map_or("-".to_owned(), |round| round.to_string()),
             &step.attempt.to_string(),
             &step.duration_ms.map_or("-".to_owned(), |took| took.to_string()),
             step.cost_usd.as_deref().unwrap_or("-"),
             step.model.as_deref().unwrap_or("-"),
             &step.node,
+            step.action.as_deref().unwrap_or("-"),
+            &content(step.input.as_ref()),
+            &content(step.output.as_ref()),
         ]);
     }
     Ok(table.write("it has no steps", output)?)
+}
+
+/// Contents in words; else their length, else the beginning of their digest.
+fn content(told: Option<&StepContentAnswer>) -> String {
+    let Some(told) = told else { return "-".to_owned() };
+    let words = told.summary.clone();
+    let length = || told.bytes.map(|bytes| format!("{bytes} bytes"));
+    let digest = || told.sha256.as_deref().map(|digest| format!("sha256:{digest:.12}"));
+    words.or_else(length).or_else(digest).unwrap_or_else(|| "-".to_owned())
 }
 
 /// What a run told that it cost; most tell nothing, and what is told of their calls is in `costs`.

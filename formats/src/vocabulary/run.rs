@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Count, EventData, MicroUsd, Milliseconds, Name, SpendLimits, TokenCounts, Words};
+use super::{
+    ContentDigest, Count, EventData, MicroUsd, Milliseconds, Name, SpendLimits, SummaryText, TokenCounts,
+    Words,
+};
 
 /// `run.started`: a graph or a task began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +48,27 @@ pub struct RunStep {
     pub status: StepStatus,
     /// Which try it is, from 1.
     pub attempt: Count,
+    /// The round of the graph's loop that it belongs to, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<Count>,
+    /// The action that the node took, in the graph's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Name>,
+    /// The kind of error that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_type: Option<Name>,
+    /// Digest and length of what went in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<ContentDigest>,
+    /// Digest and length of what came out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<ContentDigest>,
+    /// What went in, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_summary: Option<SummaryText>,
+    /// What came out, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SummaryText>,
     /// How long it took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Milliseconds>,

@@ -1,5 +1,6 @@
 //! Tools as an operator registers them.
 
+mod artifact;
 mod call;
 mod document;
 
@@ -10,6 +11,7 @@ use super::{
     BoundedList, BoundedText, EventData, FileAccess, Glob, MicroUsd, Milliseconds, Name, PointerText, Risk,
 };
 
+pub use artifact::{Artifact, DescribedArtifact};
 pub use call::{
     Arguments, ArtifactText, BlockedStatus, CompletedStatus, ContentDigest, ExitCode, FailedStatus,
     MAX_ARTIFACTS, MAX_SUMMARY_BYTES, SUMMARY_BYTES, Sha256Text, SummaryText, TokenCounts, ToolBlocked,

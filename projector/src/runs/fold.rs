@@ -8,7 +8,8 @@ use bitacora_formats::vocabulary::{
 };
 use serde::Deserialize;
 
-use super::{Run, RunState, RunStep};
+use super::content::Content;
+use super::{Run, RunState, RunStep, StepContent};
 use crate::models::{FoldError, Folded, Imported, Model, Rows, Tokens, count_or_zero, fitting};
 
 /// The model, as [`crate::ReadModels`] keep it.
@@ -53,6 +54,18 @@ struct Told<'a> {
     #[serde(default, deserialize_with = "count_or_zero")]
     attempt: u64,
     #[serde(default, deserialize_with = "fitting")]
+    iteration: Option<u64>,
+    #[serde(default, deserialize_with = "fitting")]
+    action: Option<String>,
+    #[serde(default, deserialize_with = "fitting")]
+    input: Option<Content>,
+    #[serde(default, deserialize_with = "fitting")]
+    output: Option<Content>,
+    #[serde(default, deserialize_with = "fitting")]
+    input_summary: Option<String>,
+    #[serde(default, deserialize_with = "fitting")]
+    summary: Option<String>,
+    #[serde(default, deserialize_with = "fitting")]
     model: Option<String>,
     #[serde(default, deserialize_with = "fitting")]
     reason: Option<String>,
@@ -74,7 +87,7 @@ impl Model for Runs {
     }
 
     fn version(&self) -> u32 {
-        2
+        3
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -205,7 +218,13 @@ fn step(event: &Folded<'_>, rows: &mut Rows<'_>, run: &mut Run, told: Told<'_>) 
         time: before.as_ref().map_or(time, |step| step.time),
         attempt: told.attempt,
         last: position,
-        model: told.model,
+        // The end of a try need not repeat what its beginning told.
+        iteration: told.iteration.or_else(|| before.as_ref()?.iteration),
+        action: told.action.or_else(|| before.as_ref()?.action.clone()),
+        model: told.model.or_else(|| before.as_ref()?.model.clone()),
+        error_type: told.error_type,
+        input: StepContent::told(told.input, told.input_summary, before.as_ref().map(|step| &step.input)),
+        output: StepContent::told(told.output, told.summary, before.as_ref().map(|step| &step.output)),
         duration_ms: told.duration_ms,
         cost_micro_usd: told.cost_micro_usd,
         tokens_in: tokens.read,

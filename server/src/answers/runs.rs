@@ -108,6 +108,22 @@ pub struct RunStepAnswer {
     pub status: String,
     /// Where that is said.
     pub last: String,
+    /// The round of the graph's loop that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u64>,
+    /// The action that the node took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "edit_file")]
+    pub action: Option<String>,
+    /// The kind of error that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_type: Option<String>,
+    /// What went in, as far as it was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<StepContentAnswer>,
+    /// What came out, as far as it was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<StepContentAnswer>,
     /// The model it used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -121,4 +137,20 @@ pub struct RunStepAnswer {
     pub tokens_in: u64,
     /// Tokens that it wrote.
     pub tokens_out: u64,
+}
+
+/// Contents that went into a step or came out of it.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepContentAnswer {
+    /// The SHA-256 digest, in hex.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// The length in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The contents in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "14 bytes written")]
+    pub summary: Option<String>,
 }

@@ -3,9 +3,9 @@
 use axum::response::Response;
 use bitacora_formats::Json;
 use bitacora_formats::vocabulary::{
-    ArtifactText, BlockedStatus, BoundedList, BreakerClosed, BreakerHalfOpened, BreakerOpened,
-    CompletedStatus, ContentDigest, EventData, ExitCode, FailedStatus, MAX_ARTIFACTS, Milliseconds, Name,
-    Sha256Text, SummaryText, TokenCounts, Tokens, ToolBlocked, ToolCompleted, ToolFailed, TrustObserved,
+    Artifact, BlockedStatus, BoundedList, BreakerClosed, BreakerHalfOpened, BreakerOpened, CompletedStatus,
+    ContentDigest, EventData, ExitCode, FailedStatus, MAX_ARTIFACTS, Milliseconds, Name, Sha256Text,
+    SummaryText, TokenCounts, Tokens, ToolBlocked, ToolCompleted, ToolFailed, TrustObserved,
 };
 use bitacora_governance::{Meaning, TrustInputs};
 use bitacora_ledger::Appended;
@@ -114,7 +114,7 @@ struct Said {
     output: Option<ContentDigest>,
     input_summary: Option<SummaryText>,
     summary: Option<SummaryText>,
-    artifacts: Option<BoundedList<ArtifactText, 1, MAX_ARTIFACTS>>,
+    artifacts: Option<BoundedList<Artifact, 1, MAX_ARTIFACTS>>,
     post_check_passed: Option<bool>,
 }
 

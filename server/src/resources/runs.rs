@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::{Micros, Position, format_time, format_usd};
-use bitacora_projector::{Run, RunQuery, RunState, RunStep};
+use bitacora_projector::{Run, RunQuery, RunState, RunStep, StepContent};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
-use crate::answers::{RunAnswer, RunList, RunStepAnswer, RunStepList};
+use crate::answers::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer};
 use crate::api::Api;
 use crate::listing::{Paging, written_page_at};
 use crate::modelled::ask_model;
@@ -157,10 +157,22 @@ fn step_answer(step: RunStep) -> RunStepAnswer {
         attempt: step.attempt,
         status: step.status,
         last: step.last.to_string(),
+        iteration: step.iteration,
+        action: step.action,
+        error_type: step.error_type,
+        input: content(step.input),
+        output: content(step.output),
         model: step.model,
         duration_ms: step.duration_ms,
         cost_usd: step.cost_micro_usd.map(|cost| format_usd(cost.into())),
         tokens_in: step.tokens_in,
         tokens_out: step.tokens_out,
     }
+}
+
+/// `None` where nothing was told of them.
+fn content(told: StepContent) -> Option<StepContentAnswer> {
+    let StepContent { sha256, bytes, summary } = told;
+    let is_told = sha256.is_some() || bytes.is_some() || summary.is_some();
+    is_told.then_some(StepContentAnswer { sha256, bytes, summary })
 }

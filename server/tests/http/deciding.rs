@@ -243,6 +243,7 @@ fn what_is_malformed_is_refused_at_its_member_and_nothing_is_recorded() {
         ("costUsd", json!("-1")),
         ("costUsd", json!("99999999")),
         ("artifacts", json!([])),
+        ("artifacts", json!([{"path": "a", "kind": "file"}])),
         ("postCheckPassed", json!(1)),
         ("errorType", json!("")),
         ("cost_usd", json!("1")),

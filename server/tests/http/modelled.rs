@@ -304,7 +304,14 @@ fn runs_are_shown_with_their_steps() {
     tell(
         "3",
         "run.step",
-        json!({"run": "r/1", "node": "act", "node_type": "agent", "status": "ok", "attempt": 2, "duration_ms": 7}),
+        json!({"run": "r/1", "node": "act", "node_type": "agent", "status": "started", "attempt": 2, "iteration": 4,
+            "action": "edit_file", "model": "m", "input": {"bytes": 52}, "input_summary": "src/a.rs"}),
+    );
+    tell(
+        "3b",
+        "run.step",
+        json!({"run": "r/1", "node": "act", "node_type": "agent", "status": "ok", "attempt": 2, "duration_ms": 7,
+            "output": {"bytes": 17}}),
     );
     tell(
         "4",
@@ -319,6 +326,10 @@ fn runs_are_shown_with_their_steps() {
     );
     let steps = get(&service, "runs/r%2F1/steps?limit=1");
     assert_eq!((&steps["steps"][0]["attempt"], &steps["steps"][0]["status"]), (&json!(2), &json!("ok")));
+    let told =
+        ["iteration", "action", "model", "input", "output"].map(|member| steps["steps"][0][member].clone());
+    let (input, output) = (json!({"bytes": 52, "summary": "src/a.rs"}), json!({"bytes": 17}));
+    assert_eq!(told, [json!(4), json!("edit_file"), json!("m"), input, output]);
     let rest = get(&service, &format!("runs/r%2F1/steps?after={}", steps["next"].as_str().unwrap()));
     assert_eq!((&rest["steps"][0]["costUsd"], rest.get("next")), (&json!("0.000005"), None));
     assert_eq!(get(&service, "runs?state=completed")["runs"], json!([run]));

@@ -87,7 +87,11 @@ fn costs_are_summed_up_by_tool_role_run_session_and_case() {
         let mut request = asked(&call, number);
         request["run"] = json!(run);
         assert_eq!(ask(&service, request)["verdict"], "allow");
-        let end = json!({"call": call, "status": "ok", "costUsd": "0.25", "artifacts": [format!("src/{number}.rs")]});
+        let mut end = json!({"call": call, "status": "ok", "costUsd": "0.25", "artifacts": [format!("src/{number}.rs")]});
+        if number == 3 {
+            let described = json!({"path": "report.html", "type": "text/html", "digest": "sha256:9f86d081"});
+            end["artifacts"].as_array_mut().unwrap().insert(0, described);
+        }
         post(&service, "outcome", &end).expect(200);
     }
     let costs = get(&service, "costs?by=tool,role,run,session,case");
@@ -115,4 +119,6 @@ fn costs_are_summed_up_by_tool_role_run_session_and_case() {
     assert_eq!(runs("case=8&state=running"), ["r2"]);
     assert_eq!(runs("case=8&state=failed"), [""; 0]);
     assert_eq!(get(&service, "calls/c2")["outcome"]["artifacts"], json!([{"path": "src/2.rs"}]));
+    let described = json!({"path": "report.html", "type": "text/html", "digest": "sha256:9f86d081"});
+    assert_eq!(get(&service, "calls/c3")["outcome"]["artifacts"], json!([described, {"path": "src/3.rs"}]));
 }

@@ -347,7 +347,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<RunStep>(
         Writer::Anyone,
         "A node of a run began, or came to its end.",
-        r#"{"run":"r1","node":"act","node_type":"agent","status":"ok","attempt":1,"duration_ms":1800,"model":"claude-opus-4-5","tokens":{"in":900,"out":260},"cost_micro_usd":31500}"#,
+        r#"{"run":"r1","node":"act","node_type":"agent","status":"ok","attempt":1,"iteration":3,"action":"edit_file","duration_ms":1800,"input":{"bytes":52},"output":{"bytes":17},"summary":"14 bytes written","model":"claude-opus-4-5","tokens":{"in":900,"out":260},"cost_micro_usd":31500}"#,
     ),
     EventType::of::<SchemaRegistered>(
         Writer::Operators,
@@ -400,7 +400,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<ToolCompleted>(
         Writer::Anyone,
         "A call was made, and did what it should.",
-        r#"{"call":"c1","tool":"fs.write","status":"ok","exit_code":0,"duration_ms":40,"tokens":{"in":900,"out":260},"cost_micro_usd":2300,"input":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":52},"output":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":17},"summary":"14 bytes written","artifacts":["src/a.rs"],"post_check_passed":true}"#,
+        r#"{"call":"c1","tool":"fs.write","status":"ok","exit_code":0,"duration_ms":40,"tokens":{"in":900,"out":260},"cost_micro_usd":2300,"input":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":52},"output":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":17},"summary":"14 bytes written","artifacts":["src/a.rs",{"path":"target/report.html","type":"text/html","digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}],"post_check_passed":true}"#,
     )
     .governing(),
     EventType::of::<ToolFailed>(

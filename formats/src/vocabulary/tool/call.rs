@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{BlastRadius, BoundedList, BoundedText, EventData, MicroUsd, Milliseconds, Name};
+use super::{Artifact, BlastRadius, BoundedList, BoundedText, EventData, MicroUsd, Milliseconds, Name};
 use crate::vocabulary::Tokens;
 
 /// Things that one call made.
@@ -279,9 +279,9 @@ macro_rules! outcome {
             /// What came out, in words.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub summary: Option<SummaryText>,
-            /// What it made.
+            /// What it made or changed.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub artifacts: Option<BoundedList<ArtifactText, 1, MAX_ARTIFACTS>>,
+            pub artifacts: Option<BoundedList<Artifact, 1, MAX_ARTIFACTS>>,
             /// Whether what had to hold after it did.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub post_check_passed: Option<bool>,

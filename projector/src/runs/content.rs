@@ -1,0 +1,44 @@
+//! Contents of steps, as events tell them.
+
+use serde::Deserialize;
+use serde::de::MapAccess;
+use serde::de::value::MapAccessDeserializer;
+
+use super::StepContent;
+use crate::models::{Fitting, fitting};
+
+/// Digest and length of contents.
+#[derive(Default)]
+pub(super) struct Content {
+    sha256: Option<String>,
+    bytes: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct WrittenContent {
+    #[serde(default, deserialize_with = "fitting")]
+    sha256: Option<String>,
+    #[serde(default, deserialize_with = "fitting")]
+    bytes: Option<u64>,
+}
+
+impl<'de> Fitting<'de> for Content {
+    fn of_object<A: MapAccess<'de>>(members: A) -> Result<Option<Self>, A::Error> {
+        let WrittenContent { sha256, bytes } =
+            WrittenContent::deserialize(MapAccessDeserializer::new(members))?;
+        Ok(Some(Self { sha256, bytes }))
+    }
+}
+
+impl StepContent {
+    /// What this event tells of the contents; the rest as the event before told it.
+    pub(super) fn told(content: Option<Content>, summary: Option<String>, before: Option<&Self>) -> Self {
+        let Content { sha256, bytes } = content.unwrap_or_default();
+        let before = before.cloned().unwrap_or_default();
+        Self {
+            sha256: sha256.or(before.sha256),
+            bytes: bytes.or(before.bytes),
+            summary: summary.or(before.summary),
+        }
+    }
+}
