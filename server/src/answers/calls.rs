@@ -53,7 +53,7 @@ pub struct CallAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What it worked on.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "task_type", skip_serializing_if = "Option::is_none")]
     pub task_type: Option<String>,
     /// Who wrote the request.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -24,7 +24,7 @@ fn a_call_is_followed_from_its_request_to_its_end() {
     let approval = first["approval"]["id"].as_str().unwrap();
     let call = get(&service, "calls/c1");
     assert_eq!(
-        (&call["tool"], &call["agent"], &call["session"], &call["run"], &call["model"], &call["taskType"]),
+        (&call["tool"], &call["agent"], &call["session"], &call["run"], &call["model"], &call["task_type"]),
         (&json!("fs.write"), &json!("coder"), &json!("s1"), &json!("r1"), &json!("m"), &json!("edit"))
     );
     assert_eq!(
