@@ -139,7 +139,7 @@ pub use suggestion::{
     MAX_SUGGESTION_EVIDENCE, SuggestionAccepted, SuggestionKind, SuggestionMade, SuggestionRejected,
     suggestion_id,
 };
-pub use text::{AgentName, BoundedRef, BoundedText, Name, NameRef, PathText, TextError, Words};
+pub use text::{AgentName, BoundedRef, BoundedText, Name, NameRef, PathText, TEXT_PATTERN, TextError, Words};
 pub use tool::{
     Arguments, Artifact, ArtifactText, BlastRadius, BlockedStatus, CompletedStatus, ContentDigest,
     ContextFrom, DescribedArtifact, DescriptionText, DestinationKind, DestinationRule, ExitCode,

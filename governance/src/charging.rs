@@ -136,7 +136,7 @@ impl State {
                 }
             }
             RunStep::KIND => {
-                if let Some(step) = read::<RunStep>(event).ok().filter(|step| is_ended(step.status)) {
+                if let Some(step) = read::<CountedStep>(event).ok().filter(|step| is_ended(step.status)) {
                     self.rounds.apply_step(run.unwrap_or(&step.run), agent, rules, time);
                     self.apply_spent(event, Some(&step), time);
                 }
@@ -152,7 +152,7 @@ impl State {
     }
 
     /// Counts an answer of a model, or a step that came to its end.
-    fn apply_spent(&mut self, event: &Event<'_>, step: Option<&RunStep>, time: Micros) {
+    fn apply_spent(&mut self, event: &Event<'_>, step: Option<&CountedStep>, time: Micros) {
         if self.budgets.is_empty() {
             return;
         }
@@ -182,6 +182,16 @@ impl State {
             self.budgets.apply_spent(&question, amounts, at);
         }
     }
+}
+
+/// The members of a step that are counted. Whatever else one tells is evidence, of any shape: histories hold steps from before a
+/// member had a meaning.
+#[derive(Deserialize)]
+struct CountedStep {
+    run: Name,
+    status: StepStatus,
+    #[serde(default)]
+    model: Option<Name>,
 }
 
 /// What the step of budgets says.

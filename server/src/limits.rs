@@ -130,6 +130,8 @@ pub(crate) const PIECES_PLANNED: usize = 32;
 pub(crate) const DEFAULT_LISTED: usize = 100;
 /// The most of them.
 pub(crate) const MAX_LISTED: usize = 1_000;
+/// Tools of a page: each may be some kilobytes.
+pub(crate) const MAX_PAGE_TOOLS: usize = 100;
 /// Requests for calls that are decided one behind the other for one answer.
 pub(crate) const MAX_BATCH_REQUESTS: usize = 100;
 /// How often a request is asked once more whose ground has just moved.

@@ -34,6 +34,9 @@ pub enum TextError {
 #[serde(try_from = "String", into = "String")]
 pub struct BoundedText<const MAX: usize>(String);
 
+/// The characters of a [`BoundedText`], as JSON Schema names them: no control character but tabs and line feeds.
+pub const TEXT_PATTERN: &str = "^[^\u{0}-\u{8}\u{b}-\u{1f}\u{7f}-\u{9f}]*$";
+
 /// The name of a tool, a model, an agent, a rule: 1 to 256 bytes.
 pub type Name = BoundedText<256>;
 
@@ -174,7 +177,7 @@ impl<const MAX: usize> JsonSchema for BoundedText<MAX> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "minLength": 1, "maxLength": MAX })
+        json_schema!({ "type": "string", "minLength": 1, "maxLength": MAX, "pattern": TEXT_PATTERN })
     }
 }
 

@@ -1,6 +1,6 @@
 //! `docs/vocabulary.md`, made from the schemas.
 
-use bitacora_formats::vocabulary::{EVENT_TYPES, EventType, FREE_PREFIX, Writer};
+use bitacora_formats::vocabulary::{EVENT_TYPES, EventType, FREE_PREFIX, TEXT_PATTERN, Writer};
 use serde_json::Value;
 
 const BEGINNING: &str = "# Vocabulary: types of events
@@ -171,7 +171,7 @@ fn words(schema: &Value) -> Option<String> {
 }
 
 fn text(schema: &Value) -> String {
-    if let Some(pattern) = schema["pattern"].as_str() {
+    if let Some(pattern) = schema["pattern"].as_str().filter(|pattern| *pattern != TEXT_PATTERN) {
         return format!("text: `{}`", cell(pattern));
     }
     let empty = if schema["minLength"].is_null() { ", may be empty" } else { "" };

@@ -318,8 +318,9 @@ fn answers_of_models_and_steps_of_runs_are_counted_once() {
     let (spent, _) = held(&desk);
     assert_eq!(spent, Spend { cost_micro_usd: 200, tokens: 7, duration_ms: 9, ..Spend::default() });
     for status in ["started", "ok", "started", "error", "skipped"] {
+        // Histories hold members that had no meaning when they were written.
         let step = json!({"run": "r1", "node": "act", "node_type": "tool", "status": status, "attempt": 1,
-                          "cost_micro_usd": 999, "model": "m"});
+                          "cost_micro_usd": 999, "model": "m", "iteration": "first", "input": ["?"]});
         let event = desk.event("run.step", "agent:111111111111", &step);
         desk.append(vec![event]).unwrap();
     }

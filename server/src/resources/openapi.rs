@@ -1,5 +1,7 @@
 //! `/v1/openapi.json`: the interface, as the handlers describe it.
 
+mod bodies;
+mod cloud_event;
 mod described;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +22,10 @@ use super::{
     receipts, resolutions, runs, schemas, sessions, sign_in, starter, state, stops, suggestions, tiles,
     tool_usage, tools, tree_head, trust, trust_history, trust_months, unregistered_tools, what_if,
 };
-use crate::answers::{EndLine, FaultAnswer, ProblemAnswer};
+use crate::answers::{
+    CheckpointCopyRequest, CheckpointForkRequest, CheckpointWritesRequest, EndLine, FaultAnswer,
+    ProblemAnswer,
+};
 
 /// The media type of every error.
 pub(crate) const PROBLEM: &str = "application/problem+json";
@@ -153,7 +158,14 @@ pub(crate) async fn document() -> impl IntoResponse {
         admin::seal,
         admin::read_only,
     ),
-    components(schemas(EndLine, ProblemAnswer, FaultAnswer)),
+    components(schemas(
+        EndLine,
+        ProblemAnswer,
+        FaultAnswer,
+        CheckpointCopyRequest,
+        CheckpointForkRequest,
+        CheckpointWritesRequest
+    )),
     modifiers(&Tokens),
     security(("token" = []))
 )]

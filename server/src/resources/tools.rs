@@ -15,6 +15,7 @@ use crate::answers::{ActAnswer, ToolList};
 use crate::api::Api;
 use crate::governed::governance;
 use crate::json::JsonWriter;
+use crate::limits::MAX_PAGE_TOOLS;
 use crate::listing::{Paging, page_answer};
 use crate::members::read_known;
 use crate::problem::{Code, Place, Problem};
@@ -23,8 +24,6 @@ use crate::question::Question;
 
 /// The stream of the registry.
 pub(super) const STREAM: &str = "governance/tools";
-/// Tools of a page: each may be some kilobytes.
-const MAX_PAGE_TOOLS: usize = 100;
 /// What one tool takes in an answer, about, bytes.
 const TOOL_BYTES: usize = 1_024;
 

@@ -1,5 +1,7 @@
 //! The interface as committed is the interface as served.
 
+use serde_json::{Value, json};
+
 use crate::service::Service;
 
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
@@ -29,9 +31,12 @@ fn the_committed_document_is_the_one_that_is_served() {
             "{id} has no summary"
         );
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
-            assert!(parameter["schema"]["type"].is_string(), "{id}: {parameter} may be null, or anything");
+            let json = &parameter["content"]["application/json"];
+            let schema = if json.is_null() { &parameter["schema"] } else { &json["schema"] };
+            assert!(schema["type"].is_string(), "{id}: {parameter} may be null, or anything");
         }
     }
+    bodies_are_closed_and_bounded(&document);
     assert!(ids.contains("approveRequest") && ids.contains("suspendAgent"));
     for (path, operations) in document["paths"].as_object().unwrap() {
         let target = path
@@ -61,6 +66,59 @@ fn the_committed_document_is_the_one_that_is_served() {
             let answer = service.request(&method, &format!("{target}?faill_if=1"), &[], b"");
             let problem = answer.expect_problem(400, "bad-query");
             assert_eq!(problem["errors"][0]["parameter"], "faill_if", "{method} {path}");
+        }
+    }
+}
+
+/// Every object in a body says which members there are, and every text what it may be.
+fn bodies_are_closed_and_bounded(document: &Value) {
+    let operations =
+        document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
+    for (_, operation) in operations {
+        let content = &operation["requestBody"]["content"];
+        for (kind, body) in
+            content.as_object().into_iter().flatten().filter(|(kind, _)| kind.contains("json"))
+        {
+            if kind != "application/x-ndjson" {
+                let place = format!("{}, {kind}", operation["operationId"]);
+                is_bounded(document, &body["schema"], &place, &mut Vec::new());
+            }
+        }
+    }
+}
+
+fn is_bounded(document: &Value, schema: &Value, place: &str, above: &mut Vec<String>) {
+    if let Some(name) = schema["$ref"].as_str() {
+        if above.iter().any(|known| known == name) {
+            return;
+        }
+        above.push(name.to_owned());
+        let named = document.pointer(&name[1..]).unwrap_or_else(|| panic!("{place}: {name} is not there"));
+        is_bounded(document, named, place, above);
+        above.pop();
+        return;
+    }
+    if schema["type"] == "string" || schema["type"] == json!(["string", "null"]) {
+        let bounds = ["pattern", "enum", "const", "format", "maxLength"];
+        assert!(bounds.iter().any(|bound| !schema[bound].is_null()), "{place}: any text");
+    }
+    for (member, inner) in schema["properties"].as_object().into_iter().flatten() {
+        is_bounded(document, inner, &format!("{place}/{member}"), above);
+        // What a tool's arguments, a state or its metadata holds is nobody's but the caller's.
+        assert!(
+            !schema["additionalProperties"].is_null() || member == "step" || member == "source",
+            "{place} is open"
+        );
+    }
+    for inner in ["oneOf", "anyOf", "allOf"].iter().flat_map(|of| schema[of].as_array().into_iter().flatten())
+    {
+        if inner.get("required").is_none() || inner.get("type").is_some() {
+            is_bounded(document, inner, place, above);
+        }
+    }
+    for inner in ["items", "additionalProperties"].map(|of| &schema[of]) {
+        if inner.is_object() {
+            is_bounded(document, inner, place, above);
         }
     }
 }

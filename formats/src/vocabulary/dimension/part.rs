@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::TextError;
-use crate::vocabulary::text::check_text;
+use crate::vocabulary::text::{TEXT_PATTERN, check_text};
 
 /// The longest part of a dimension, in bytes.
 pub const MAX_DIMENSION_PART_BYTES: usize = 1_024;
@@ -117,6 +117,7 @@ impl JsonSchema for DimensionPart {
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_DIMENSION_PART_BYTES,
+            "pattern": TEXT_PATTERN,
             "not": { "const": Self::EVERY }
         })
     }

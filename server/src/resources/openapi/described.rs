@@ -8,28 +8,56 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::limits::{DEFAULT_LISTED, DEFAULT_PAGE_EVENTS, MAX_LISTED, MAX_WHAT_IF_CALLS};
+use super::bodies;
+use crate::MAX_LEDGERS;
+use crate::limits::{DEFAULT_LISTED, DEFAULT_PAGE_EVENTS, MAX_LISTED, MAX_PAGE_TOOLS, MAX_WHAT_IF_CALLS};
 
 /// A position from 1, as a decimal string.
-const POSITION: &str = "^[1-9][0-9]{0,18}$";
+pub(super) const POSITION: &str = "^[1-9][0-9]{0,18}$";
 /// A position, or 0 before the first.
 const AFTER: &str = "^(0|[1-9][0-9]{0,18})$";
 /// The name of a ledger.
-const LEDGER: &str = "^[a-z0-9][a-z0-9-]{0,63}$";
+pub(super) const LEDGER: &str = "^[a-z0-9][a-z0-9-]{0,63}$";
 /// Up to 60 s.
 const WAIT: &str = "^(0|[0-9]{1,4}ms|[0-5]?[0-9]s|60s)$";
+/// From 1970 on, where the ledger's times begin.
+pub(super) const LEDGER_TIMES: &str = "^(19[7-9]|[2-9][0-9])[0-9]";
+/// A tool by its name; `-` is none that is known.
+const TOOL: &str = "^(?!-$)[^\u{0}-\u{1f}\u{7f}-\u{9f}\u{fdd0}-\u{fdef}\u{fffe}\u{ffff}]+$";
 /// The tag of a stream's version.
 const VERSION_TAG: &str = "^\"v[1-9][0-9]{0,18}\"$";
 
 /// A text without control characters and noncharacters.
-const TEXT: &str = "^[^\u{0}-\u{1f}\u{7f}-\u{9f}\u{fdd0}-\u{fdef}\u{fffe}\u{ffff}]+$";
-/// Members that hold prose, with lines.
-const PROSE: &[&str] = &["reason", "note", "text", "description"];
+pub(super) const TEXT: &str = "^[^\u{0}-\u{1f}\u{7f}-\u{9f}\u{fdd0}-\u{fdef}\u{fffe}\u{ffff}]+$";
 /// Parameters that are one of some words, by operation.
 const WORDS: &[(&str, &str, &[&str])] = &[
     ("listBreakers", "state", &["closed", "open", "half_open"]),
     ("listRuns", "state", &["running", "paused", "completed", "failed", "aborted"]),
     ("listCalls", "verdict", &["allow", "review", "deny", "none"]),
+    ("deleteCheckpoints", "keep", &["newest"]),
+    (
+        "listCalls",
+        "outcome",
+        &[
+            "open",
+            "waiting",
+            "ok",
+            "error",
+            "timeout",
+            "interrupted",
+            "rejected",
+            "blocked",
+            "denied",
+            "expired",
+            "withdrawn",
+        ],
+    ),
+    ("listRates", "by", &["tool", "agent", "role"]),
+    ("listResolutions", "resolution", &["approved", "rejected", "edited", "expired", "withdrawn"]),
+    ("listRollbacks", "state", &["asked", "approved", "rejected", "expired", "withdrawn", "executed"]),
+    ("listSessions", "state", &["open", "ended"]),
+    ("listSuggestions", "state", &["open", "accepted", "rejected", "candidate", "imported"]),
+    ("listTrust", "order", &["top", "bottom"]),
 ];
 
 /// Verbs behind the colon of a path, with operation ids and summaries.
@@ -184,10 +212,8 @@ const SUMMARIES: &[(&str, &str)] = &[
 /// Completes the document.
 pub(super) fn complete(document: &mut Value) {
     let schemas = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut);
-    for (name, schema) in schemas.into_iter().flatten() {
-        if name.ends_with("Request") || name == "LedgerCreation" {
-            close(name, schema);
-        }
+    if let Some(schemas) = schemas {
+        bodies::close(schemas);
     }
     let Some(paths) = document.get_mut("paths").and_then(Value::as_object_mut) else { return };
     divide_acts(paths);
@@ -200,6 +226,7 @@ pub(super) fn complete(document: &mut Value) {
         for parameter in parameters.into_iter().flatten() {
             bound(&id, parameter);
         }
+        bodies::complete(&id, operation);
     }
 }
 
@@ -232,27 +259,8 @@ fn divide_acts(paths: &mut Map<String, Value>) {
     paths.extend(divided.into_iter().map(|(path, act)| (path, json!({"post": act}))));
 }
 
-/// Says of a body what every one is held to: no member but these, none of them `null`, no text empty or with control characters.
-fn close(name: &str, schema: &mut Value) {
-    let Some(schema) = schema.as_object_mut() else { return };
-    let Some(members) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
-    for (member, of) in members.iter_mut() {
-        without_null(of);
-        match (name, member.as_str()) {
-            ("ModeRequest", "mode") => of["enum"] = json!(["observe", "enforce"]),
-            ("LedgerCreation", "name") | ("SealRequest" | "ReadOnlyRequest", "ledger") => {
-                of["pattern"] = json!(LEDGER);
-            }
-            (_, prose) if PROSE.contains(&prose) => of["minLength"] = json!(1),
-            _ if of["type"] == "string" && of.get("enum").is_none() => of["pattern"] = json!(TEXT),
-            _ => (),
-        }
-    }
-    schema.insert("additionalProperties".to_owned(), json!(false));
-}
-
 /// Takes `null` out of the types: absent values are left out.
-fn without_null(schema: &mut Value) {
+pub(super) fn without_null(schema: &mut Value) {
     if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {
         kinds.retain(|kind| kind != "null");
         if let [only] = kinds.as_slice() {
@@ -260,10 +268,16 @@ fn without_null(schema: &mut Value) {
             schema["type"] = only;
         }
     }
-    let choices = schema.get_mut("oneOf").and_then(Value::as_array_mut);
-    if let Some(choices) = choices {
-        choices.retain(|choice| choice["type"] != "null");
+    for combined in ["oneOf", "anyOf"] {
+        if let Some(choices) = schema.get_mut(combined).and_then(Value::as_array_mut) {
+            choices.retain(|choice| choice["type"] != "null");
+        }
     }
+}
+
+/// One of these words, or several with commas between.
+fn several_of(words: &str) -> String {
+    format!("^({words})(,({words}))*$")
 }
 
 /// Says what a parameter may be. None is ever `null`: it is left out.
@@ -277,7 +291,7 @@ fn bound(operation: &str, parameter: &mut Value) {
     let reads_events = matches!(operation, "readEvents" | "readStream");
     let schema = match (name, place) {
         ("ledger", "path") => text(LEDGER),
-        ("position" | "until" | "size" | "from" | "to", _) if operation != "comparePolicies" => {
+        ("at" | "position" | "until" | "size" | "from" | "to", _) if operation != "comparePolicies" => {
             text(POSITION)
         }
         ("after", "query") if reads_events => text(AFTER),
@@ -288,11 +302,33 @@ fn bound(operation: &str, parameter: &mut Value) {
         ("limit", "query") if matches!(operation, "tryPolicy" | "replayUnderPolicy") => {
             whole(MAX_WHAT_IF_CALLS)
         }
+        ("limit", "query") if matches!(operation, "listLedgers" | "listProjections") => whole(MAX_LEDGERS),
+        ("limit", "query") if operation == "listTools" => whole(MAX_PAGE_TOOLS),
         ("limit", "query") => listed(DEFAULT_LISTED),
         ("wait", "query") => text(WAIT),
-        ("since" | "before", "query") if operation != "listCheckpoints" => {
-            json!({"type": "string", "format": "date-time"})
+        ("since" | "before", "query") if matches!(operation, "listCosts" | "listToolUsage") => {
+            json!({"type": "string", "format": "date", "pattern": LEDGER_TIMES})
         }
+        ("since" | "before" | "recorded_since" | "recorded_before", "query")
+            if operation != "listCheckpoints" =>
+        {
+            json!({"type": "string", "format": "date-time", "pattern": LEDGER_TIMES})
+        }
+        // The `next` of the page before, and nothing else: what is in it is no one's but the service's.
+        ("after", "query") => json!({"type": "string", "format": "cursor"}),
+        ("by", "query") if operation == "listCosts" => {
+            text(&several_of("model|task|agent|tool|role|run|session|case|day"))
+        }
+        ("by", "query") if operation == "listToolUsage" => text(&several_of("tool|context|role|agent|day")),
+        ("filter", "query") if operation == "listCheckpoints" => {
+            let content = json!({"application/json": {"schema": {"type": "object"}}});
+            if let Some(parameter) = parameter.as_object_mut() {
+                parameter.remove("schema");
+                parameter.insert("content".to_owned(), content);
+            }
+            return;
+        }
+        ("tool", "query") if parameter["required"] == true => text(TOOL),
         ("dir", "query") => json!({"type": "string", "enum": ["forward", "backward"], "default": "forward"}),
         ("Ledger-Min-Position", _) => text(POSITION),
         ("If-Match", _) if operation != "publishPolicy" => text(VERSION_TAG),
@@ -308,6 +344,7 @@ fn bound(operation: &str, parameter: &mut Value) {
             match words {
                 Some(words) => schema["enum"] = json!(words),
                 None if schema["type"] == "string" => schema["pattern"] = json!(TEXT),
+                None if schema["type"] == "array" => schema["items"]["pattern"] = json!(TEXT),
                 None => (),
             }
             return;
