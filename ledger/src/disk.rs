@@ -14,6 +14,7 @@
 
 #[cfg(test)]
 mod faulty;
+mod patched;
 mod real;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 #[cfg(test)]
 pub(crate) use faulty::FaultyDisk;
+pub(crate) use patched::{Patch, PatchedDisk};
 pub use real::RealDisk;
 
 /// How a file is opened.
