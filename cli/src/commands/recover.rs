@@ -3,7 +3,6 @@
 
 mod archived;
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -46,8 +45,6 @@ pub(crate) struct RecoverArguments {
 pub(crate) enum RecoverFailure {
     #[error("{}: a service has this data folder; stop it first", .0.display())]
     Held(PathBuf),
-    #[error("{}: {source}; nothing was changed", path.display())]
-    Disk { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Data(#[from] DataError),
     #[error(transparent)]
@@ -115,10 +112,9 @@ fn hold(arguments: &RecoverArguments, global: &Global, data: &std::path::Path) -
     arguments.witnesses.add_to(&mut options).map_err(RecoverFailure::from)?;
     let options = Options { name: Some(global.ledger.clone()), ..options };
     let folder = DataFolder::open_or_begin(&environment, data).map_err(RecoverFailure::from)?;
-    let path = data.join("lock");
-    let lock = environment.disk.lock(&path).map_err(|source| match source.kind() {
-        io::ErrorKind::WouldBlock => RecoverFailure::Held(data.to_owned()),
-        _ => RecoverFailure::Disk { path, source },
+    let lock = folder.lock().map_err(|error| match error {
+        DataError::InUse(folder) => RecoverFailure::Held(folder),
+        error => error.into(),
     })?;
     Ok(Held { environment, folder, options, _lock: lock })
 }

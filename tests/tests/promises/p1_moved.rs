@@ -1,6 +1,5 @@
 //! P1 where folders are moved: a ledger's files are those of the folder that it was opened in, whatever stands under its name later.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -10,7 +9,7 @@ use bitacora_formats::Position;
 use bitacora_ledger::{
     AppendError, AppendRequest, Environment, Ledger, OpenError, ReadOnlyReason, WriterState,
 };
-use bitacora_tests::folders::copy_folder;
+use bitacora_tests::folders::{contents, copy_folder};
 
 use crate::p7_no_rollback::{Place, append};
 use crate::workload::{all, event, keyring, options as without_heads};
@@ -34,20 +33,6 @@ impl Place {
     fn put_beside(&self, folder: &Path) {
         copy_folder(folder, &self.ledger()).unwrap();
     }
-}
-
-/// Every file below a folder, with what it holds.
-fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(contents(&path));
-        } else {
-            found.insert(path.clone(), fs::read(&path).unwrap());
-        }
-    }
-    found
 }
 
 #[test]
@@ -86,7 +71,7 @@ fn a_writer_whose_folder_was_moved_acknowledges_nothing_more_and_changes_no_file
     let away = place.ledger().with_file_name("away");
     fs::rename(place.ledger(), &away).unwrap();
     place.put_beside(&away);
-    let before = contents(&place.ledger());
+    let before = contents(&place.ledger()).unwrap();
     // A subject's key is made before the event is written that needs it.
     let mut personal = event(2);
     personal.datasubject = Some("person-1".into());
@@ -95,8 +80,9 @@ fn a_writer_whose_folder_was_moved_acknowledges_nothing_more_and_changes_no_file
     assert!(matches!(ledger.status().writer, WriterState::Poisoned(_)));
     drop(ledger.close());
     drop(ledger);
-    let after = contents(&place.ledger());
-    let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    let after = contents(&place.ledger()).unwrap();
+    let names =
+        |files: &std::collections::BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&after), names(&before));
     assert!(after == before, "a file was changed");
 }
