@@ -170,12 +170,12 @@ impl OpenFolder {
         (environment, keyring): (&Environment, &Arc<Keyring>),
         change: impl FnOnce(&mut Options),
     ) -> Result<Self, AccessError> {
-        let path = data.join("lock");
-        let lock = environment.disk.lock(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::WouldBlock => AccessError::Held(data.to_owned()),
-            _ => AccessError::Disk { path, source },
+        let folder = DataFolder::open_or_begin(environment, data)?;
+        let lock = folder.lock().map_err(|error| match error {
+            DataError::InUse(folder) => AccessError::Held(folder),
+            error => error.into(),
         })?;
-        let folder = DataFolder::open_or_begin(environment, data)?.ledger(&global.ledger);
+        let folder = folder.ledger(&global.ledger);
         let trust = AnchorTrust { required: false, is_new: global.new_anchor };
         let options = global.anchor()?.options(environment, trust)?;
         let mut options = Options { name: Some(global.ledger.clone()), ..options };

@@ -4,15 +4,17 @@
 //! without the keyring is no authority: the anchor names the ledgers that it remembers, and those are missed too.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use bitacora_formats::{ControlFile, Keyring, LedgerName, UnverifiedTreeHead};
 use bitacora_ledger::{Anchor, AnchorError};
+use bitacora_server::DataFolder;
 
-use crate::durable_file;
-
+/// Its name in the data folder.
+const FILE: &str = "LEDGERS";
+/// Bytes of the longest list that is read.
+const MAX_LIST_BYTES: usize = 64 * 1024;
 const FIRST_LINE: &str = "bitacora-ledgers v2";
 /// The first line of a list that has no seal.
 const UNSEALED_FIRST_LINE: &str = "bitacora-ledgers v1";
@@ -42,6 +44,7 @@ pub(crate) enum KnownLedgersError {
 
 /// The ledgers that have stood in a data folder.
 pub(crate) struct KnownLedgers {
+    folder: DataFolder,
     file: PathBuf,
     names: BTreeSet<LedgerName>,
     /// The bytes of a list that says to be sealed.
@@ -49,20 +52,18 @@ pub(crate) struct KnownLedgers {
 }
 
 impl KnownLedgers {
-    pub(crate) fn read(data: &Path) -> Result<Self, KnownLedgersError> {
-        let file = data.join("LEDGERS");
-        let text = match fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Self { file, names: BTreeSet::new(), sealed: None });
-            }
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(KnownLedgersError::Malformed(file));
-            }
-            Err(source) => return Err(KnownLedgersError::Disk { path: file, source }),
+    /// Reads the list in this folder, and remembers there: `data` is where it stands.
+    pub(crate) fn read(folder: &DataFolder, data: &Path) -> Result<Self, KnownLedgersError> {
+        let (folder, file) = (folder.clone(), data.join(FILE));
+        let bytes = folder.read(FILE, MAX_LIST_BYTES + 1);
+        let bytes = bytes.map_err(|source| KnownLedgersError::Disk { path: file.clone(), source })?;
+        let Some(bytes) = bytes else {
+            return Ok(Self { folder, file, names: BTreeSet::new(), sealed: None });
         };
-        let (names, is_sealed) = parse(&text).ok_or_else(|| KnownLedgersError::Malformed(file.clone()))?;
-        Ok(Self { file, names, sealed: is_sealed.then(|| text.into_bytes()) })
+        let text = std::str::from_utf8(&bytes).ok().filter(|text| text.len() <= MAX_LIST_BYTES);
+        let list = text.and_then(parse);
+        let (names, is_sealed) = list.ok_or_else(|| KnownLedgersError::Malformed(file.clone()))?;
+        Ok(Self { folder, file, names, sealed: is_sealed.then_some(bytes) })
     }
 
     /// Whether any ledger has stood here.
@@ -106,7 +107,7 @@ impl KnownLedgers {
         let text: String = std::iter::once(FIRST_LINE).chain(lines).flat_map(|line| [line, "\n"]).collect();
         let sealed = ControlFile::Ledgers.seal(keyring.derived_state_key(), &text).into_bytes();
         let failed = |source| KnownLedgersError::Disk { path: self.file.clone(), source };
-        durable_file::replace(&self.file, &sealed).map_err(failed)?;
+        self.folder.replace(FILE, &sealed).map_err(failed)?;
         self.sealed = Some(sealed);
         Ok(())
     }
@@ -147,10 +148,11 @@ fn parse(text: &str) -> Option<(BTreeSet<LedgerName>, bool)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::Arc;
 
     use bitacora_formats::{Generation, LedgerId, Origin, TreeHash, TreeHead};
-    use bitacora_ledger::{FolderAnchor, RealDisk};
+    use bitacora_ledger::{Environment, FolderAnchor, RealDisk};
 
     use super::*;
 
@@ -158,17 +160,22 @@ mod tests {
         names.iter().map(|name| name.parse().unwrap()).collect()
     }
 
+    fn read(data: &Path) -> Result<KnownLedgers, KnownLedgersError> {
+        let folder = DataFolder::open_or_begin(&Environment::real(), data).unwrap();
+        KnownLedgers::read(&folder, data)
+    }
+
     #[test]
     fn a_ledger_that_was_noted_is_missed() {
         let data = tempfile::tempdir().unwrap();
-        let mut known = KnownLedgers::read(data.path()).unwrap();
+        let mut known = read(data.path()).unwrap();
         assert!(known.is_empty());
         let keyring = keyring(1);
         known.check(data.path(), &names(&["main"]), &keyring).unwrap();
         known.note(&names(&["main", "other"]), &keyring).unwrap();
         known.note(&names(&["other"]), &keyring).unwrap();
 
-        let known = KnownLedgers::read(data.path()).unwrap();
+        let known = read(data.path()).unwrap();
         let text = fs::read_to_string(&known.file).unwrap();
         assert!(text.starts_with("bitacora-ledgers v2\nmain\nother\nseal "), "{text}");
         known.check(data.path(), &names(&["a", "main", "other"]), &keyring).unwrap();
@@ -180,20 +187,21 @@ mod tests {
     fn a_list_that_a_thief_wrote_is_refused_and_one_from_before_seals_is_sealed() {
         let data = tempfile::tempdir().unwrap();
         let file = data.path().join("LEDGERS");
+        assert!(read(data.path()).unwrap().is_empty());
         fs::write(&file, "bitacora-ledgers v1\nmain\n").unwrap();
-        let mut known = KnownLedgers::read(data.path()).unwrap();
+        let mut known = read(data.path()).unwrap();
         assert!(known.check(data.path(), &[], &keyring(1)).is_err(), "its ledgers are missed");
         known.check(data.path(), &names(&["main"]), &keyring(1)).unwrap();
         known.note(&names(&["main"]), &keyring(1)).unwrap();
         let sealed = fs::read_to_string(&file).unwrap();
         for text in [sealed.replace("main\n", ""), sealed.replace("main", "other")] {
             fs::write(&file, text).unwrap();
-            let known = KnownLedgers::read(data.path()).unwrap();
+            let known = read(data.path()).unwrap();
             let refused = known.check(data.path(), &names(&["main", "other"]), &keyring(1)).unwrap_err();
             assert!(matches!(refused, KnownLedgersError::Foreign(_)), "{refused}");
         }
         fs::write(&file, sealed).unwrap();
-        let known = KnownLedgers::read(data.path()).unwrap();
+        let known = read(data.path()).unwrap();
         assert!(known.check(data.path(), &names(&["main"]), &keyring(2)).is_err(), "another keyring's");
     }
 
@@ -226,16 +234,31 @@ mod tests {
     }
 
     #[test]
+    fn a_list_is_written_into_the_folder_that_was_opened_and_not_into_a_copy_in_its_place() {
+        let below = tempfile::tempdir().unwrap();
+        let (data, away) = (below.path().join("data"), below.path().join("away"));
+        let mut known = read(&data).unwrap();
+        known.note(&names(&["main"]), &keyring(1)).unwrap();
+        fs::rename(&data, &away).unwrap();
+        fs::create_dir(&data).unwrap();
+        let list = fs::read(away.join(FILE)).unwrap();
+        fs::write(data.join(FILE), &list).unwrap();
+        fs::write(data.join("LEDGERS.new"), "of another service").unwrap();
+        known.note(&names(&["other"]), &keyring(1)).unwrap();
+        assert_eq!(fs::read(data.join(FILE)).unwrap(), list);
+        assert_eq!(fs::read(data.join("LEDGERS.new")).unwrap(), b"of another service");
+        assert!(fs::read_to_string(away.join(FILE)).unwrap().contains("\nother\n"));
+    }
+
+    #[test]
     fn a_list_that_is_none_is_refused() {
         let data = tempfile::tempdir().unwrap();
+        assert!(read(data.path()).unwrap().is_empty());
         for text in
             ["", "main\n", "bitacora-ledgers v2\n", "bitacora-ledgers v1\n../x\n", "bitacora-ledgers v1"]
         {
             fs::write(data.path().join("LEDGERS"), text).unwrap();
-            assert!(
-                matches!(KnownLedgers::read(data.path()), Err(KnownLedgersError::Malformed(_))),
-                "{text:?}"
-            );
+            assert!(matches!(read(data.path()), Err(KnownLedgersError::Malformed(_))), "{text:?}");
         }
     }
 }

@@ -15,6 +15,8 @@ pub enum ControlFile {
     DeclaredLoss,
     /// The name of bytes in quarantine that the log does not tell of yet.
     TornCut,
+    /// The name of frames in quarantine that the disk did not have.
+    UnwrittenFrames,
     /// The file `notices` of a ledger.
     Notices,
     /// The file `LEDGERS` of a data folder.
@@ -39,6 +41,7 @@ impl ControlFile {
         match self {
             Self::DeclaredLoss => "declared loss",
             Self::TornCut => "torn cut",
+            Self::UnwrittenFrames => "unwritten frames",
             Self::Notices => "notices",
             Self::Ledgers => "ledgers",
         }
@@ -97,8 +100,13 @@ impl fmt::Display for ControlSeal {
 mod tests {
     use super::*;
 
-    const ALL: [ControlFile; 4] =
-        [ControlFile::DeclaredLoss, ControlFile::TornCut, ControlFile::Notices, ControlFile::Ledgers];
+    const ALL: [ControlFile; 5] = [
+        ControlFile::DeclaredLoss,
+        ControlFile::TornCut,
+        ControlFile::UnwrittenFrames,
+        ControlFile::Notices,
+        ControlFile::Ledgers,
+    ];
 
     fn key(byte: u8) -> Secret {
         Secret::take(&mut [byte; 32])

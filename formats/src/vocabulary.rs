@@ -128,8 +128,8 @@ pub use run::{
 pub use schema::SchemaRegistered;
 pub use score::{Score, ScoreError};
 pub use service::{
-    LedgerCreated, LedgerHeaded, LedgerLimits, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut,
-    LedgerWritable, LostHead, RetainedHead,
+    LedgerCreated, LedgerFramesPutBack, LedgerHeaded, LedgerLimits, LedgerOpened, LedgerReadOnly,
+    LedgerRecovered, LedgerTailCut, LedgerWritable, LostHead, RetainedHead,
 };
 pub use session::{
     PromptDigest, PromptSource, SessionEnded, SessionStarted, SessionTotals, TurnEnded, TurnStarted,

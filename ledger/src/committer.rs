@@ -24,6 +24,10 @@ use crate::snapshots::StateAtEnd;
 use crate::staged::Tip;
 use crate::supply::BlankSegment;
 use crate::tip_tables::EndedState;
+use crate::unproven::{Ended, Waiting};
+
+/// Why nothing is written where what was written before is gone.
+const NOT_ON_DISK: &str = "the disk does not have what was written to it before";
 
 /// One step for the committer; while it works on one, one more may wait.
 pub(crate) enum Commit {
@@ -155,11 +159,23 @@ impl Committer {
     /// Syscalls: `pwrite64`, `fdatasync`, two `statx`.
     fn make_durable(&self, frame: &FrameCommit) -> io::Result<()> {
         let live = self.live.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        self.announce_write(live, frame.offset, &frame.bytes)?;
         live.file.write_all_at(&frame.bytes, frame.offset)?;
         let began = Instant::now();
         live.file.sync_data()?;
         self.shared.counters.sync_took(began.elapsed());
-        self.check_name(live)
+        self.check_name(live)?;
+        // Meanwhile the disk may have turned out not to have what it was given before.
+        if self.shared.is_poisoned() { Err(io::Error::other(NOT_ON_DISK)) } else { Ok(()) }
+    }
+
+    /// Keeps in memory what is written next, until it was read back.
+    fn announce_write(&self, live: &BlankSegment, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let announced = self.shared.unproven.push(live.number, offset, bytes);
+        if announced.map_err(|Ended| io::Error::other(NOT_ON_DISK))? == Waiting::Much {
+            self.shared.notary.is_due();
+        }
+        Ok(())
     }
 
     /// An unlinked or replaced file takes writes and syncs, and keeps nothing that a restart would find.
@@ -226,7 +242,9 @@ impl Committer {
         if self.dead {
             return;
         }
-        let written = live.file.write_all_at(&footer, offset).and_then(|()| live.file.sync_data());
+        let written = self.announce_write(&live, offset, &footer);
+        let written = written.and_then(|()| live.file.write_all_at(&footer, offset));
+        let written = written.and_then(|()| live.file.sync_data());
         if let Err(error) = written.and_then(|()| self.check_name(&live)) {
             self.die("a segment's footer", &error);
             return;
@@ -236,7 +254,7 @@ impl Committer {
         if let Err(error) = live.file.set_len(bytes).and_then(|()| live.file.sync_all()) {
             tracing::warn!(path = %live.path.display(), %error, "an ended segment could not be trimmed");
         }
-        self.shared.notary.segment_ended();
+        self.shared.notary.is_due();
         if let Some(leaves) = self.leaves.end() {
             self.shared.tree.segment_ended(leaves);
         }

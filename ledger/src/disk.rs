@@ -14,15 +14,17 @@
 
 #[cfg(test)]
 mod faulty;
+mod patched;
 mod real;
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(test)]
 pub(crate) use faulty::FaultyDisk;
+pub(crate) use patched::{Patch, PatchedDisk};
 pub use real::RealDisk;
 
 /// How a file is opened.
@@ -75,6 +77,14 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     ///
     /// Syscalls: `openat(O_DIRECTORY)`; every call below then begins at that folder, by `openat`, `mkdirat`, `renameat`, `unlinkat`.
     fn within(&self, folder: &Path) -> io::Result<Arc<dyn Disk>>;
+
+    /// Gives libraries, which open files by paths alone, one that leads there. That of a [`Disk::within`] leads into its folder, wherever
+    /// that is moved, and only while the disk lives: afterwards it may lead anywhere. Without `/proc` it is the path itself.
+    ///
+    /// Syscalls: `statx` of the folder and of `/proc/self/fd/<number>`.
+    fn path_for_libraries(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
 
     /// Opens a regular file, or a link to one; anything else is `InvalidInput`, and waited for by nobody. A file made by `CreateNew` is empty, and its name is not durable before `sync_folder` of the
     /// folder that holds it: a crash may leave no file, or one with any part of what was written.

@@ -8,6 +8,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::cold::{ColdArchives, NoArchives};
 use crate::disk::{Disk, RealDisk};
 use crate::entropy::{Entropy, SystemEntropy};
+use crate::ledger::Ledger;
 
 /// Enters through the constructors, so that a test can replace each part and one seed replays a run.
 #[derive(Debug, Clone)]
@@ -40,5 +41,16 @@ impl Environment {
             entropy: Arc::new(SystemEntropy),
             archives: Arc::new(NoArchives),
         }
+    }
+}
+
+impl Ledger {
+    /// The environment for files of `folder`. Where it is the ledger's folder or lies in it, its disk is the ledger's own, so that
+    /// both stay in one folder whatever is moved; otherwise it is the given one.
+    #[must_use]
+    pub fn environment_of(&self, folder: &Path, environment: &Environment) -> Environment {
+        let shared = self.shared();
+        let is_own = folder.starts_with(&shared.folder);
+        if is_own { shared.environment.clone() } else { environment.clone() }
     }
 }

@@ -400,6 +400,21 @@ pub enum OpenError {
         /// The one after the newest that log and anchor show.
         expected: Generation,
     },
+    /// Frames were to be put back where none are missing that there are.
+    #[error(
+        "nothing in quarantine continues the log; nothing was changed: restore the files from a copy, or declare the loss with `bitacora recover --declare-loss`"
+    )]
+    NothingToPutBack,
+    /// A loss was to be declared of events that memory had put aside.
+    #[error(
+        "positions {first} to {last} are lost here and lie in quarantine; nothing was given up: put them back with `bitacora recover --put-back`"
+    )]
+    ToPutBack {
+        /// The first of them.
+        first: u64,
+        /// The last of them.
+        last: u64,
+    },
     /// A loss is declared, and the log may not say it yet.
     #[error(
         "{what}: {source}; generation {generation} is declared: unless the log says so already, finish it with `bitacora recover --declare-loss`"

@@ -121,15 +121,6 @@ impl Ledger {
         Ok(Self { inner: Arc::new(read.inner) })
     }
 
-    /// What files in `folder` are reached through: with the ledger's own disk where the folder lies in the ledger's, so that both
-    /// stay in one folder whatever is moved; with the given one otherwise.
-    #[must_use]
-    pub fn environment_of(&self, folder: &Path, environment: &Environment) -> Environment {
-        let shared = &self.inner.shared;
-        let is_own = folder.starts_with(&shared.folder);
-        if is_own { shared.environment.clone() } else { environment.clone() }
-    }
-
     /// What governs the ledger and answers about it, if anything does.
     #[must_use]
     pub fn governance(&self) -> Option<&Arc<Governance>> {

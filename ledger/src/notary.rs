@@ -19,7 +19,8 @@ use crate::error::AppendError;
 use crate::heads::LiveHeads;
 use crate::inbox::{Command, Lane, Queued};
 use crate::options::HeadOptions;
-use crate::read_back::{BackReader, ReadBack};
+use crate::put_aside;
+use crate::read_back::{BackReader, ReadBack, is_gone};
 use crate::remembered::{Recalled, size_of};
 use crate::rollback::Standing;
 use crate::service_events::ServiceEvent;
@@ -69,7 +70,7 @@ pub(crate) struct Notary {
 
 #[derive(Default)]
 struct State {
-    segment_ended: bool,
+    is_due: bool,
     closing: bool,
     latest: Option<Arc<PublishedHead>>,
     verifier_key: Option<VerifierKey>,
@@ -132,9 +133,9 @@ impl Notary {
         HeadStatus { unanchored_for, ..state.status }
     }
 
-    /// A head is due: a segment ended.
-    pub(crate) fn segment_ended(&self) {
-        self.lock().segment_ended = true;
+    /// A head is due early: a segment ended, or much waits to be read back.
+    pub(crate) fn is_due(&self) {
+        self.lock().is_due = true;
         self.wake.notify_all();
     }
 
@@ -146,10 +147,10 @@ impl Notary {
 
     /// Waits until a head is due; whether it is the last.
     fn wait(&self, every: Duration) -> bool {
-        let early = |state: &mut State| !state.segment_ended && !state.closing;
+        let early = |state: &mut State| !state.is_due && !state.closing;
         let waited = self.wake.wait_timeout_while(self.lock(), every, early);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        state.segment_ended = false;
+        state.is_due = false;
         state.closing
     }
 
@@ -290,14 +291,31 @@ impl Herald<'_> {
 
     fn sign(&mut self) -> Result<Unkept, NoHead> {
         let (position, blind, record) = self.append_headed()?;
-        let ReadBack { segment, size, root, .. } =
-            self.reader.read_through(self.shared, position).map_err(NoHead::ReadBack)?;
+        let ReadBack { segment, size, root, end, .. } = self.read_back(position)?;
+        self.shared.unproven.is_on_disk(segment, end);
         if !self.may_sign() {
             return Err(NoHead::Wrong);
         }
         let head = TreeHead { origin: self.origin.clone(), size: size.get(), root };
         let note = head.sign(&self.shared.keyring);
         Ok(Unkept { segment, head, entry: HeadEntry { position, blind, record, note } })
+    }
+
+    /// Reads back what was written. Where the disk does not have it, and does not have it when it is asked once more, nothing more
+    /// is acknowledged, and what memory still has goes to quarantine.
+    fn read_back(&mut self, position: Position) -> Result<ReadBack, NoHead> {
+        let shared = self.shared;
+        let read = self.reader.read_through(shared, position);
+        let read = read.or_else(|error| match is_gone(&error) {
+            true => self.reader.read_through(shared, position),
+            false => Err(error),
+        });
+        read.map_err(|error| {
+            if is_gone(&error) {
+                put_aside::end_appends(shared, self.origin.generation, &error);
+            }
+            NoHead::ReadBack(error)
+        })
     }
 
     /// How long to wait for the next one: after failures longer each time, since each try may append an event.

@@ -27,12 +27,14 @@ use crate::leaves;
 use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
 use crate::notary::NotaryStart;
+use crate::on_loss::{OnLoss, face_loss};
 use crate::options::{HeadOptions, Options};
 use crate::outline::end_of_segment;
 use crate::packer::{self, Packing};
 use crate::prepare::{PreparedRequest, Preparer};
 use crate::prover;
-use crate::quarantine::{self, CutRecord};
+use crate::put_back;
+use crate::quarantine::{self, CutRecord, UnwrittenFrames};
 use crate::recall::{self, Recall};
 use crate::recover;
 use crate::remembered::{Remembered, first_segment, refuse_other_name};
@@ -48,19 +50,11 @@ use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
 use crate::supply::Supply;
 use crate::tree::Tree;
+use crate::unproven::Unproven;
 use bitacora_governance::{Governance, Reactor};
 
 /// The name of the lock file in a ledger's folder.
 pub(crate) const LOCK: &str = "lock";
-
-/// What an opening does about a loss that others remember.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OnLoss {
-    /// Nothing is opened for writing.
-    Refuse,
-    /// A generation begins that says so.
-    Declare,
-}
 
 pub(crate) fn open(
     environment: &Environment,
@@ -81,6 +75,17 @@ pub(crate) fn declare_loss(
 ) -> Result<(Inner, DeclaredLoss), OpenError> {
     let (inner, loss) = open_with(environment, folder, keyring, options, OnLoss::Declare)?;
     loss.map(|loss| (inner, loss)).ok_or(OpenError::NothingLost)
+}
+
+/// Opens a ledger whose disk did not have frames that lie in quarantine now. Returned `Ok` ⇒ they are durable in their places, and
+/// the log says so unless the disk is full.
+pub(crate) fn put_back(
+    environment: &Environment,
+    folder: &Path,
+    keyring: Arc<Keyring>,
+    options: Options,
+) -> Result<Inner, OpenError> {
+    open_with(environment, folder, keyring, options, OnLoss::PutBack).map(|(inner, _)| inner)
 }
 
 fn open_with(
@@ -122,12 +127,14 @@ fn open_with(
         Remembered::refuse_foreign(disk, folder, &keyring, &options)?;
     }
     let mut replayed = replayed?;
-    if on_loss == OnLoss::Declare {
-        // Only now is it known that the keyring is the ledger's.
+    let unwritten = UnwrittenFrames::all(disk, folder, replayed.keys.index_key());
+    if on_loss == OnLoss::Declare || !unwritten.map_err(in_step("listing the quarantine"))?.is_empty() {
+        // Only now is it known that the keyring is the ledger's. What is on the disk counts then, not what tables remember of it.
         declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
         replayed = replay()?;
     }
     refuse_other_name(options.name.as_ref(), || replayed.name(disk, folder, &keyring))?;
+    put_back::face(environment, folder, &keyring, &options, &mut replayed, on_loss)?;
     let begun = Begun::look(disk, folder, &replayed)?;
     let (remembered, mut loss) =
         face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &begun))?;
@@ -194,6 +201,7 @@ fn open_with(
             }
         }
         record_opening(&inner.shared, &cuts, epoch, version);
+        put_back::record(&inner.shared);
     }
     if let Some((heads, mut known)) = heads.filter(|_| !corrupt) {
         // Not before the log says the loss: the anchor would remember a generation that has not begun.
@@ -205,53 +213,6 @@ fn open_with(
         }
     }
     Ok((inner, loss))
-}
-
-/// Compares the ledger with what others remember of it, and refuses what is not the same. Gives up what is lost where its owner
-/// says so now: no file does that in the owner's place.
-fn face_loss(
-    environment: &Environment,
-    folder: &Path,
-    keyring: &Keyring,
-    options: &Options,
-    replayed: &mut Replayed,
-    (on_loss, begun): (OnLoss, &Begun),
-) -> Result<(Option<Remembered>, Option<DeclaredLoss>), OpenError> {
-    let disk = &*environment.disk;
-    let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
-    let asks = !is_damaged || on_loss == OnLoss::Declare;
-    let heads = options.heads.as_ref();
-    let recall = |heads| Remembered::recall(disk, folder, keyring, heads, replayed);
-    let mut remembered = heads.filter(|_| asks).map(recall).transpose()?;
-    if on_loss == OnLoss::Declare {
-        refuse_archived(options, replayed)?;
-    }
-    if on_loss == OnLoss::Declare || begun.gives_up_nothing(replayed, remembered.as_ref())? {
-        let signers = keyring.signing_chain();
-        let loss =
-            declaration::begin_generation(disk, folder, replayed, remembered.as_mut(), begun, signers)?;
-        return Ok((remembered, Some(loss)));
-    }
-    if is_damaged {
-        heads.map_or(Ok(()), |heads| Remembered::refuse_another(disk, folder, keyring, heads, replayed))?;
-        return Ok((None, None));
-    }
-    remembered.iter_mut().try_for_each(|known| known.refuse_rollback(&mut replayed.tail))?;
-    if let Some(fault) = begun.fault(replayed) {
-        replayed.tail = TailState::Corrupt(fault);
-    }
-    Ok((remembered, None))
-}
-
-/// Refuses to declare events lost that lie in archives.
-fn refuse_archived(options: &Options, replayed: &Replayed) -> Result<(), OpenError> {
-    let retained = replayed.head.position;
-    match options.archived {
-        Some((generation, through)) if generation == replayed.generation && through > retained => {
-            Err(OpenError::Archived { retained, through })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// What the threads begin with that make tree heads and bring them to witnesses.
@@ -337,6 +298,7 @@ impl Opening {
             keeper: Keeper::new(Arc::clone(&replayed.ids), replayed.tip_tables, replayed.untold, snapshots),
             ids: Arc::clone(&replayed.ids),
             tree,
+            unproven: Unproven::new(options.heads.is_some()),
             head: replayed.head,
             writer,
             governance,

@@ -1,5 +1,7 @@
 //! Torn bytes that opening cut off: kept beside the segments, never deleted, and recorded in the log.
 
+mod unwritten;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +9,7 @@ use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{ControlFile, ControlSeal, Secret};
 use serde_json::json;
 
+pub(crate) use self::unwritten::UnwrittenFrames;
 use crate::disk::{Disk, OpenMode};
 
 /// Cuts that the log does not record yet end so; recorded ones have this and the seal before it taken away.
@@ -36,9 +39,7 @@ impl CutRecord {
 
     fn of(key: &Secret, (segment, offset): (&str, u64), attempt: u32, bytes: &[u8]) -> Self {
         let (file, hash) = (format!("{segment}@{offset}.{attempt}"), blake3::hash(bytes));
-        let sealed = format!("{file}\n{}", hash.to_hex());
-        let mut seal = ControlSeal::of(ControlFile::TornCut, key, sealed.as_bytes()).to_string();
-        seal.truncate(SEAL_DIGITS);
+        let seal = seal_of(ControlFile::TornCut, key, &file, hash);
         Self { file, hash, seal, segment: segment.to_owned(), offset, bytes: bytes.len() as u64 }
     }
 
@@ -50,13 +51,7 @@ impl CutRecord {
     /// Reads the cut of a file that says to be one; `None` if not this ledger's keys named it.
     fn read(disk: &dyn Disk, folder: &Path, key: &Secret, name: &str) -> io::Result<Option<Self>> {
         let Some((place, attempt)) = parse_name(name) else { return Ok(None) };
-        let file = disk.open(&folder.join(name), OpenMode::Read)?;
-        let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
-        if length > MAX_SEGMENT_BYTES {
-            return Ok(None);
-        }
-        let mut bytes = vec![0; length];
-        file.read_exact_at(&mut bytes, 0)?;
+        let Some(bytes) = read(disk, &folder.join(name))? else { return Ok(None) };
         let cut = Self::of(key, place, attempt, &bytes);
         Ok((cut.unrecorded_name() == name).then_some(cut))
     }
@@ -68,6 +63,39 @@ fn parse_name(name: &str) -> Option<((&str, u64), u32)> {
     let mut numbers = rest.split('.');
     let place = (segment, numbers.next()?.parse().ok()?);
     Some((place, numbers.next()?.parse().ok()?))
+}
+
+/// The digits of the seal in the name of a file: over the name before it, and these bytes.
+fn seal_of(kind: ControlFile, key: &Secret, name: &str, bytes: blake3::Hash) -> String {
+    let sealed = format!("{name}\n{}", bytes.to_hex());
+    let mut seal = ControlSeal::of(kind, key, sealed.as_bytes()).to_string();
+    seal.truncate(SEAL_DIGITS);
+    seal
+}
+
+/// The bytes of a file; `None` where it is longer than a segment.
+fn read(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+    if length > MAX_SEGMENT_BYTES {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(Some(bytes))
+}
+
+/// Writes a new file of the folder. Returned `Ok(true)` ⇒ durable with its name; `Ok(false)`: there is one of that name.
+fn write_new(disk: &dyn Disk, folder: &Path, name: &str, bytes: &[u8]) -> io::Result<bool> {
+    match disk.open(&folder.join(name), OpenMode::CreateNew) {
+        Ok(file) => {
+            file.write_all_at(bytes, 0)?;
+            file.sync_all()?;
+            disk.sync_folder(folder).map(|()| true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 pub(crate) fn folder(ledger: &Path) -> PathBuf {
@@ -89,14 +117,8 @@ pub(crate) fn keep(
         if disk.exists(&folder.join(&cut.file))? {
             continue;
         }
-        match disk.open(&folder.join(cut.unrecorded_name()), OpenMode::CreateNew) {
-            Ok(file) => {
-                file.write_all_at(bytes, 0)?;
-                file.sync_all()?;
-                return disk.sync_folder(&folder);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+        if write_new(disk, &folder, &cut.unrecorded_name(), bytes)? {
+            return Ok(());
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())

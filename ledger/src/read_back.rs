@@ -11,6 +11,7 @@ use bitacora_formats::{
     MAX_SEGMENT_HEADER_BYTES, PassStep, Position, SegmentEnd, SegmentHeader, SegmentNumber, SegmentPass,
     TreeHash,
 };
+use rustix::io::Errno;
 
 use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::leaves::{self, TREE, leaves_file_name};
@@ -29,6 +30,8 @@ pub(crate) struct ReadBack {
     pub(crate) size: Position,
     pub(crate) root: TreeHash,
     pub(crate) hash: ChainHash,
+    /// Where the frame ends in the segment's file.
+    pub(crate) end: u64,
 }
 
 /// Reads behind the writer, each byte of an epoch once.
@@ -157,8 +160,9 @@ impl BackReader {
                 if !frame.tip.is_signed_by(&segment.header.ephemeral_public) {
                     return Err(differs("a frame's signature"));
                 }
-                let (segment, root) = (segment.header.number, header.tree_root);
-                return Ok(Windowed::Found(ReadBack { segment, size, root, hash: frame.tip.hash }));
+                let (root, hash, end) = (header.tree_root, frame.tip.hash, segment.pass.offset());
+                let segment = segment.header.number;
+                return Ok(Windowed::Found(ReadBack { segment, size, root, hash, end }));
             }
         }
     }
@@ -230,6 +234,39 @@ fn read_up_to(file: &dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result
     Ok(read)
 }
 
-fn differs(what: &str) -> io::Error {
-    io::Error::other(format!("{what} is not on the disk as it was written"))
+/// What the disk gives is not what was written to it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is not on the disk as it was written")]
+struct Differs(&'static str);
+
+fn differs(what: &'static str) -> io::Error {
+    io::Error::other(Differs(what))
+}
+
+/// `true`: the disk does not have what was written, or cannot give it any more; otherwise it could not be asked.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    let differs = error.get_ref().and_then(|source| source.downcast_ref::<Differs>()).is_some();
+    let is_unreadable = error.raw_os_error() == Some(Errno::IO.raw_os_error());
+    differs || is_unreadable || matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_differ_end_too_early_or_are_unreadable_are_gone_and_a_lack_of_descriptors_is_not() {
+        let gone = [
+            differs("a frame"),
+            io::ErrorKind::NotFound.into(),
+            io::ErrorKind::UnexpectedEof.into(),
+            Errno::IO.into(),
+        ];
+        for error in gone {
+            assert!(is_gone(&error), "{error}");
+        }
+        for error in [Errno::MFILE.into(), Errno::NOMEM.into(), io::ErrorKind::PermissionDenied.into()] {
+            assert!(!is_gone(&error), "{error}");
+        }
+    }
 }

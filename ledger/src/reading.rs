@@ -24,6 +24,7 @@ use crate::ledger::Inner;
 use crate::options::Options;
 use crate::outline::Outline;
 use crate::prepare::Preparer;
+use crate::put_back;
 use crate::receipt::Head;
 use crate::remembered::{ledger_name, refuse_other_name};
 use crate::replay::{is_signed_by, load_segment};
@@ -35,6 +36,7 @@ use crate::subjects::Subjects;
 use crate::supply::Supply;
 use crate::tip_tables::TipTables;
 use crate::tree::Tree;
+use crate::unproven::Unproven;
 
 /// A log as it was read.
 pub(crate) struct Read {
@@ -96,6 +98,12 @@ pub(crate) fn open(
     }
     if let Some(standing) = standing.as_mut().filter(|standing| standing.fault.is_none()) {
         standing.fault = list.missing_end(&standing.end);
+    }
+    if let Some(standing) = standing.as_mut().filter(|standing| standing.fault.is_none()) {
+        let keys = LedgerKeys::new(&keyring, standing.end.ledger);
+        let end = (&standing.end, standing.frames_end);
+        let missing = put_back::missing_behind(disk, folder, keys.index_key(), end);
+        standing.fault = missing.map_err(in_step("looking through the quarantine"))?;
     }
     let standing =
         standing.ok_or_else(|| OpenError::Corrupt(first_fault("the ledger's first frame is missing")))?;
@@ -240,6 +248,7 @@ fn start(
         keeper: Keeper::new(Arc::clone(&ids), TipTables::none(disk(), index, key, ledger), None, None),
         ids,
         tree,
+        unproven: Unproven::new(false),
         head,
         writer: WriterState::ReadOnly(reason),
         folder: folder.to_owned(),

@@ -1,7 +1,7 @@
 //! What the ledger itself records: its making, its openings, cuts, and when it stops and resumes taking appends.
 
 use bitacora_formats::vocabulary::{
-    ArchiveSealed, ClockTime, EventData, LedgerClockJumped, RetentionApplied,
+    ArchiveSealed, ClockTime, EventData, LedgerClockJumped, LedgerFramesPutBack, RetentionApplied,
 };
 use bitacora_formats::{
     Data, Epoch, Event, Generation, HEADED_KIND, HEADED_STREAM, Headed, Json, LedgerId, Position,
@@ -14,7 +14,7 @@ use crate::clock_watch::ClockJump;
 use crate::declared_loss::DeclaredLoss;
 use crate::error::AppendError;
 use crate::prepare::{Origin, PreparedRequest, Preparer};
-use crate::quarantine::CutRecord;
+use crate::quarantine::{CutRecord, UnwrittenFrames};
 use crate::release::Released;
 use crate::request::AppendRequest;
 use crate::status::ReadOnlyReason;
@@ -40,6 +40,8 @@ pub(crate) enum ServiceEvent<'a> {
         version: &'a str,
     },
     TailCut(&'a CutRecord),
+    /// Frames that the disk did not have are back in their places.
+    FramesPutBack(&'a UnwrittenFrames),
     ReadOnly {
         reason: &'a ReadOnlyReason,
     },
@@ -65,6 +67,7 @@ impl ServiceEvent<'_> {
             Self::Created { .. } => CREATED_KIND,
             Self::Opened { .. } => "ledger.opened",
             Self::TailCut(_) => "ledger.tail-cut",
+            Self::FramesPutBack(_) => LedgerFramesPutBack::KIND,
             Self::ReadOnly { .. } => "ledger.read-only",
             Self::Writable => "ledger.writable",
             Self::ClockJumped(_) => LedgerClockJumped::KIND,
@@ -89,6 +92,7 @@ impl ServiceEvent<'_> {
                 json!({"epoch": epoch.0, "reactorVersion": reactor, "serviceVersion": version})
             }
             Self::TailCut(cut) => cut.to_json(),
+            Self::FramesPutBack(frames) => frames.to_json(),
             Self::ReadOnly { reason } => json!({"reason": reason.to_string()}),
             Self::Writable => json!({}),
             Self::ClockJumped(jump) => {
@@ -124,11 +128,9 @@ impl ServiceEvent<'_> {
         next: Position,
     ) -> Result<PreparedRequest, AppendError> {
         let id = match self {
-            // So that a cut is said once, and another one of the same place is not taken for it.
-            Self::TailCut(cut) => {
-                let digits = cut.hash.to_hex();
-                format!("{}:{}:{}", self.kind(), cut.file, digits.get(..8).unwrap_or_default())
-            }
+            // So that each is said once, and another one of the same place is not taken for it.
+            Self::TailCut(cut) => self.id_of(&cut.file, cut.hash),
+            Self::FramesPutBack(frames) => self.id_of(&frames.file, frames.hash),
             // So that an archive is recorded once, however often it is told; and again where it was lost and made anew, under other
             // keys and so with another manifest.
             Self::Archived(SealedArchive { name, manifest, .. }) => {
@@ -148,12 +150,17 @@ impl ServiceEvent<'_> {
         );
         preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)
     }
+
+    /// The id of what is said of a file in quarantine that holds these bytes.
+    fn id_of(&self, file: &str, bytes: blake3::Hash) -> String {
+        format!("{}:{file}:{}", self.kind(), bytes.to_hex().get(..8).unwrap_or_default())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use bitacora_formats::vocabulary::{Fit, check_data};
-    use bitacora_formats::{ChainHash, LostHead, Micros, TreeHash};
+    use bitacora_formats::{ChainHash, LostHead, Micros, Secret, TreeHash};
 
     use super::*;
     use crate::receipt::Head;
@@ -196,6 +203,9 @@ mod tests {
             manifest: [3; 32],
             store: "/archives",
         };
+        let (key, place) = (Secret::take(&mut [1; 32]), ("0000000002.seg", 4_096));
+        let unwritten = UnwrittenFrames::of(&key, Generation(1), place, 0, vec![7; 211]);
+        events.push(ServiceEvent::FramesPutBack(&unwritten));
         let (first, last) = (archive.first, archive.last);
         let released = Released { first, last, segments: 2, bytes: 1 << 20 };
         events.push(ServiceEvent::Archived(&archive));

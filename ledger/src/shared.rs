@@ -27,6 +27,7 @@ use crate::staged::{DurableTips, Tip};
 use crate::status::{Counters, ReadOnlyReason, WriterState};
 use crate::supply::{Outlook, Supply};
 use crate::tree::Tree;
+use crate::unproven::Unproven;
 
 /// Shared by the sequencer, the committer, the supply and every handle.
 pub(crate) struct Shared {
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) keeper: Keeper,
     pub(crate) tree: Tree,
     pub(crate) notary: Notary,
+    /// What was given to the disk and not read back yet.
+    pub(crate) unproven: Unproven,
     pub(crate) courier: Courier,
     /// How fast the background works.
     pub(crate) pace: Arc<Pace>,
@@ -81,6 +84,7 @@ pub(crate) struct Parts {
     pub(crate) ids: Arc<IdTables>,
     pub(crate) keeper: Keeper,
     pub(crate) tree: Tree,
+    pub(crate) unproven: Unproven,
     pub(crate) head: Head,
     pub(crate) writer: WriterState,
     pub(crate) governance: Option<Arc<Governance>>,
@@ -89,7 +93,7 @@ pub(crate) struct Parts {
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { id, folder, environment, anywhere, keyring, preparer, inbox, supply, .. } = parts;
-        let Parts { segments, tier, tips, ids, keeper, tree, head, writer, governance, .. } = parts;
+        let Parts { segments, tier, tips, ids, keeper, tree, unproven, head, writer, governance, .. } = parts;
         Self {
             id,
             folder,
@@ -106,6 +110,7 @@ impl Shared {
             tips,
             keeper,
             tree,
+            unproven,
             notary: Notary::default(),
             courier: Courier::default(),
             pace: ids.pace(),
@@ -198,6 +203,12 @@ impl Shared {
 
     pub(crate) fn set_proven(&self) {
         self.is_proven.store(true, Ordering::Release);
+    }
+
+    /// `true`: nothing is acknowledged any more.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(*writer, WriterState::Poisoned(_))
     }
 
     pub(crate) fn poison(&self, what: String) {

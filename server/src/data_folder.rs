@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Environment, FolderLock, OpenMode, Rollback};
 
-/// The whole content of the file `FORMAT`.
+/// The name of the mark.
+const MARK: &str = "FORMAT";
+/// Its whole content.
 const FORMAT: &[u8] = b"bitacora-data v1\n";
 /// The longest `FORMAT` that is read, bytes.
 const MAX_FORMAT_BYTES: usize = 64;
@@ -46,43 +48,54 @@ pub enum DataError {
     },
 }
 
-/// A folder that is marked as ours.
+/// A folder that is marked as ours. It is opened once: its mark, its lock, its list of ledgers and they themselves are those of the
+/// folder that stood under its name then, whatever stands there later.
 #[derive(Debug, Clone)]
-pub struct DataFolder(PathBuf);
+pub struct DataFolder {
+    path: PathBuf,
+    /// Its disk is this folder.
+    environment: Environment,
+}
 
 impl DataFolder {
+    /// Finds the data folder there; `None` where a missing or empty folder may become one.
+    ///
+    /// # Errors
+    /// A folder with other content, or of another version, is refused.
+    pub fn find(environment: &Environment, path: &Path) -> Result<Option<Self>, DataError> {
+        let environment = match environment.within(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(failed(path))?,
+        };
+        let folder = Self { path: path.to_owned(), environment };
+        Ok(folder.is_marked()?.then_some(folder))
+    }
+
     /// Opens a data folder; an empty or missing one is begun. Returned ⇒ its mark is durable.
     ///
     /// # Errors
     /// A folder with other content is not taken: a mistyped path must not become a data folder.
-    pub fn open_or_begin(environment: &Environment, folder: &Path) -> Result<Self, DataError> {
-        let disk = &environment.disk;
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| DataError::Disk { path, source }
-        };
-        let mark = folder.join("FORMAT");
-        match disk.open(&mark, OpenMode::Read) {
-            Ok(file) => {
-                let mut bytes = [0; MAX_FORMAT_BYTES];
-                let read = file.read_at(&mut bytes, 0).map_err(failed(&mark))?;
-                let found = bytes.get(..read).unwrap_or_default();
-                if found != FORMAT {
-                    let found = String::from_utf8_lossy(found).trim_end().to_owned();
-                    return Err(DataError::OtherFormat { folder: folder.to_owned(), found });
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => begin(environment, folder, &mark)?,
-            Err(error) => return Err(failed(&mark)(error)),
+    pub fn open_or_begin(environment: &Environment, path: &Path) -> Result<Self, DataError> {
+        match Self::find(environment, path)? {
+            Some(folder) => Ok(folder),
+            None => Self::begin(environment, path).map_err(failed(path)),
         }
-        Ok(Self(folder.to_owned()))
+    }
+
+    /// Returns the environment whose disk is this folder.
+    #[must_use]
+    pub fn environment(&self) -> &Environment {
+        &self.environment
     }
 
     /// Keeps other services away until the lock is dropped.
-    pub(crate) fn lock(&self, environment: &Environment) -> Result<Box<dyn FolderLock>, DataError> {
-        let path = self.0.join("lock");
-        environment.disk.lock(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::WouldBlock => DataError::InUse(self.0.clone()),
+    ///
+    /// # Errors
+    /// [`DataError::InUse`] where one has it.
+    pub fn lock(&self) -> Result<Box<dyn FolderLock>, DataError> {
+        let path = self.path.join("lock");
+        self.environment.disk.lock(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::WouldBlock => DataError::InUse(self.path.clone()),
             _ => DataError::Disk { path, source },
         })
     }
@@ -90,17 +103,16 @@ impl DataFolder {
     /// Where the ledger of this name lies.
     #[must_use]
     pub fn ledger(&self, name: &LedgerName) -> PathBuf {
-        self.0.join("ledgers").join(name.as_str())
+        self.path.join("ledgers").join(name.as_str())
     }
 
     /// The ledgers that lie here, sorted by name.
     ///
     /// # Errors
     /// What the disk says.
-    pub fn ledger_names(&self, environment: &Environment) -> Result<Vec<LedgerName>, DataError> {
-        let ledgers = self.0.join("ledgers");
-        let entries =
-            environment.disk.list(&ledgers).map_err(|source| DataError::Disk { path: ledgers, source })?;
+    pub fn ledger_names(&self) -> Result<Vec<LedgerName>, DataError> {
+        let ledgers = self.path.join("ledgers");
+        let entries = self.environment.disk.list(&ledgers).map_err(failed(&ledgers))?;
         // Whatever has no ledger's name was left by a creation that did not end.
         Ok(entries
             .into_iter()
@@ -108,39 +120,82 @@ impl DataFolder {
             .filter_map(|entry| entry.name.parse().ok())
             .collect())
     }
-}
 
-/// The mark comes last and whole: a folder that has it has everything.
-fn begin(environment: &Environment, folder: &Path, mark: &Path) -> Result<(), DataError> {
-    let disk = &environment.disk;
-    let ledgers = folder.join("ledgers");
-    let unfinished = folder.join("FORMAT.new");
-    // What an interrupted beginning leaves, and what file systems put at their root.
-    let is_ours = |name: &str| match name {
-        "ledgers" => disk.list(&ledgers).is_ok_and(|entries| entries.is_empty()),
-        "FORMAT.new" | "lost+found" => true,
-        _ => false,
-    };
-    match disk.list(folder) {
-        Ok(entries) if entries.iter().all(|entry| is_ours(&entry.name)) => (),
-        Ok(_) => return Err(DataError::Foreign(folder.to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => (),
-        Err(source) => return Err(DataError::Disk { path: folder.to_owned(), source }),
+    /// Reads a file of this name, up to `most` bytes of it; `None` where there is none.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn read(&self, name: &str, most: usize) -> io::Result<Option<Vec<u8>>> {
+        let file = match self.environment.disk.open(&self.path.join(name), OpenMode::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; length.min(most)];
+        file.read_exact_at(&mut bytes, 0)?;
+        Ok(Some(bytes))
     }
-    let write = || {
-        for path in [folder, &ledgers] {
-            unless(io::ErrorKind::AlreadyExists, disk.create_folder(path))?;
-        }
+
+    /// Writes a file in the place of the one of this name, if any. Returned `Ok` ⇒ durable; a crash before leaves the old one or the
+    /// new one, and perhaps a part of the new one under a name that ends in `.new`.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let (disk, unfinished) = (&self.environment.disk, self.path.join(format!("{name}.new")));
         unless(io::ErrorKind::NotFound, disk.remove_file(&unfinished))?;
         let file = disk.open(&unfinished, OpenMode::CreateNew)?;
-        file.write_all_at(FORMAT, 0)?;
+        file.write_all_at(bytes, 0)?;
         file.sync_all()?;
-        disk.rename(&unfinished, mark)?;
-        disk.sync_folder(folder)?;
-        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        parent.map_or(Ok(()), |parent| disk.sync_folder(parent))
-    };
-    write().map_err(|source| DataError::Disk { path: folder.to_owned(), source })
+        disk.rename(&unfinished, &self.path.join(name))?;
+        disk.sync_folder(&self.path)
+    }
+
+    /// `false`: it has no mark, and holds nothing that would be in the way of one.
+    fn is_marked(&self) -> Result<bool, DataError> {
+        let found = self.read(MARK, MAX_FORMAT_BYTES).map_err(failed(&self.path.join(MARK)))?;
+        match found {
+            None => self.refuse_foreign().map(|()| false),
+            Some(found) if found == FORMAT => Ok(true),
+            Some(found) => {
+                let found = String::from_utf8_lossy(&found).trim_end().to_owned();
+                Err(DataError::OtherFormat { folder: self.path.clone(), found })
+            }
+        }
+    }
+
+    fn refuse_foreign(&self) -> Result<(), DataError> {
+        let disk = &self.environment.disk;
+        // What an interrupted beginning leaves, and what file systems put at their root.
+        let is_ours = |name: &str| match name {
+            "ledgers" => disk.list(&self.path.join(name)).is_ok_and(|entries| entries.is_empty()),
+            "FORMAT.new" | "lost+found" => true,
+            _ => false,
+        };
+        let entries = disk.list(&self.path).map_err(failed(&self.path))?;
+        match entries.iter().all(|entry| is_ours(&entry.name)) {
+            true => Ok(()),
+            false => Err(DataError::Foreign(self.path.clone())),
+        }
+    }
+
+    /// The mark comes last and whole: a folder that has it has everything.
+    fn begin(environment: &Environment, path: &Path) -> io::Result<Self> {
+        let anywhere = &environment.disk;
+        unless(io::ErrorKind::AlreadyExists, anywhere.create_folder(path))?;
+        let folder = Self { path: path.to_owned(), environment: environment.within(path)? };
+        let ledgers = folder.environment.disk.create_folder(&path.join("ledgers"));
+        unless(io::ErrorKind::AlreadyExists, ledgers)?;
+        folder.replace(MARK, FORMAT)?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.map_or(Ok(()), |parent| anywhere.sync_folder(parent))?;
+        Ok(folder)
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> DataError + use<> {
+    let path = path.to_owned();
+    move |source| DataError::Disk { path, source }
 }
 
 fn unless(fine: io::ErrorKind, result: io::Result<()>) -> io::Result<()> {

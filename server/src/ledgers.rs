@@ -113,7 +113,7 @@ impl Ledgers {
     ) -> Result<Self, DataError> {
         blocking(move || {
             let folder = DataFolder::open_or_begin(&config.environment, &config.data)?;
-            let lock = match folder.lock(&config.environment) {
+            let lock = match folder.lock() {
                 Err(DataError::Disk { source, .. })
                     if purpose == Purpose::Questions && is_unwritable(&source) =>
                 {
@@ -128,7 +128,7 @@ impl Ledgers {
                 Purpose::Questions => open_to_ask(&config, &folder, name, scratch.as_ref()),
             };
             let mut slots = BTreeMap::new();
-            let names = folder.ledger_names(&config.environment)?.into_iter();
+            let names = folder.ledger_names()?.into_iter();
             for (index, name) in names.filter(is_meant).enumerate() {
                 let slot = if index < MAX_LEDGERS {
                     opens(&name)?
@@ -172,7 +172,7 @@ impl Ledgers {
 
     /// Where the ledger of this name lies, and what its files are reached through.
     pub(crate) fn place(&self, name: &LedgerName) -> (PathBuf, Environment) {
-        let (folder, environment) = (self.folder.ledger(name), &self.config.environment);
+        let (folder, environment) = (self.folder.ledger(name), self.folder.environment());
         let environment = match self.slots.load().get(name) {
             Some(Slot::Open(ledger)) => ledger.environment_of(&folder, environment),
             _ => environment.clone(),
@@ -278,9 +278,9 @@ impl Ledgers {
         let this = Arc::clone(self);
         let made = name.clone();
         let (slot, given) = blocking(move || {
-            let LedgersConfig { environment, keyring, options, .. } = &this.config;
+            let LedgersConfig { keyring, options, .. } = &this.config;
             let folder = this.folder.ledger(&made);
-            Ledger::create(environment, &folder, &made, keyring, options)?;
+            Ledger::create(this.folder.environment(), &folder, &made, keyring, options)?;
             let slot = open_one(&this.config, &this.folder, &made);
             let slot = slot.unwrap_or_else(|rolled_back| Slot::Failed(rolled_back.to_string()));
             if let Some(maker) = maker {
@@ -402,8 +402,8 @@ pub(crate) fn no_such_ledger(name: &LedgerName) -> Problem {
 
 /// A ledger that was rolled back is an error: whoever put it there must not be served with it.
 fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> Result<Slot, DataError> {
-    let LedgersConfig { environment, keyring, options, .. } = config;
-    let folder = folder.ledger(name);
+    let LedgersConfig { keyring, options, .. } = config;
+    let (environment, folder) = (folder.environment(), folder.ledger(name));
     let options = Options { name: Some(name.clone()), ..options.clone() };
     slot(config, name, &folder, Ledger::open(environment, &folder, Arc::clone(keyring), options))
 }
@@ -415,8 +415,8 @@ fn open_to_ask(
     name: &LedgerName,
     scratch: Option<&Scratch>,
 ) -> Result<Slot, DataError> {
-    let LedgersConfig { environment, keyring, options, .. } = config;
-    let folder = folder.ledger(name);
+    let LedgersConfig { keyring, options, .. } = config;
+    let (environment, folder) = (folder.environment(), folder.ledger(name));
     let opened = Ledger::open_for_questions(environment, &folder, keyring, name, options);
     slot(config, name, scratch.map_or(&folder, Scratch::folder), opened)
 }

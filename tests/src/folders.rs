@@ -1,8 +1,9 @@
 //! Copies of folders, as thieves and backups make them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Copies a folder with all it holds; what is in both is replaced.
 ///
@@ -20,4 +21,21 @@ pub fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Reads every file below a folder.
+///
+/// # Errors
+/// What the disk says.
+pub fn contents(folder: &Path) -> io::Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(contents(&path)?);
+        } else {
+            found.insert(path.clone(), fs::read(&path)?);
+        }
+    }
+    Ok(found)
 }

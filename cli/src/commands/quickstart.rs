@@ -26,7 +26,7 @@ use tracing_subscriber::filter::LevelFilter;
 use self::folder::{FolderError, QuickstartFolder};
 use self::governing::{Decided, Governing};
 use self::shown::Shown;
-use super::serve::beginning::Beginning;
+use super::serve::beginning::{Beginning, Begun};
 use crate::access::{Access, AccessError};
 use crate::admin_token;
 use crate::anchor::options_beside;
@@ -201,7 +201,7 @@ impl Quickstart<'_> {
         let beginning =
             Beginning { environment: &environment, data: &data, keyring: &keyring, options: &options };
         let begun = beginning.run(std::slice::from_ref(&self.global.ledger));
-        let (keyring, _known) = begun
+        let Begun { keyring, folder, .. } = begun
             .map_err(|why| QuickstartFailure::NotBegun { why: Box::new(why), folder: self.folder.shown() })?;
         let keyring = Arc::new(keyring);
         let mut limits = ServerLimits::default();
@@ -217,7 +217,7 @@ impl Quickstart<'_> {
             ledgers: LedgersConfig {
                 data: data.clone(),
                 keyring: Arc::clone(&keyring),
-                environment: environment.clone(),
+                environment: folder.environment().clone(),
                 options: options.clone(),
                 read_models: true,
             },

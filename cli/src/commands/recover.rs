@@ -1,14 +1,13 @@
-//! `recover`: goes on with a ledger that lost what others remember of it, in a new generation that says so. What archives hold is no
-//! loss: where they reach further than the log, the ledger is made again of them.
+//! `recover`: puts acknowledged events back that the disk did not have; or goes on without what is lost, in a new generation that
+//! says so. What archives hold is no loss: where they reach further than the log, the ledger is made again of them.
 
 mod archived;
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bitacora_formats::Generation;
-use bitacora_ledger::{CloseError, DeclaredLoss, Ledger, OpenError, Options};
+use bitacora_formats::{Generation, Position};
+use bitacora_ledger::{CloseError, DeclaredLoss, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_server::{DataError, DataFolder};
 use clap::Args;
 use serde_json::json;
@@ -29,11 +28,14 @@ use crate::witnesses::{WitnessArguments, WitnessFailure};
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArguments {
     /// Declare that what is remembered and not here is lost. A generation begins; every later verification shows it.
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "put_back")]
     declare_loss: bool,
     /// Give up what archives hold and the log has lost, too.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "put_back")]
     without_archives: bool,
+    /// Put acknowledged events back from quarantine that the disk turned out not to have. Nothing is lost then.
+    #[arg(long, conflicts_with = "declare_loss")]
+    put_back: bool,
     #[command(flatten)]
     witnesses: WitnessArguments,
 }
@@ -43,8 +45,6 @@ pub(crate) struct RecoverArguments {
 pub(crate) enum RecoverFailure {
     #[error("{}: a service has this data folder; stop it first", .0.display())]
     Held(PathBuf),
-    #[error("{}: {source}; nothing was changed", path.display())]
-    Disk { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Data(#[from] DataError),
     #[error(transparent)]
@@ -66,11 +66,22 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    debug_assert!(arguments.declare_loss, "required on the command line");
     logging::start(LogForm::Text, LevelFilter::WARN);
     let (data, keyring_path) = (global.data()?, global.keyring()?);
     let keyring = keyring_file::load(&keyring_path, Some(data), PassphraseSource::User)?.keyring;
-    let (loss, again) = declare(arguments, global, data, &Arc::new(keyring))?;
+    let keyring = Arc::new(keyring);
+    if arguments.put_back {
+        let head = put_back(arguments, global, data, keyring)?;
+        if global.json {
+            output.json(&json!({"head": head.to_string()}))?;
+        } else {
+            output.line(format_args!(
+                "put acknowledged events back in their places; the ledger ends at position {head}"
+            ))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let (loss, again) = declare(arguments, global, data, &keyring)?;
     if global.json {
         output.json(&to_json(&loss, again.as_ref()))?;
     } else {
@@ -86,24 +97,50 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
+/// The data folder, locked, and how its ledger is opened.
+struct Held {
+    environment: Environment,
+    folder: DataFolder,
+    options: Options,
+    _lock: Box<dyn FolderLock>,
+}
+
+fn hold(arguments: &RecoverArguments, global: &Global, data: &std::path::Path) -> Result<Held, CommandError> {
+    let environment = global.environment(data);
+    let trust = AnchorTrust { required: true, is_new: global.new_anchor };
+    let mut options = global.anchor()?.options(&environment, trust)?;
+    arguments.witnesses.add_to(&mut options).map_err(RecoverFailure::from)?;
+    let options = Options { name: Some(global.ledger.clone()), ..options };
+    let folder = DataFolder::open_or_begin(&environment, data).map_err(RecoverFailure::from)?;
+    let lock = folder.lock().map_err(|error| match error {
+        DataError::InUse(folder) => RecoverFailure::Held(folder),
+        error => error.into(),
+    })?;
+    Ok(Held { environment, folder, options, _lock: lock })
+}
+
+/// The last position, after the frames in quarantine are back.
+fn put_back(
+    arguments: &RecoverArguments,
+    global: &Global,
+    data: &std::path::Path,
+    keyring: Arc<bitacora_formats::Keyring>,
+) -> Result<Position, CommandError> {
+    let Held { environment, folder, options, _lock } = hold(arguments, global, data)?;
+    let opened = Ledger::put_back(&environment, &folder.ledger(&global.ledger), keyring, options);
+    let ledger = opened.map_err(RecoverFailure::from)?;
+    ledger.close().map_err(RecoverFailure::from)?;
+    Ok(ledger.head().position)
+}
+
 fn declare(
     arguments: &RecoverArguments,
     global: &Global,
     data: &std::path::Path,
     keyring: &Arc<bitacora_formats::Keyring>,
 ) -> Result<(DeclaredLoss, Option<MadeAgain>), CommandError> {
-    let environment = global.environment(data);
-    let trust = AnchorTrust { required: true, is_new: global.new_anchor };
-    let mut options = global.anchor()?.options(&environment, trust)?;
-    arguments.witnesses.add_to(&mut options).map_err(RecoverFailure::from)?;
+    let Held { environment, folder, options, _lock } = hold(arguments, global, data)?;
     let has_anchor = options.heads.as_ref().is_some_and(|heads| heads.anchor.is_some());
-    let options = Options { name: Some(global.ledger.clone()), ..options };
-    let folder = DataFolder::open_or_begin(&environment, data).map_err(RecoverFailure::from)?;
-    let path = data.join("lock");
-    let _lock = environment.disk.lock(&path).map_err(|source| match source.kind() {
-        io::ErrorKind::WouldBlock => RecoverFailure::Held(data.to_owned()),
-        _ => RecoverFailure::Disk { path, source },
-    })?;
     let place = folder.ledger(&global.ledger);
     let lost = Lost { environment: &environment, folder: &place, keyring };
     let objects = archives::store_at(global.archive_place(data));

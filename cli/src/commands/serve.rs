@@ -19,7 +19,7 @@ use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
-use self::beginning::Beginning;
+use self::beginning::{Beginning, Begun};
 use crate::admin_token::AdminTokenFile;
 use crate::anchor::AnchorTrust;
 use crate::archives::{self, ArchivingArguments};
@@ -124,12 +124,13 @@ pub(crate) fn run(
         true => Admission::Open,
         false => Admission::Tokens(Arc::new(AdminTokenFile::beside(&keyring, data))),
     };
-    let (keyring, mut known) = beginning.run(&arguments.create)?;
+    let Begun { keyring, mut known, folder } = beginning.run(&arguments.create)?;
     let keyring = Arc::new(keyring);
     let ledgers = LedgersConfig {
         data: data.to_owned(),
         keyring: Arc::clone(&keyring),
-        environment: environment.clone(),
+        // The folder that was found stays the service's, whatever stands under its name later.
+        environment: folder.environment().clone(),
         options: options.clone(),
         read_models: true,
     };
@@ -148,10 +149,11 @@ pub(crate) fn run(
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(ServeError::Runtime)?;
-    runtime.block_on(serve(config, global.json, output))?;
-    // What was made over HTTP is missed too from now on.
-    known.note(&beginning.present()?, &keyring).map_err(ServeError::from)?;
-    Ok(Exit::Done)
+    let served = runtime.block_on(serve(config, global.json, output));
+    // What was made over HTTP is missed too from now on, however the service ended.
+    let present = folder.ledger_names().map_err(ServeError::from)?;
+    known.note(&present, &keyring).map_err(ServeError::from)?;
+    served.map(|()| Exit::Done)
 }
 
 async fn serve(config: ServerConfig, as_json: bool, output: &mut Output) -> Result<(), CommandError> {

@@ -72,6 +72,21 @@ pub struct LedgerTailCut {
     pub hash: Option<Sha256Text>,
 }
 
+/// `ledger.frames-put-back`: frames that the disk turned out not to have are back in their places, from quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LedgerFramesPutBack {
+    /// The segment.
+    pub segment: Name,
+    /// From where on.
+    pub offset: Count,
+    /// How many bytes.
+    pub bytes: Count,
+    /// The file they were kept in.
+    pub quarantine: PathText,
+    /// BLAKE3 over them.
+    pub hash: Sha256Text,
+}
+
 /// `ledger.read-only`: appends are not taken any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerReadOnly {
@@ -140,6 +155,11 @@ impl EventData for LedgerHeaded {
 
 impl EventData for LedgerTailCut {
     const KIND: &'static str = "ledger.tail-cut";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for LedgerFramesPutBack {
+    const KIND: &'static str = "ledger.frames-put-back";
     const VERSION: u32 = 1;
 }
 

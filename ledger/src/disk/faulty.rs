@@ -61,6 +61,10 @@ impl Disk for FaultyDisk {
         Ok(Arc::new(Self { disk: self.disk.within(folder)?, ..self.clone() }))
     }
 
+    fn path_for_libraries(&self, path: &Path) -> PathBuf {
+        self.disk.path_for_libraries(path)
+    }
+
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         let open = || self.disk.open(path, mode);
         let file = if mode == OpenMode::CreateNew { self.change("create", path, open)? } else { open()? };

@@ -1,6 +1,9 @@
 //! One model's rows in the store: read, written in batches with the cursor, compared with their sum.
 
+use std::sync::Arc;
+
 use bitacora_formats::{CURSOR_KEY, ModelCursor, RowHash, RowKeys, RowSum, Secret};
+use bitacora_ledger::Disk;
 use fjall::{Database, Keyspace, Readable as _, Snapshot};
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
@@ -19,18 +22,20 @@ pub(crate) struct Build {
     keys: RowKeys,
     /// All its rows are written by this opening: where they cannot be read, folding again does not help.
     is_own: bool,
+    /// The database's paths lead into its folder while this lives, so it goes last.
+    _disk: Arc<dyn Disk>,
 }
 
 impl Build {
     pub(crate) fn new(
         model: &'static dyn Model,
-        database: Database,
+        (database, disk): (Database, Arc<dyn Disk>),
         keyspace: Keyspace,
         derived_state_key: &Secret,
         is_own: bool,
     ) -> Self {
         let keys = RowKeys::new(derived_state_key, model.name(), model.version());
-        Self { model, database, keyspace, keys, is_own }
+        Self { model, database, keyspace, keys, is_own, _disk: disk }
     }
 
     /// Whether this doubt says that the model is wrong, and not what lies in the store: it would come again however often it is folded.

@@ -194,7 +194,7 @@ fn open_store(inner: &ReadModelsInner, is_clean: bool) -> Result<Store, Doubt> {
         // Where this cannot be written, neither can the store.
         let _noted = disk.open(&opening, OpenMode::CreateNew);
     }
-    let store = Store::open(&inner.folder);
+    let store = Store::open(&inner.environment.disk, &inner.folder);
     match disk.remove_file(&opening) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             tracing::debug!(%error, "it stays noted that the store of read models is being opened");

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use bitacora_formats::{RowError, Secret};
+use bitacora_ledger::Disk;
 use fjall::config::CompressionPolicy;
 use fjall::{Database, KeyspaceCreateOptions};
 
@@ -78,18 +79,20 @@ const TOO_MANY_FILES: [i32; 2] = [23, 24];
 /// An open store.
 pub(crate) struct Store {
     database: Database,
+    /// The database's paths lead into its folder while this lives, so it goes last.
+    disk: Arc<dyn Disk>,
 }
 
 impl Store {
     /// Opens the store in a folder, or makes one.
-    pub(crate) fn open(folder: &Path) -> Result<Self, Doubt> {
+    pub(crate) fn open(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Self, Doubt> {
         guarded(|| {
-            let database = Database::builder(folder)
+            let database = Database::builder(disk.path_for_libraries(folder))
                 .cache_size(STORE_CACHE_BYTES)
                 .max_journaling_size(STORE_JOURNAL_BYTES)
                 .worker_threads(1)
                 .open()?;
-            Ok(Self { database })
+            Ok(Self { database, disk: Arc::clone(disk) })
         })
     }
 
@@ -164,7 +167,8 @@ impl Store {
         let name = format!("{}-{}-{number}", model.name(), model.version());
         let is_own = !self.database.keyspace_exists(&name);
         let keyspace = self.database.keyspace(&name, options)?;
-        Ok(Arc::new(Build::new(model, self.database.clone(), keyspace, key, is_own)))
+        let database = (self.database.clone(), Arc::clone(&self.disk));
+        Ok(Arc::new(Build::new(model, database, keyspace, key, is_own)))
     }
 }
 

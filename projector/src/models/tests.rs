@@ -225,7 +225,7 @@ fn rows_that_do_not_come_to_their_sum_are_folded_again() {
     let status = until(&models, "words", is_settled);
     models.end();
     // A row that its model did not write, sealed as it should be, in a store that was not closed as it should be.
-    let store = store::Store::open(&bench.projections().join(MODELS)).unwrap();
+    let store = store::Store::open(&Environment::real().disk, &bench.projections().join(MODELS)).unwrap();
     let build = store.oldest(model, &bench.key).unwrap();
     let cursor = build.cursor().unwrap().unwrap();
     let told = build.keyspace.get(CURSOR_KEY).unwrap().unwrap();
@@ -248,7 +248,7 @@ fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
     let models = bench.open(&[model]);
     until(&models, "words", is_settled);
     models.end();
-    let store = store::Store::open(&bench.projections().join(MODELS)).unwrap();
+    let store = store::Store::open(&Environment::real().disk, &bench.projections().join(MODELS)).unwrap();
     let cursor = store.oldest(model, &bench.key).unwrap().cursor().unwrap().unwrap();
     let build = store.next(model, &bench.key).unwrap();
     let (a, b) = (build.key(1, &["a"]), build.key(1, &["b"]));

@@ -16,8 +16,9 @@ use super::store::Doubt;
 /// A moment of a model.
 pub(crate) struct View {
     kept: Arc<Kept>,
-    build: Arc<Build>,
+    /// Goes before the build, which may be the last to hold the store.
     snapshot: Snapshot,
+    build: Arc<Build>,
     /// Every event up to here is in it.
     position: Position,
 }

@@ -11,6 +11,7 @@ mod following;
 mod full_disk;
 mod imports;
 mod kills;
+mod moved;
 mod own_events;
 mod read_models;
 mod real_actions;

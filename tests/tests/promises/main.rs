@@ -12,6 +12,7 @@ mod p11_sealed_calls;
 mod p12_bounded;
 mod p1_durable;
 mod p1_moved;
+mod p1_put_back;
 mod p1_subject_keys;
 mod p2_visible_is_durable;
 mod p3_dense;

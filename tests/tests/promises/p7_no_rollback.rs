@@ -43,7 +43,7 @@ impl Place {
         FolderAnchor::new(Arc::new(RealDisk), &self.anchors())
     }
 
-    fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         // Only what ends a segment or the ledger makes a head, so that a test knows when.
         let every = Duration::from_secs(3_600);
         let heads = HeadOptions { every, anchor: Some(Arc::new(self.anchor())), ..HeadOptions::default() };
@@ -52,20 +52,6 @@ impl Place {
 
     pub(crate) fn open(&self) -> Result<Ledger, OpenError> {
         self.open_with(|_| ())
-    }
-
-    /// Opens it without tree heads: nothing but its own files tell of it.
-    pub(crate) fn open_without_anchor(&self) -> Result<Ledger, OpenError> {
-        Ledger::open(&Environment::real(), &self.ledger(), keyring(), without_heads())
-    }
-
-    pub(crate) fn open_for_reading(&self) -> Ledger {
-        Ledger::open_for_reading(&Environment::real(), &self.ledger(), keyring(), None).unwrap()
-    }
-
-    /// Puts a copy of this folder under the ledger's name, where nothing stands.
-    pub(crate) fn put_beside(&self, folder: &Path) {
-        copy_folder(folder, &self.ledger()).unwrap();
     }
 
     /// Opens it with other options for its heads.

@@ -1,11 +1,10 @@
 //! What must be there before the service starts, and what of it is made when it is told to.
 
-use std::io;
 use std::path::Path;
 
 use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{Environment, Ledger, Options};
-use bitacora_server::{DataError, DataFolder};
+use bitacora_server::DataFolder;
 
 use super::ServeError;
 use crate::commands::keys;
@@ -23,25 +22,34 @@ pub(in crate::commands) struct Beginning<'a> {
     pub(in crate::commands) options: &'a Options,
 }
 
+/// What a service begins with.
+pub(in crate::commands) struct Begun {
+    pub(in crate::commands) keyring: Keyring,
+    pub(in crate::commands) known: KnownLedgers,
+    pub(in crate::commands) folder: DataFolder,
+}
+
 impl Beginning<'_> {
     /// Makes what is missing of the data folder, the keyring and the ledgers in `create`, and reads the keyring.
     ///
     /// A keyring is made for the first ledger only: the ones after it need the one they were written with. A ledger that
     /// has stood here is never made anew.
-    pub(in crate::commands) fn run(
-        &self,
-        create: &[LedgerName],
-    ) -> Result<(Keyring, KnownLedgers), CommandError> {
+    pub(in crate::commands) fn run(&self, create: &[LedgerName]) -> Result<Begun, CommandError> {
         keyring_file::refuse_in_data(self.keyring, Some(self.data))?;
-        let mut known = KnownLedgers::read(self.data).map_err(ServeError::from)?;
-        let is_first = known.is_empty() && self.present()?.is_empty();
+        let found = self.find()?;
+        let is_first = found.as_ref().map_or(Ok(true), |folder| self.is_first(folder))?;
         if is_first && create.is_empty() {
             return Err(ServeError::NotBegun(self.data.to_owned()).into());
         }
-        let folder = DataFolder::open_or_begin(self.environment, self.data).map_err(ServeError::from)?;
-        let _alone = self.lock()?;
+        let folder = match found {
+            Some(folder) => folder,
+            None => DataFolder::open_or_begin(self.environment, self.data).map_err(ServeError::from)?,
+        };
+        // As the service does while it serves: two beginnings, or one beside a service, do not happen at once.
+        let _alone = folder.lock().map_err(ServeError::from)?;
+        let mut known = KnownLedgers::read(&folder, self.data).map_err(ServeError::from)?;
         let keyring = self.keyring(is_first)?;
-        let mut present = self.present()?;
+        let mut present = folder.ledger_names().map_err(ServeError::from)?;
         known.check(self.data, &present, &keyring).map_err(ServeError::from)?;
         // Of one that is to be made the anchor is asked when it is.
         self.check_anchored(&[&present[..], create].concat(), &keyring)?;
@@ -49,13 +57,25 @@ impl Beginning<'_> {
             if present.contains(name) {
                 continue;
             }
-            let made = Ledger::create(self.environment, &folder.ledger(name), name, &keyring, self.options);
+            let made =
+                Ledger::create(folder.environment(), &folder.ledger(name), name, &keyring, self.options);
             made.map_err(|source| ServeError::Create { name: name.clone(), source })?;
             tracing::info!(ledger = %name, "made a ledger");
             present.push(name.clone());
         }
         known.note(&present, &keyring).map_err(ServeError::from)?;
-        Ok((keyring, known))
+        Ok(Begun { keyring, known, folder })
+    }
+
+    /// The data folder, if it was begun.
+    fn find(&self) -> Result<Option<DataFolder>, CommandError> {
+        Ok(DataFolder::find(self.environment, self.data).map_err(ServeError::from)?)
+    }
+
+    /// `true`: no ledger has ever stood there.
+    fn is_first(&self, folder: &DataFolder) -> Result<bool, CommandError> {
+        let known = KnownLedgers::read(folder, self.data).map_err(ServeError::from)?;
+        Ok(known.is_empty() && folder.ledger_names().map_err(ServeError::from)?.is_empty())
     }
 
     /// Refuses to go on without a ledger that the anchor remembers, unless it is said to be a new one for this folder.
@@ -81,15 +101,8 @@ impl Beginning<'_> {
     }
 
     /// The ledgers that stand in the data folder; none where there is no data folder yet.
-    pub(in crate::commands) fn present(&self) -> Result<Vec<LedgerName>, CommandError> {
-        let mark = self.data.join("FORMAT");
-        match self.environment.disk.exists(&mark) {
-            Ok(true) => {}
-            Ok(false) => return Ok(Vec::new()),
-            Err(source) => return Err(ServeError::Data(DataError::Disk { path: mark, source }).into()),
-        }
-        let folder = DataFolder::open_or_begin(self.environment, self.data);
-        let names = folder.and_then(|folder| folder.ledger_names(self.environment));
+    fn present(&self) -> Result<Vec<LedgerName>, CommandError> {
+        let names = self.find()?.map_or(Ok(Vec::new()), |folder| folder.ledger_names());
         Ok(names.map_err(ServeError::from)?)
     }
 
@@ -103,15 +116,5 @@ impl Beginning<'_> {
             }
             loaded => Ok(loaded?.keyring),
         }
-    }
-
-    /// As the service does while it serves: two beginnings, or one beside a service, do not happen at once.
-    fn lock(&self) -> Result<Box<dyn bitacora_ledger::FolderLock>, CommandError> {
-        let path = self.data.join("lock");
-        let locked = self.environment.disk.lock(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::WouldBlock => DataError::InUse(self.data.to_owned()),
-            _ => DataError::Disk { path, source },
-        });
-        Ok(locked.map_err(ServeError::from)?)
     }
 }

@@ -7,13 +7,14 @@ use crate::vocabulary::{
     BudgetConfigured, BudgetExceeded, CheckpointCopied, CheckpointDeleted, CheckpointSaved, CheckpointWrites,
     ClockAccepted, ClockCorrected, ContractChecked, ContractDefined, CoverageGap, DecisionMade, GrantGiven,
     GrantRevoked, HoldPlaced, HoldReleased, ImportAccepted, ImportBatch, KeyRotated, LedgerClockJumped,
-    LedgerCreated, LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered, LedgerTailCut,
-    LedgerWritable, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased, PolicyActivated,
-    PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked, RateConfigured,
-    RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed,
-    RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted, SubjectErased, SuggestionAccepted,
-    SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered,
-    ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded, TurnStarted,
+    LedgerCreated, LedgerFramesPutBack, LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered,
+    LedgerTailCut, LedgerWritable, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased,
+    PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked,
+    RateConfigured, RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused,
+    RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted, SubjectErased,
+    SuggestionAccepted, SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged, ToolCompleted,
+    ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded,
+    TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.
@@ -206,6 +207,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         r#"{"ledger":"07070707070707070707070707070707","name":"main","generation":1,"signingKey":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","limits":{"segmentBytes":67108864,"requestBytes":16777216},"reactorVersion":0}"#,
     )
     .governing(),
+    EventType::of::<LedgerFramesPutBack>(
+        Writer::Service,
+        "Frames that the disk turned out not to have are back in their places, from quarantine.",
+        r#"{"segment":"0000000002.seg","offset":4096,"bytes":211,"quarantine":"0000000002.seg@4096.0.g1","hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#,
+    ),
     EventType::of::<LedgerHeaded>(
         Writer::Service,
         "A tree head is about to be signed.",

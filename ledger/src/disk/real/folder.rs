@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -158,6 +158,17 @@ impl Disk for RealFolder {
         Ok(Arc::new(Self::open(self.place(folder)?, folder)?))
     }
 
+    fn path_for_libraries(&self, path: &Path) -> PathBuf {
+        let through = PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()));
+        let own = Place { folder: self.handle.as_fd(), path: Path::new(".") }.identity();
+        let there = Place { folder: CWD, path: &through }.identity();
+        let leads_there = own.is_ok_and(|own| there.is_ok_and(|there| own.is_same_file(&there)));
+        match self.place(path) {
+            Ok(place) if leads_there => through.join(place.path),
+            _ => path.to_owned(),
+        }
+    }
+
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         self.place(path)?.open(mode)
     }
@@ -247,6 +258,9 @@ mod tests {
         disk.sync_folder(&named).unwrap();
         disk.within(&named.join("tree")).unwrap().remove_file(&named.join("tree/three")).unwrap();
 
+        let library = disk.path_for_libraries(&named.join("segments"));
+        RealDisk.open(&library.join("from-a-library"), OpenMode::CreateNew).unwrap();
+        disk.remove_file(&named.join("segments/from-a-library")).unwrap();
         assert_eq!((names(&named), names(&named.join("segments"))), before);
         assert_eq!(RealDisk.open(&named.join("one"), OpenMode::Read).unwrap().len().unwrap(), 3);
         assert_eq!(names(&elsewhere), ["segments", "tree"]);

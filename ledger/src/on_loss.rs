@@ -1,0 +1,71 @@
+//! What an opening does about a loss: the ledger is compared with what others remember of it before anything is given up.
+
+use std::path::Path;
+
+use bitacora_formats::Keyring;
+
+use crate::declaration::{self, Begun};
+use crate::declared_loss::DeclaredLoss;
+use crate::environment::Environment;
+use crate::error::OpenError;
+use crate::options::Options;
+use crate::remembered::Remembered;
+use crate::replay::{Replayed, TailState};
+
+/// What an opening does about a loss that others remember.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnLoss {
+    /// Nothing is opened for writing.
+    Refuse,
+    /// Frames that the disk did not have go back to their places.
+    PutBack,
+    /// A generation begins that says so.
+    Declare,
+}
+
+/// Compares the ledger with what others remember of it, and refuses what is not the same. Gives up what is lost where its owner
+/// says so now: no file does that in the owner's place.
+pub(crate) fn face_loss(
+    environment: &Environment,
+    folder: &Path,
+    keyring: &Keyring,
+    options: &Options,
+    replayed: &mut Replayed,
+    (on_loss, begun): (OnLoss, &Begun),
+) -> Result<(Option<Remembered>, Option<DeclaredLoss>), OpenError> {
+    let disk = &*environment.disk;
+    let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
+    let asks = !is_damaged || on_loss == OnLoss::Declare;
+    let heads = options.heads.as_ref();
+    let recall = |heads| Remembered::recall(disk, folder, keyring, heads, replayed);
+    let mut remembered = heads.filter(|_| asks).map(recall).transpose()?;
+    if on_loss == OnLoss::Declare {
+        refuse_archived(options, replayed)?;
+    }
+    if on_loss == OnLoss::Declare || begun.gives_up_nothing(replayed, remembered.as_ref())? {
+        let signers = keyring.signing_chain();
+        let loss =
+            declaration::begin_generation(disk, folder, replayed, remembered.as_mut(), begun, signers)?;
+        return Ok((remembered, Some(loss)));
+    }
+    if is_damaged {
+        heads.map_or(Ok(()), |heads| Remembered::refuse_another(disk, folder, keyring, heads, replayed))?;
+        return Ok((None, None));
+    }
+    remembered.iter_mut().try_for_each(|known| known.refuse_rollback(&mut replayed.tail))?;
+    if let Some(fault) = begun.fault(replayed) {
+        replayed.tail = TailState::Corrupt(fault);
+    }
+    Ok((remembered, None))
+}
+
+/// Refuses to declare events lost that lie in archives.
+fn refuse_archived(options: &Options, replayed: &Replayed) -> Result<(), OpenError> {
+    let retained = replayed.head.position;
+    match options.archived {
+        Some((generation, through)) if generation == replayed.generation && through > retained => {
+            Err(OpenError::Archived { retained, through })
+        }
+        _ => Ok(()),
+    }
+}
