@@ -10,6 +10,7 @@ mod approval;
 mod breaker;
 mod budget;
 mod call_bounds;
+mod call_times;
 mod catalogue;
 mod checkpoint;
 mod checkpoint_blob;
@@ -69,6 +70,10 @@ pub use budget::{
 pub use call_bounds::{
     CallBounds, MAX_CYCLE_CALLS, MAX_CYCLE_REPEATS, MAX_DELEGATION_DEPTH, MAX_IDENTICAL_CALLS,
     MAX_POLL_CALLS, MAX_POLL_GLOBS, MAX_STEPS_OF_RUN,
+};
+pub use call_times::{
+    ApprovalEnd, ApprovalSeconds, MAX_ALONE_S, MAX_APPROVAL_S, MAX_BLOCKED_S, MAX_CALL_S, MAX_START_S,
+    PolicyTimes, StartSeconds, ToolTimes,
 };
 pub use catalogue::{
     CHECKPOINT_BLOB, CHECKPOINT_SOURCE, EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit,

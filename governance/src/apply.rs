@@ -27,6 +27,7 @@ use crate::reactor::Observed;
 use crate::recorded_decision::RecordedDecision;
 use crate::rounds::RoundQuestion;
 use crate::state::State;
+use crate::times;
 use crate::trust::TrustRecord;
 use crate::version::{RulesInForce, has_budgets, has_no_dead_ends, is_isolated, is_patient, is_strict};
 
@@ -334,6 +335,7 @@ impl State {
                 session,
                 run,
                 session_folder: decision.session_folder.as_deref(),
+                alone: times::alone(&self.policies.get().times()),
             };
             let bounds = self.policies.get().bounds();
             self.rounds.apply_decided(&question, bounds, verdict == Verdict::Allow, placed.time);

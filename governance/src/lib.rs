@@ -74,6 +74,7 @@ mod spend;
 mod starters;
 mod state;
 mod stops;
+mod times;
 mod tool_sightings;
 mod trust;
 mod trust_ranking;

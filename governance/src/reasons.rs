@@ -80,6 +80,7 @@ fn sentences(code: ReasonCode, named: &Named<'_>) -> String {
         ReasonCode::ApprovalPending => "Nobody has answered yet.".to_owned(),
         ReasonCode::ApprovalRejected => "A person said no to this call. Do it in another way, or ask your user.".to_owned(),
         ReasonCode::ApprovalExpired => "The approval's time is over.".to_owned(),
+        ReasonCode::ApprovalLapsed => "Nobody answered in time, which is a no to this call for a while. Do it in another way, or ask your user.".to_owned(),
         ReasonCode::ApprovalUsed => "The approval was used for another call; each is good for one.".to_owned(),
         ReasonCode::ApprovalMismatch => "The approval is for another call: other arguments, another tool, another agent or another caller.".to_owned(),
         ReasonCode::ApprovalOutgrown => "Something else has come to stand against this call since the approval was asked for.".to_owned(),

@@ -12,7 +12,7 @@ use bitacora_formats::vocabulary::{CallBounds, LoopKind, Name, ReasonCode, RunSt
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Journaled;
-use crate::limits::{ALONE_LIFE, MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
+use crate::limits::{MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
 use crate::shares::Shares;
 use crate::version::{is_isolated, is_strict, sees_cycles};
 
@@ -147,7 +147,7 @@ impl Rounds {
         time: Micros,
     ) {
         for (name, place) in question.names().into_iter().flatten().zip(question.places()) {
-            let before = self.by_name.get(&name).map(|round| round.cycle_before(place, time));
+            let before = self.by_name.get(&name).map(|round| round.cycle_before(question, place, time));
             self.change(&name, question.agent, time, |round| {
                 if place == Place::Session && round.folder.is_none() {
                     round.folder = question.session_folder.cloned();
@@ -370,7 +370,7 @@ impl Round {
         time: Micros,
     ) -> Option<Turning> {
         if sees_cycles(question.rules) {
-            return self.cycle_before(place, time).turning_with(question, &place.repeats(bounds));
+            return self.cycle_before(question, place, time).turning_with(question, &place.repeats(bounds));
         }
         let times = self.times_with(question);
         (times >= bounds.identical_calls()).then_some(Turning::Cycle { calls: 1, times })
@@ -378,8 +378,8 @@ impl Round {
 
     /// The latest calls, as far as one at this time goes on from them. Those without a session or a run go on from the ones shortly
     /// before: what is done every hour goes round nowhere.
-    fn cycle_before(&self, place: Place, time: Micros) -> Cycle {
-        let is_quiet = place == Place::Alone && self.last.saturating_add(ALONE_LIFE.0) <= time.0;
+    fn cycle_before(&self, question: &RoundQuestion<'_>, place: Place, time: Micros) -> Cycle {
+        let is_quiet = place == Place::Alone && self.last.saturating_add(question.alone.0) <= time.0;
         if is_quiet { Cycle::default() } else { self.cycle.clone() }
     }
 

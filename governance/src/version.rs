@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// version 5 too many approvals deny the calls that need another one, and no others; under version 6 a policy guards files by their
 /// names, no verdict is a dead end, what belongs to different agents, servers and workspaces is kept apart, and an accepted correction of the
 /// clock moves governed time on; under version 7 cycles of several calls are seen, calls without a session too, and only arguments that
-/// matter make a call another one, and a contract of critical damage is a review.
-pub const REACTOR_VERSION: u32 = 7;
+/// matter make a call another one, and a contract of critical damage is a review; under version 8 times are a policy's and a tool's.
+pub const REACTOR_VERSION: u32 = 8;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
 

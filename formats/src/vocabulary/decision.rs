@@ -268,6 +268,8 @@ pub enum ReasonCode {
     ApprovalRejected,
     /// The approval's time is over.
     ApprovalExpired,
+    /// Nobody answered in time, which is a no to the same call for a while.
+    ApprovalLapsed,
     /// The approval was used for another call.
     ApprovalUsed,
     /// The approval is for other arguments, or another tool or agent.

@@ -52,5 +52,6 @@ mod servers;
 mod session_folders;
 mod steps;
 mod stops;
+mod times;
 mod what_ifs;
 mod workspaces;
