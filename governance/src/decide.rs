@@ -4,7 +4,8 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
     ClockOffset, Count, DecisionInputs, DecisionMade, DimensionPart, LoopDetected, LoopKind,
-    MAX_COMMAND_PARTS, Mode, Name, Obligations, OutcomeRules, ReasonCode, Risk, Step, Verdict,
+    MAX_COMMAND_PARTS, Mode, Name, Obligations, OnExceed, OutcomeRules, ReasonCode, Risk, RunAborted, Step,
+    Verdict, Words,
 };
 
 use crate::approval_ids::id_of_position;
@@ -35,6 +36,8 @@ pub(crate) struct Decided {
     pub(crate) exceeded: Vec<BudgetExceeded>,
     /// What goes round, where it was not told.
     pub(crate) round: Option<LoopDetected>,
+    /// The run that ends with it.
+    pub(crate) aborted: Option<RunAborted>,
 }
 
 /// What a person's word makes of a call that the steps would have reviewed.
@@ -151,7 +154,9 @@ pub(crate) fn decide(
         examined: None,
         inputs: inputs(state, facts, &climb),
     };
+    let aborted = aborted(&decision, facts, &climb);
     Ok(Decided {
+        aborted,
         transition: climb.transition,
         decision,
         consumed: decided.consumed,
@@ -160,6 +165,17 @@ pub(crate) fn decide(
         exceeded: climb.budgets.exceeded,
         round: climb.round.and_then(|objection| detected(facts, objection)),
     })
+}
+
+/// Returns the end of the run of a call that met a budget which aborts it.
+fn aborted(decision: &DecisionMade, facts: &CallFacts, climb: &Climb) -> Option<RunAborted> {
+    let is_meant = decision.mode == Mode::Enforce && decision.verdict == Verdict::Deny;
+    let run = facts.run.as_deref().filter(|_| is_meant && climb.aborts_run())?;
+    let reason = match &climb.budgets.strictest {
+        Some((OnExceed::Abort, budget)) => format!("the budget `{budget}` is spent"),
+        _ => "it took all the calls or steps that it may".to_owned(),
+    };
+    Some(RunAborted { run: Name::new(run).ok()?, by: None, reason: Words::new(reason).ok()? })
 }
 
 fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {

@@ -256,6 +256,7 @@ impl CallFacts {
             workspace: self.dimension.workspace(),
             rules: self.reactor_version,
             is_call: is_strict(self.reactor_version),
+            own: None,
         }
     }
 

@@ -4,8 +4,8 @@ mod ruling;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk,
-    Score, Step, TrustUse, UnregisteredTools, Verdict,
+    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, OnExceed, ReasonCode,
+    Risk, Score, Step, TrustUse, UnregisteredTools, Verdict,
 };
 
 use crate::approvals::Claim;
@@ -101,6 +101,14 @@ impl Climb {
         for finding in self.findings.iter_mut().filter(|finding| finding.verdict == Verdict::Review) {
             (finding.verdict, finding.code, finding.detail) = (Verdict::Deny, code, None);
         }
+    }
+
+    /// `true` where a budget is spent that aborts the run.
+    pub(crate) fn aborts_run(&self) -> bool {
+        let by_budget = self.budgets.strictest.as_ref().map(|(on_exceed, _)| *on_exceed);
+        let is_aborted = self.round.as_ref().is_some_and(|round| round.code == ReasonCode::RunAborted);
+        let by_round = self.round.as_ref().map(|round| round.on_exceed);
+        !is_aborted && by_budget.into_iter().chain(by_round).any(|on_exceed| on_exceed == OnExceed::Abort)
     }
 
     fn say(&mut self, step: Step, finding: Option<(Verdict, ReasonCode, Option<String>)>) {
@@ -372,7 +380,7 @@ fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<O
     match state.rounds.due(&question, bounds, time) {
         Err(what) => (Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned()))), None),
         Ok(found) => {
-            let said = found.map(|found| (Verdict::Deny, found.code, Some(found.count.to_string())));
+            let said = found.map(|found| (found.verdict(), found.code, Some(found.count.to_string())));
             (said, found)
         }
     }

@@ -121,6 +121,7 @@ impl State {
                 self.principals().may_expire(&expired.principal, placed.time)?;
             }
             Act::ContractChecked(Some(checked)) => self.after_check(checked, placed, &mut caused)?,
+            Act::RunOverdue(overdue) => self.may_tell_overdue(overdue, placed)?,
             Act::Probed(probed) => self.may_probe(probed, placed.time)?,
             Act::Observed(observed) => {
                 self.check(act, placed.time)?;
@@ -169,7 +170,8 @@ impl State {
         decided.reserved.into_iter().try_for_each(|charged| caused.push_act(charged, Act::BudgetCharged))?;
         let exceeded = |exceeded| Act::BudgetExceeded(Box::new(exceeded));
         decided.exceeded.into_iter().try_for_each(|found| caused.push_act(found, exceeded))?;
-        decided.round.into_iter().try_for_each(|found| caused.push_act(found, Act::LoopDetected))
+        decided.round.into_iter().try_for_each(|found| caused.push_act(found, Act::LoopDetected))?;
+        decided.aborted.into_iter().try_for_each(|aborted| caused.push_act(aborted, |_| Act::RunEnded))
     }
 
     fn after_outcome(&self, placed: &Observed<'_>, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {

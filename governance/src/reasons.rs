@@ -53,6 +53,8 @@ fn sentences(code: ReasonCode, named: &Named<'_>) -> String {
         ReasonCode::KeyRequired => format!("`{tool}` is repeated under an idempotency key alone. Send one with the call."),
         ReasonCode::RateLimited => "Too many calls. Wait, then ask again.".to_owned(),
         ReasonCode::BudgetSpent => format!("The budget {detail} is spent. Wait until some of it comes back, or have an operator raise it."),
+        ReasonCode::RunBudgetSpent => "The run has spent the budget that it was begun with. Sum up what was reached, and stop.".to_owned(),
+        ReasonCode::RunAborted => "The run was aborted, because a budget was spent. Sum up what was reached, and stop.".to_owned(),
         ReasonCode::LoopDetected => format!("This is the same call of `{tool}` for the time number {detail} in a row. Do something else, or look at what it said before."),
         ReasonCode::IterationCap => format!("The run has come to its end: it took {detail} steps or calls, which is all that it may. Sum up what was reached, and stop."),
         ReasonCode::DelegationTooDeep => format!("This work was handed on {detail} times, which is too often. Do it in the run above, or stop."),

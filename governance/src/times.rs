@@ -3,7 +3,7 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{ApprovalEnd, BoundedNumber, PolicyTimes};
 
-use crate::limits::{ALONE_LIFE, APPROVAL_LIFE, BLOCKED_LIFE, CALL_LIFE, START_LIFE};
+use crate::limits::{ALONE_LIFE, APPROVAL_LIFE, BLOCKED_LIFE, CALL_LIFE, RUN_LIFE, START_LIFE};
 use crate::registry::RegisteredTool;
 use crate::state::State;
 
@@ -62,6 +62,11 @@ impl State {
 /// Returns how long critical calls of a blocked dimension are denied.
 pub(crate) fn blocked(times: &PolicyTimes) -> Micros {
     seconds(times.blocked_s, BLOCKED_LIFE)
+}
+
+/// Returns how long after its beginning a run that has told no end is told of.
+pub(crate) fn run(times: &PolicyTimes) -> Micros {
+    seconds(times.run_s, RUN_LIFE)
 }
 
 /// Returns how long after the last one a call without a session and a run goes on from those before.

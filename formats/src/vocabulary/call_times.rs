@@ -16,6 +16,9 @@ pub const MAX_BLOCKED_S: u32 = 30 * 86_400;
 /// The longest time between two calls without a session that are counted together, in seconds: a day.
 pub const MAX_ALONE_S: u32 = 86_400;
 
+/// The longest time after which a run without an end is told of, in seconds: 30 days.
+pub const MAX_RUN_S: u32 = 30 * 86_400;
+
 /// Seconds that a person has to answer.
 pub type ApprovalSeconds = BoundedNumber<1, MAX_APPROVAL_S>;
 /// Seconds in which a call may begin.
@@ -55,6 +58,9 @@ pub struct PolicyTimes {
     /// day as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_s: Option<BoundedNumber<1, MAX_BLOCKED_S>>,
+    /// Seconds after its beginning from which on a run that has told no end is told of. A day as shipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_s: Option<BoundedNumber<1, MAX_RUN_S>>,
     /// Seconds between two calls that name neither a session nor a run, up to which they are counted together. 600 as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_s: Option<BoundedNumber<1, MAX_ALONE_S>>,

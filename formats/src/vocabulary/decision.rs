@@ -210,6 +210,10 @@ pub enum ReasonCode {
     RateLimited,
     /// A budget that it counts in is spent.
     BudgetSpent,
+    /// The run has spent its own budget.
+    RunBudgetSpent,
+    /// The run was aborted, because a budget was spent.
+    RunAborted,
     /// The same call again and again.
     LoopDetected,
     /// The run has taken all the steps, or made all the calls, that it may.

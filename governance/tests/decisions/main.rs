@@ -48,6 +48,7 @@ mod replicas;
 mod rounds;
 mod rounds_history;
 mod rules;
+mod run_budgets;
 mod servers;
 mod session_folders;
 mod steps;
