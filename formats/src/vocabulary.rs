@@ -10,6 +10,7 @@ mod approval;
 mod breaker;
 mod budget;
 mod call_bounds;
+mod call_times;
 mod catalogue;
 mod checkpoint;
 mod checkpoint_blob;
@@ -70,6 +71,10 @@ pub use call_bounds::{
     CallBounds, MAX_CYCLE_CALLS, MAX_CYCLE_REPEATS, MAX_DELEGATION_DEPTH, MAX_IDENTICAL_CALLS,
     MAX_POLL_CALLS, MAX_POLL_GLOBS, MAX_STEPS_OF_RUN,
 };
+pub use call_times::{
+    ApprovalEnd, ApprovalSeconds, MAX_ALONE_S, MAX_APPROVAL_S, MAX_BLOCKED_S, MAX_CALL_S, MAX_RUN_S,
+    MAX_START_S, PolicyTimes, StartSeconds, ToolTimes,
+};
 pub use catalogue::{
     CHECKPOINT_BLOB, CHECKPOINT_SOURCE, EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit,
     SERVICE_FAMILIES, SERVICE_PREFIX, Writer, check_data, check_members, event_type, is_binary_kind,
@@ -123,7 +128,8 @@ pub use rule::{
     TrustUse, Weekday,
 };
 pub use run::{
-    RunAborted, RunCompleted, RunFailed, RunOutcome, RunPaused, RunResumed, RunStarted, RunStep, StepStatus,
+    RunAborted, RunBudget, RunCompleted, RunFailed, RunOutcome, RunOverdue, RunPaused, RunResumed,
+    RunStarted, RunStep, StepStatus,
 };
 pub use schema::SchemaRegistered;
 pub use score::{Score, ScoreError};

@@ -9,9 +9,9 @@ use bitacora_formats::vocabulary::{
     DecisionMade, EventData, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerClockJumped,
     LedgerCreated, LedgerOpened, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased,
     PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked,
-    RateConfigured, RunAborted, RunCompleted, RunFailed, RunStarted, RunStep, SchemaRegistered, ToolBlocked,
-    ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved,
-    TrustProbed, TrustSet,
+    RateConfigured, RunAborted, RunCompleted, RunFailed, RunOverdue, RunStarted, RunStep, SchemaRegistered,
+    ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked,
+    TrustObserved, TrustProbed, TrustSet,
 };
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
@@ -70,6 +70,8 @@ pub(crate) enum Act {
     ClockCorrected(ClockCorrected),
     /// A run came to its end, however. It is evidence too.
     RunEnded,
+    /// A run has told no end.
+    RunOverdue(RunOverdue),
     /// The ledger is created or opened under the rules of this version.
     RulesBegun(u32),
 }
@@ -171,6 +173,7 @@ acts! {
     ImportAccepted => Act::ImportAccepted,
     SchemaRegistered => |data| Act::SchemaRegistered(Box::new(data)),
     LedgerClockJumped => Act::ClockJumped,
+    RunOverdue => Act::RunOverdue,
     ClockAccepted => Act::ClockAccepted,
     ClockCorrected => Act::ClockCorrected,
 }

@@ -27,6 +27,7 @@ use crate::reactor::Observed;
 use crate::recorded_decision::RecordedDecision;
 use crate::rounds::RoundQuestion;
 use crate::state::State;
+use crate::times;
 use crate::trust::TrustRecord;
 use crate::version::{RulesInForce, has_budgets, has_no_dead_ends, is_isolated, is_patient, is_strict};
 
@@ -95,7 +96,7 @@ impl State {
         // What earlier versions of the rules were not shown has no part in the time of what is governed.
         match act {
             Act::RulesBegun(version) => return self.pass_to_rules(RulesInForce::opened(*version)),
-            Act::RunEnded => return self.apply_run_ended(placed.event, time),
+            Act::RunEnded => return self.apply_run_ended(placed.event, placed.derived, time),
             _ => {}
         }
         // A jump is known before its time is: nothing may be forgotten by that.
@@ -141,6 +142,10 @@ impl State {
             Act::BudgetExceeded(exceeded) => {
                 let at = self.occasion(placed.event, time);
                 self.budgets.apply_exceeded(exceeded, at);
+            }
+            Act::RunOverdue(overdue) => {
+                let (agent, rules) = (placed.event.agent.as_deref(), self.rules.get().version());
+                self.rounds.apply_overdue(&overdue.run, agent, rules);
             }
             Act::ContractDefined(defined) => self.contracts.apply_defined((**defined).clone()),
             Act::ContractChecked(checked) => {
@@ -334,6 +339,7 @@ impl State {
                 session,
                 run,
                 session_folder: decision.session_folder.as_deref(),
+                alone: times::alone(&self.policies.get().times()),
             };
             let bounds = self.policies.get().bounds();
             self.rounds.apply_decided(&question, bounds, verdict == Verdict::Allow, placed.time);
@@ -347,7 +353,9 @@ impl State {
             self.keys.apply_decided(key, call.clone(), digest, verdict, times, deadline);
         }
         let rules = decision.reactor_version;
-        let may_be_a_gap = is_strict(rules) && verdict != Verdict::Allow && !self.budgets.is_empty();
+        let has_own = || self.rounds.own_budget(agent, decision.run.as_ref().map(BoundedRef::as_str), rules);
+        let has_budget = !self.budgets.is_empty() || has_own().is_some();
+        let may_be_a_gap = is_strict(rules) && verdict != Verdict::Allow && has_budget;
         let asked = (may_be_a_gap && !decision.imported).then(|| {
             let run = decision.run.as_ref().map(|run| run.as_str().to_owned());
             let (role, session) = (decision.role.as_str().to_owned(), session.map(str::to_owned));

@@ -2,8 +2,8 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalConsumed, ApprovalRequested, ApprovalResolved, MAX_EDITED_ARGUMENTS_BYTES, Name,
-    ReasonCode, Resolution, Sha256Text,
+    ApprovalAbout, ApprovalConsumed, ApprovalEnd, ApprovalRequested, ApprovalResolved,
+    MAX_EDITED_ARGUMENTS_BYTES, Name, ReasonCode, Resolution, Sha256Text,
 };
 use serde::{Deserialize, Serialize};
 
@@ -127,6 +127,32 @@ impl Approval {
         }
     }
 
+    /// `true` where nobody answered in time and that is a no to the same call, which holds for as long again.
+    fn has_lapsed(&self, time: Micros) -> bool {
+        let is_unanswered = match &self.status {
+            ApprovalStatus::Pending => true,
+            ApprovalStatus::Resolved { resolution, .. } => resolution.resolution == Resolution::Expired,
+            ApprovalStatus::Consumed { .. } => false,
+        };
+        let expires = self.request.expires;
+        let until = expires.saturating_add(expires.saturating_sub(self.asked.0));
+        is_unanswered && self.is_denied_at_end() && (expires..until).contains(&time.0)
+    }
+
+    /// `true` where the same call is denied once its time is over.
+    fn is_denied_at_end(&self) -> bool {
+        self.request.at_end == Some(ApprovalEnd::Deny)
+    }
+
+    /// `true` where a no to the same call is found by its resolution.
+    pub(crate) fn is_no(&self, resolution: Resolution) -> bool {
+        match resolution {
+            Resolution::Rejected => true,
+            Resolution::Expired => self.is_denied_at_end(),
+            Resolution::Approved | Resolution::Edited | Resolution::Withdrawn => false,
+        }
+    }
+
     /// When it can be forgotten.
     fn forgotten(&self) -> Micros {
         let life = RESOLVED_APPROVAL_LIFE.0;
@@ -147,7 +173,7 @@ pub(crate) struct Approvals {
     by_end: Journaled<(Micros, Name), ()>,
     /// Those that wait, by the digest of their action.
     pub(crate) waiting: Journaled<(Sha256Text, Name), ()>,
-    /// Those that a person said no to, by the digest of their action.
+    /// Those that a person said no to, or that ended with their time where that is a no, by the digest of their action.
     #[serde(default, skip_serializing_if = "Journaled::is_empty")]
     pub(crate) rejected: Journaled<(Sha256Text, Name), ()>,
     pub(crate) shares: Shares,
@@ -202,13 +228,40 @@ impl Approvals {
 
     /// The approval that already waits for this very action, so that asking again does not ask twice.
     pub(crate) fn waiting_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
-        self.of_action(&self.waiting, claim, time)
+        self.unexpired(&self.waiting, claim, time)
             .find(|approval| approval.is_judged_alike(claim) && approval.is_asked_for(claim))
     }
 
     /// Returns the approval by which a person said no to this very action, as long as a yes would have held.
     pub(crate) fn rejected_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
-        self.of_action(&self.rejected, claim, time).next()
+        let answered = |approval: &&Approval| match &approval.status {
+            ApprovalStatus::Resolved { resolution, .. } => resolution.resolution == Resolution::Rejected,
+            ApprovalStatus::Pending | ApprovalStatus::Consumed { .. } => false,
+        };
+        self.unexpired(&self.rejected, claim, time).find(answered)
+    }
+
+    /// Returns the approval for this very action whose time ended without an answer, where that is a no; or the one that is named, of a
+    /// call whose arguments are not known.
+    pub(crate) fn lapsed_for(
+        &self,
+        claim: &Claim<'_>,
+        named: Option<&str>,
+        time: Micros,
+    ) -> Option<&Approval> {
+        let named = named.and_then(|named| self.get(named)).filter(|named| named.is_asked_by(claim));
+        let ended = self.of_action(&self.rejected, claim).chain(self.of_action(&self.waiting, claim));
+        named.into_iter().chain(ended).find(|approval| approval.has_lapsed(time))
+    }
+
+    /// Those of them whose time is not over.
+    fn unexpired<'s>(
+        &'s self,
+        among: &'s Journaled<(Sha256Text, Name), ()>,
+        claim: &Claim<'_>,
+        time: Micros,
+    ) -> impl Iterator<Item = &'s Approval> {
+        self.of_action(among, claim).filter(move |approval| time.0 < approval.request.expires)
     }
 
     /// Those among them that the same caller asked for, for the same action in the same folder.
@@ -216,16 +269,13 @@ impl Approvals {
         &'s self,
         among: &'s Journaled<(Sha256Text, Name), ()>,
         claim: &Claim<'_>,
-        time: Micros,
     ) -> impl Iterator<Item = &'s Approval> {
         let same_action = claim.action_digest.into_iter().flat_map(move |digest| {
             let from = among.iter_from(&(digest.clone(), Name::LEAST)).map(|(key, ())| key);
             from.take_while(move |(other, _)| other == digest).map(|(_, id)| id)
         });
         same_action.filter_map(|id| self.by_id.get(id)).filter(move |approval| {
-            time.0 < approval.request.expires
-                && approval.request.cwd.as_deref() == claim.cwd
-                && approval.is_asked_by(claim)
+            approval.request.cwd.as_deref() == claim.cwd && approval.is_asked_by(claim)
         })
     }
 
@@ -308,10 +358,9 @@ impl Approvals {
     }
 
     pub(crate) fn apply_resolved(&mut self, resolution: ApprovalResolved, rules: u32, time: Micros) {
-        let request = self.get(&resolution.approval).map(|approval| &approval.request);
-        let digest = request.and_then(|request| request.action_digest.clone());
-        let is_no = resolution.resolution == Resolution::Rejected && has_no_dead_ends(rules);
-        if let Some(digest) = digest.filter(|_| is_no) {
+        let answered = self.get(&resolution.approval);
+        let no = answered.filter(|approval| approval.is_no(resolution.resolution) && has_no_dead_ends(rules));
+        if let Some(digest) = no.and_then(|approval| approval.request.action_digest.clone()) {
             self.rejected.insert((digest, resolution.approval.clone()), ());
         }
         self.change(&resolution.approval.clone(), |approval| {

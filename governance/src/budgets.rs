@@ -19,6 +19,7 @@ use crate::limits::{
     MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, MAX_BUDGETS, MAX_BUDGETS_OF_CALL, MAX_RESERVATIONS,
 };
 use crate::meter::{Meter, days_of};
+use crate::rounds::{RUN_BUDGET, any_run};
 use crate::shares::Shares;
 use crate::spend::{BudgetQuestion, Spend};
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
@@ -218,6 +219,7 @@ impl Budgets {
     ) -> BudgetsDue {
         let mut due = BudgetsDue::default();
         let mut new = 0;
+        let own = usize::from(question.own.is_some() && question.run.is_some());
         let mut overdue = None;
         for (budget, key) in self.counting(question) {
             let meter = self.meters.get(&key);
@@ -225,9 +227,8 @@ impl Budgets {
             let held = self.held(budget, (&key, meter), estimate, at, &mut overdue);
             let (window, agent) = (key.told(), key.told_agent());
             if held.exhausts(&budget.limits, estimate) {
-                let is_stricter = due.strictest.as_ref().is_none_or(|(strictest, _)| {
-                    budget.on_exceed == OnExceed::Deny && *strictest == OnExceed::Pause
-                });
+                let is_stricter =
+                    due.strictest.as_ref().is_none_or(|(strictest, _)| budget.on_exceed > *strictest);
                 if is_stricter {
                     due.strictest = Some((budget.on_exceed, budget.budget.clone()));
                 }
@@ -240,6 +241,7 @@ impl Budgets {
                         limits: budget.limits,
                         amounts: held.told(),
                         on_exceed: budget.on_exceed,
+                        elapsed_ms: None,
                         call: Some(call.clone()),
                     });
                 }
@@ -253,7 +255,7 @@ impl Budgets {
                 amounts: estimate.told(),
             });
         }
-        due.full = self.full(due.reserved.len(), new, at);
+        due.full = self.full(due.reserved.len() - own, own, new, at);
         if due.full.is_some() {
             due.reserved.clear();
             if at.is_strict() {
@@ -285,8 +287,8 @@ impl Budgets {
         held.without(overdue.get(key).copied().unwrap_or_default())
     }
 
-    /// What there is no room for, of a call that counts in some budgets and needs new windows in some of them.
-    fn full(&self, counting: usize, new: usize, at: Occasion<'_>) -> Option<&'static str> {
+    /// What there is no room for, of a call that counts in some budgets, and that of its run, and needs new windows in some of them.
+    fn full(&self, counting: usize, own: usize, new: usize, at: Occasion<'_>) -> Option<&'static str> {
         let has_reservation = || {
             let first = self.ending.iter().next();
             self.reservations.len() < MAX_RESERVATIONS || first.is_some_and(|((end, _), ())| *end <= at.time)
@@ -297,7 +299,7 @@ impl Budgets {
             Some("this agent's runs and sessions with a budget")
         } else if new > 0 && !self.has_window(new, at) {
             Some("runs and sessions with a budget")
-        } else if counting > 0 && !has_reservation() {
+        } else if counting + own > 0 && !has_reservation() {
             Some("calls with a reservation")
         } else {
             None
@@ -310,7 +312,8 @@ impl Budgets {
         question: &'a BudgetQuestion<'_>,
     ) -> impl Iterator<Item = (&'a BudgetConfigured, WindowKey)> {
         let counts = |budget: &&BudgetConfigured| question.is_in(&budget.scope);
-        self.configured.iter().map(|(_, budget)| budget).filter(counts).filter_map(|budget| {
+        let set = self.configured.iter().map(|(_, budget)| budget).filter(counts);
+        question.own.into_iter().chain(set).filter_map(|budget| {
             let window = match budget.period {
                 BudgetPeriod::Run => question.run?,
                 BudgetPeriod::Session => question.session?,
@@ -365,20 +368,33 @@ impl Budgets {
         call: &Name,
         amounts: Spend,
     ) -> Vec<BudgetCharged> {
-        let charged = self.counting(question).take(MAX_BUDGETS_OF_CALL).map(|(budget, key)| BudgetCharged {
-            budget: budget.budget.clone(),
-            call: call.clone(),
-            window: key.told(),
-            agent: key.told_agent(),
-            charge: Charge::Settled,
-            amounts: amounts.told(),
-        });
+        let charged =
+            self.counting(question).take(MAX_BUDGETS_OF_CALL + 1).map(|(budget, key)| BudgetCharged {
+                budget: budget.budget.clone(),
+                call: call.clone(),
+                window: key.told(),
+                agent: key.told_agent(),
+                charge: Charge::Settled,
+                amounts: amounts.told(),
+            });
         charged.collect()
     }
 
     /// Whether nothing is held back.
     pub(crate) fn is_settled(&self) -> bool {
         self.meters.iter().all(|(_, meter)| meter.reserved == Spend::default())
+    }
+
+    /// The budget of this name: one that is set, or that of runs.
+    pub(crate) fn named(&self, budget: &Name) -> Option<&BudgetConfigured> {
+        self.configured.get(budget).or_else(|| any_run(budget))
+    }
+
+    /// `true` where it was told that a run spent its own budget, and nothing has fitted in since.
+    pub(crate) fn is_own_told(&self, agent: Option<&str>, run: &str) -> bool {
+        let agent = agent.map(str::to_owned);
+        let key = WindowKey { budget: RUN_BUDGET.clone(), agent, window: run.to_owned() };
+        self.meters.get(&key).is_some_and(|meter| meter.is_told)
     }
 
     /// Whether nothing has to be counted.

@@ -85,6 +85,7 @@ impl AskedIn {
             workspace: open.dimension.workspace(),
             rules: open.rules,
             is_call: true,
+            own: None,
         }
     }
 }

@@ -16,10 +16,11 @@ use crate::ladder::Said;
 use crate::limits::{CALL_LIFE, LATE_OUTCOME_LIFE};
 use crate::outcome::Outcome;
 use crate::registry::RegisteredTool;
-use crate::rounds::RoundName;
+use crate::rounds::{RUN_BUDGET, RoundName};
 use crate::spend::{BudgetQuestion, Spend, all_tokens};
 use crate::state::State;
-use crate::version::{has_budgets, is_isolated, is_strict};
+use crate::times;
+use crate::version::{has_budgets, holds_run_budgets, is_isolated, is_strict};
 
 impl State {
     /// What the budgets say of a call; nothing of one that was made elsewhere.
@@ -29,7 +30,10 @@ impl State {
         tool: Option<&RegisteredTool>,
         time: Micros,
     ) -> BudgetsDue {
-        if facts.imported || self.budgets().is_empty() || !has_budgets(facts.reactor_version) {
+        let (agent, run) = (facts.agent.as_deref(), facts.run.as_deref());
+        let own = self.rounds.own_budget(agent, run, facts.reactor_version);
+        let has_none = self.budgets().is_empty() && own.is_none();
+        if facts.imported || has_none || !has_budgets(facts.reactor_version) {
             return BudgetsDue::default();
         }
         let of_tool = tool.and_then(|tool| tool.document.estimated_cost);
@@ -41,7 +45,13 @@ impl State {
         };
         let estimate = Spend { cost_micro_usd: cost.map_or(0, u64::from), calls: 1, ..Spend::default() };
         let at = Occasion { time, agent: facts.agent.as_deref(), rules: facts.reactor_version };
-        self.budgets().due(&facts.budget_question(), &facts.call, estimate, at)
+        let question = BudgetQuestion { own: own.as_ref().map(|own| &own.budget), ..facts.budget_question() };
+        let mut due = self.budgets().due(&question, &facts.call, estimate, at);
+        if let Some((own, run)) = own.as_ref().zip(run) {
+            let is_told = self.budgets().is_own_told(agent, run);
+            own.add_elapsed(&mut due, (&facts.call, agent, run), is_told, time);
+        }
+        due
     }
 
     /// What is settled or given back when a call ends: for each budget in which something was reserved for it, or that it counts in
@@ -56,11 +66,10 @@ impl State {
         if has_run && open.verdict != Verdict::Allow {
             let Some(asked) = &open.asked else { return Vec::new() };
             let ran = Spend { calls: 1, ..Spend::default() };
-            return self.budgets().charged_to(
-                &asked.budget_question(open),
-                &outcome.call,
-                outcome.spend(ran),
-            );
+            let own = self.rounds.own_budget(open.agent.as_deref(), asked.run.as_deref(), open.rules);
+            let own = own.as_ref().map(|own| &own.budget);
+            let question = BudgetQuestion { own, ..asked.budget_question(open) };
+            return self.budgets().charged_to(&question, &outcome.call, outcome.spend(ran));
         }
         let parts = self.budgets().reserved_for(&outcome.call).iter();
         // What was given back at its deadline is not given back again; that it ran all the same is counted.
@@ -107,14 +116,19 @@ impl State {
     }
 
     /// Folds the end of a run, as told here.
-    pub(crate) fn apply_run_ended(&mut self, event: &Event<'_>, time: Micros) {
+    pub(crate) fn apply_run_ended(&mut self, event: &Event<'_>, is_derived: bool, time: Micros) {
         #[derive(Deserialize)]
         struct Ended {
             run: Name,
         }
         let Ok(ended) = read::<Ended>(event) else { return };
         let run = event.run.as_deref().unwrap_or(&ended.run);
-        if is_strict(self.rules.get().version()) && !self.budgets.is_empty() && !is_imported(event) {
+        let rules = self.rules.get().version();
+        if is_imported(event) {
+            return;
+        }
+        self.rounds.apply_ended(run, event.agent.as_deref(), rules, is_derived);
+        if holds_run_budgets(rules) || (is_strict(rules) && !self.budgets.is_empty()) {
             self.budgets.apply_run_ended(run, event.agent.as_deref(), time);
         }
     }
@@ -132,7 +146,8 @@ impl State {
             }
             RunStarted::KIND => {
                 if let Ok(started) = read::<RunStarted>(event) {
-                    self.rounds.apply_started(&started, agent, rules, time);
+                    let awaited = times::run(&self.policy_times());
+                    self.rounds.apply_started(&started, (agent, awaited), rules, time);
                 }
             }
             RunStep::KIND => {
@@ -153,10 +168,12 @@ impl State {
 
     /// Counts an answer of a model, or a step that came to its end.
     fn apply_spent(&mut self, event: &Event<'_>, step: Option<&CountedStep>, time: Micros) {
-        if self.budgets.is_empty() {
+        let at = self.occasion(event, time);
+        let run = event.run.as_deref().or(step.map(|step| step.run.as_str()));
+        let own = self.rounds.own_budget(at.agent, run, at.rules);
+        if self.budgets.is_empty() && own.is_none() {
             return;
         }
-        let at = self.occasion(event, time);
         let actor = event.actor.as_deref();
         let mut question = BudgetQuestion {
             agent: event.agent.as_deref(),
@@ -164,6 +181,7 @@ impl State {
             session: event.session.as_deref(),
             run: event.run.as_deref(),
             rules: at.rules,
+            own: own.as_ref().map(|own| &own.budget),
             ..BudgetQuestion::default()
         };
         if let Some(step) = step {
@@ -202,9 +220,10 @@ pub(crate) fn overspent(due: &BudgetsDue) -> Said {
     let (on_exceed, budget) = due.strictest.as_ref()?;
     let verdict = match on_exceed {
         OnExceed::Pause => Verdict::Review,
-        OnExceed::Deny => Verdict::Deny,
+        OnExceed::Deny | OnExceed::Abort => Verdict::Deny,
     };
-    Some((verdict, ReasonCode::BudgetSpent, Some(budget.to_string())))
+    let code = if *budget == *RUN_BUDGET { ReasonCode::RunBudgetSpent } else { ReasonCode::BudgetSpent };
+    Some((verdict, code, Some(budget.to_string())))
 }
 
 /// Whether a step came to an end: each is counted once, however it began.

@@ -20,7 +20,7 @@ use crate::examination::{CallFacts, Examination, NOBODY};
 use crate::journal::Journaled;
 use crate::ladder::Said;
 use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
-use crate::reaction::{full, request_rollback};
+use crate::reaction::full;
 use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
 use crate::shares::Shares;
 use crate::state::State;
@@ -287,7 +287,7 @@ impl State {
                 _ => None,
             };
             let id = self.rollback_to_ask_for(drawn, placed)?;
-            let requested = request_rollback(id, &found, call, contract, placed);
+            let requested = self.request_rollback(id, &found, call, contract, placed);
             caused.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
         }
         Ok(())

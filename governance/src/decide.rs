@@ -4,7 +4,8 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
     ClockOffset, Count, DecisionInputs, DecisionMade, DimensionPart, LoopDetected, LoopKind,
-    MAX_COMMAND_PARTS, Mode, Name, Obligations, OutcomeRules, ReasonCode, Risk, Step, Verdict,
+    MAX_COMMAND_PARTS, Mode, Name, Obligations, OnExceed, OutcomeRules, ReasonCode, Risk, RunAborted, Step,
+    Verdict, Words,
 };
 
 use crate::approval_ids::id_of_position;
@@ -14,11 +15,11 @@ use crate::breaker::Transition;
 use crate::examination::CallFacts;
 use crate::grants::{Covered, may_lift};
 use crate::ladder::{Climb, claim, climb, mode_of};
-use crate::limits::{APPROVAL_LIFE, CALL_LIFE, START_LIFE};
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::reasons::{Named, words};
 use crate::rounds::{Objection, Turning};
 use crate::state::State;
+use crate::times::CallTimes;
 use crate::version::{has_no_dead_ends, is_isolated, is_strict, needs_room_for_approvals};
 
 /// A decision, and the events that stand with it in the same request.
@@ -35,6 +36,8 @@ pub(crate) struct Decided {
     pub(crate) exceeded: Vec<BudgetExceeded>,
     /// What goes round, where it was not told.
     pub(crate) round: Option<LoopDetected>,
+    /// The run that ends with it.
+    pub(crate) aborted: Option<RunAborted>,
 }
 
 /// What a person's word makes of a call that the steps would have reviewed.
@@ -49,8 +52,8 @@ enum Word {
     Waits(Name, u64),
     /// It waits for an approval that is asked for now; the one that it brought, if any, did not help.
     Asks(Option<ReasonCode>),
-    /// A person said no to this very call.
-    No(Name),
+    /// A person said no to this very call, or nobody answered in time and that is a no.
+    No(Name, ReasonCode),
     /// It would have to wait for another approval, and of these there are too many.
     Full(&'static str),
 }
@@ -70,6 +73,8 @@ pub(crate) fn decide(
     let mode = mode(state, facts, code);
     let is_allowed = |verdict| verdict == Verdict::Allow || mode == Mode::Observe;
     let mut decided = Parts::default();
+    let tool = state.registry().get(&facts.tool, facts.server.as_deref());
+    let times = state.times_of(tool.map(AsRef::as_ref));
     if verdict == Verdict::Review && mode == Mode::Enforce {
         match persons_word(state, facts, &climb, time) {
             Word::Approved(approval) => {
@@ -91,8 +96,8 @@ pub(crate) fn decide(
                 decided.approval = Some(approval);
                 decided.expires = Some(expires);
             }
-            Word::No(approval) => {
-                (verdict, code, detail) = (Verdict::Deny, ReasonCode::ApprovalRejected, None);
+            Word::No(approval, no) => {
+                (verdict, code, detail) = (Verdict::Deny, no, None);
                 climb.deny_reviewed(code);
                 decided.approval = Some(approval);
             }
@@ -102,9 +107,9 @@ pub(crate) fn decide(
             }
             Word::Asks(refused) => {
                 code = refused.unwrap_or(code);
-                decided.expires = Some(time.0.saturating_add(APPROVAL_LIFE.0));
+                decided.expires = Some(time.0.saturating_add(times.approval.0));
                 if let Some(id) = approval_to_ask_for(facts, position)? {
-                    let request = request_approval(state, facts, &climb, id, time);
+                    let request = request_approval(state, facts, &climb, (id, &times), time);
                     decided.waits = Some(request.approval.clone());
                     decided.approval = Some(request.approval.clone());
                     decided.requested = Some(request);
@@ -113,7 +118,7 @@ pub(crate) fn decide(
         }
     }
     if is_allowed(verdict) {
-        decided.expires = Some(time.0.saturating_add(START_LIFE.0));
+        decided.expires = Some(time.0.saturating_add(times.start.0));
     }
     // What only would be decided asks nobody: no approval waits yet.
     let waits = decided.waits.as_deref().filter(|_| position > 0 || decided.requested.is_none());
@@ -140,7 +145,7 @@ pub(crate) fn decide(
         approval: decided.approval,
         grant: decided.grant,
         expires: decided.expires,
-        deadline: deadline(state, facts, (verdict, mode), time),
+        deadline: deadline(&times, facts, (verdict, mode), time),
         obligations: (verdict == Verdict::Allow)
             .then(|| obligations(state, facts, climb.excludes_secrets))
             .flatten(),
@@ -149,7 +154,9 @@ pub(crate) fn decide(
         examined: None,
         inputs: inputs(state, facts, &climb),
     };
+    let aborted = aborted(&decision, facts, &climb);
     Ok(Decided {
+        aborted,
         transition: climb.transition,
         decision,
         consumed: decided.consumed,
@@ -158,6 +165,17 @@ pub(crate) fn decide(
         exceeded: climb.budgets.exceeded,
         round: climb.round.and_then(|objection| detected(facts, objection)),
     })
+}
+
+/// Returns the end of the run of a call that met a budget which aborts it.
+fn aborted(decision: &DecisionMade, facts: &CallFacts, climb: &Climb) -> Option<RunAborted> {
+    let is_meant = decision.mode == Mode::Enforce && decision.verdict == Verdict::Deny;
+    let run = facts.run.as_deref().filter(|_| is_meant && climb.aborts_run())?;
+    let reason = match &climb.budgets.strictest {
+        Some((OnExceed::Abort, budget)) => format!("the budget `{budget}` is spent"),
+        _ => "it took all the calls or steps that it may".to_owned(),
+    };
+    Some(RunAborted { run: Name::new(run).ok()?, by: None, reason: Words::new(reason).ok()? })
 }
 
 fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {
@@ -209,7 +227,7 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
         match state.approvals().check(approval, &claim, time) {
             Ok(()) => return Word::Approved(approval.clone()),
             Err(ReasonCode::ApprovalRejected) if has_no_dead_ends(facts.reactor_version) => {
-                return Word::No(approval.clone());
+                return Word::No(approval.clone(), ReasonCode::ApprovalRejected);
             }
             Err(code @ (ReasonCode::ApprovalRejected | ReasonCode::ApprovalPending)) => {
                 return Word::Refused(code, approval.clone());
@@ -237,7 +255,10 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
     if has_no_dead_ends(facts.reactor_version)
         && let Some(rejected) = state.approvals().rejected_for(&claim, time)
     {
-        return Word::No(rejected.request.approval.clone());
+        return Word::No(rejected.request.approval.clone(), ReasonCode::ApprovalRejected);
+    }
+    if let Some(lapsed) = state.approvals().lapsed_for(&claim, facts.approval.as_deref(), time) {
+        return Word::No(lapsed.request.approval.clone(), ReasonCode::ApprovalLapsed);
     }
     match state.approvals().waiting_for(&claim, time) {
         Some(waiting) => Word::Waits(waiting.request.approval.clone(), waiting.request.expires),
@@ -274,7 +295,7 @@ fn request_approval(
     state: &State,
     facts: &CallFacts,
     climb: &Climb,
-    approval: Name,
+    (approval, times): (Name, &CallTimes),
     time: Micros,
 ) -> ApprovalRequested {
     let destinations = facts.examined.as_ref().map(|found| found.destinations.clone());
@@ -296,7 +317,8 @@ fn request_approval(
         approvers: approvers(),
         requested_by: facts.actor.clone(),
         agent: facts.agent.clone(),
-        expires: time.0.saturating_add(APPROVAL_LIFE.0),
+        expires: time.0.saturating_add(times.approval.0),
+        at_end: times.recorded_end(),
         reason_codes: is_strict(facts.reactor_version)
             .then(|| BoundedList::new(climb.reviews()).ok())
             .flatten(),
@@ -370,15 +392,12 @@ fn outcome_rules(state: &State, facts: &CallFacts) -> OutcomeRules {
 
 /// When the call is over without an outcome: it has to begin in time, and may then take as long as its tool may, or less where it
 /// said so. Of a call that was denied no outcome is waited for.
-fn deadline(state: &State, facts: &CallFacts, (verdict, mode): (Verdict, Mode), time: Micros) -> u64 {
+fn deadline(times: &CallTimes, facts: &CallFacts, (verdict, mode): (Verdict, Mode), time: Micros) -> u64 {
     if verdict == Verdict::Deny && mode == Mode::Enforce {
-        return time.0.saturating_add(START_LIFE.0);
+        return time.0.saturating_add(times.start.0);
     }
-    let tool = state.registry().get(&facts.tool, facts.server.as_deref());
-    let of_tool = tool.map(|tool| tool.document.timeout_ms.get() * 1_000 + START_LIFE.0);
     let said = facts.deadline_ms.map(|deadline| deadline.get() * 1_000);
-    let most = of_tool.unwrap_or(CALL_LIFE.0);
-    time.0.saturating_add(said.map_or(most, |said| said.min(most)))
+    time.0.saturating_add(said.map_or(times.call.0, |said| said.min(times.call.0)))
 }
 
 fn obligations(state: &State, facts: &CallFacts, exclude_secret_files: bool) -> Option<Obligations> {

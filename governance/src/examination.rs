@@ -10,6 +10,7 @@ use crate::arguments::Examined;
 use crate::calls::OpenCall;
 use crate::derived::Meaning;
 use crate::keys::ScopedKey;
+use crate::limits::ALONE_LIFE;
 use crate::outcome::Outcome;
 use crate::policy::{ArgumentMatches, Guarded};
 use crate::rate::RateQuestion;
@@ -238,6 +239,7 @@ impl CallFacts {
             session: self.session.as_deref(),
             run: self.run.as_deref(),
             session_folder: None,
+            alone: ALONE_LIFE,
         }
     }
 
@@ -254,6 +256,7 @@ impl CallFacts {
             workspace: self.dimension.workspace(),
             rules: self.reactor_version,
             is_call: is_strict(self.reactor_version),
+            own: None,
         }
     }
 

@@ -4,8 +4,8 @@ mod ruling;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, ReasonCode, Risk,
-    Score, Step, TrustUse, UnregisteredTools, Verdict,
+    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, OnExceed, ReasonCode,
+    Risk, Score, Step, TrustUse, UnregisteredTools, Verdict,
 };
 
 use crate::approvals::Claim;
@@ -16,13 +16,13 @@ use crate::budgets::BudgetsDue;
 use crate::charging::overspent;
 use crate::examination::CallFacts;
 use crate::keys::{KeyFinding, is_outlived};
-use crate::limits::BLOCKED_LIFE;
 use crate::modes::Subject;
 use crate::rate::RateRefusal;
 use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::registry::RegisteredTool;
-use crate::rounds::Objection;
+use crate::rounds::{Objection, RoundQuestion};
 use crate::state::State;
+use crate::times;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, Standing, assess};
 use crate::version::{guards_files, has_budgets, has_no_dead_ends};
@@ -103,6 +103,14 @@ impl Climb {
         }
     }
 
+    /// `true` where a budget is spent that aborts the run.
+    pub(crate) fn aborts_run(&self) -> bool {
+        let by_budget = self.budgets.strictest.as_ref().map(|(on_exceed, _)| *on_exceed);
+        let is_aborted = self.round.as_ref().is_some_and(|round| round.code == ReasonCode::RunAborted);
+        let by_round = self.round.as_ref().map(|round| round.on_exceed);
+        !is_aborted && by_budget.into_iter().chain(by_round).any(|on_exceed| on_exceed == OnExceed::Abort)
+    }
+
     fn say(&mut self, step: Step, finding: Option<(Verdict, ReasonCode, Option<String>)>) {
         let (verdict, code, detail) = finding.unwrap_or((Verdict::Allow, ReasonCode::Allowed, None));
         self.findings.push(Finding { step, verdict, code, detail });
@@ -160,7 +168,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     climb.say(Step::Policy, strictest(guarded, by_rule(&ruling)));
     let is_uncounted = facts.is_uncounted();
     let is_probed = state.is_probed(&facts.dimension, time);
-    let is_denied = is_critical && blocked_until(&climb.record).is_none_or(|until| time < until);
+    let is_denied = is_critical && blocked_until(state, &climb.record).is_none_or(|until| time < until);
     let blocked = stopped_verdict(facts.reactor_version, is_denied);
     let by_trust = by_trust(&ruling, &climb.assessment, is_probed, blocked);
     climb.say(Step::Trust, by_trust.filter(|_| !is_uncounted));
@@ -367,11 +375,12 @@ fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<O
         return (None, None);
     }
     let bounds = state.policies.get().bounds();
-    let question = facts.round_question(state.calls.get(&facts.call));
+    let alone = times::alone(&state.policy_times());
+    let question = RoundQuestion { alone, ..facts.round_question(state.calls.get(&facts.call)) };
     match state.rounds.due(&question, bounds, time) {
         Err(what) => (Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned()))), None),
         Ok(found) => {
-            let said = found.map(|found| (Verdict::Deny, found.code, Some(found.count.to_string())));
+            let said = found.map(|found| (found.verdict(), found.code, Some(found.count.to_string())));
             (said, found)
         }
     }
@@ -384,8 +393,9 @@ pub(crate) const fn stopped_verdict(rules: u32, is_critical: bool) -> Verdict {
 }
 
 /// Until when critical calls of a blocked dimension are denied: after a time without outcomes a person looks at them.
-pub(crate) fn blocked_until(record: &TrustRecord) -> Option<Micros> {
-    record.last_updated.map(|last| Micros(last.0.saturating_add(BLOCKED_LIFE.0)))
+pub(crate) fn blocked_until(state: &State, record: &TrustRecord) -> Option<Micros> {
+    let life = times::blocked(&state.policy_times());
+    record.last_updated.map(|last| Micros(last.0.saturating_add(life.0)))
 }
 
 fn is_critical(tool: Option<&RegisteredTool>, facts: &CallFacts) -> bool {

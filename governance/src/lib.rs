@@ -74,6 +74,7 @@ mod spend;
 mod starters;
 mod state;
 mod stops;
+mod times;
 mod tool_sightings;
 mod trust;
 mod trust_ranking;
@@ -132,6 +133,7 @@ pub use replica::{
     CutProgress, Executor, MAX_PIECE_ENTRIES, PredictedCall, Prediction, REPLICA_FORM, Replica, ReplicaBegin,
     ReplicaNews, StatePatch, Unpredictable,
 };
+pub use rounds::OverdueRun;
 pub use schema_bounds::{
     MAX_PATTERN_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, MAX_SCHEMA_PATTERNS, MAX_SCHEMA_STEPS,
     SchemaBoundsError,

@@ -55,6 +55,10 @@ pub const MAX_RESERVATIONS: usize = MAX_OPEN_CALLS;
 pub const MAX_ROUNDS: usize = 100_000;
 /// Those of one agent.
 pub const MAX_ROUNDS_OF_AGENT: usize = MAX_ROUNDS / 4;
+/// Runs whose end is awaited, to be told of where it is not told; those past it are not told of.
+pub const MAX_AWAITED_RUNS: usize = MAX_ROUNDS;
+/// Those of one agent.
+pub const MAX_AWAITED_RUNS_OF_AGENT: usize = MAX_AWAITED_RUNS / 4;
 /// Calls before which a check failed.
 pub const MAX_BROKEN: usize = MAX_OPEN_CALLS;
 /// Those of one agent.
@@ -75,6 +79,8 @@ pub const RESOLVED_APPROVAL_LIFE: Micros = hours(24);
 pub const START_LIFE: Micros = minutes(5);
 /// How long a call without a deadline of its own may go on.
 pub const CALL_LIFE: Micros = hours(1);
+/// How long after its beginning a run that has told no end is told of.
+pub const RUN_LIFE: Micros = hours(24);
 /// How long after its last outcome critical calls of a blocked dimension are denied; from then on a person looks at them.
 pub const BLOCKED_LIFE: Micros = hours(24);
 /// How long after its deadline the outcome of an allowed call is still taken.

@@ -33,7 +33,7 @@ impl State {
         let of_trust = Measure { record: climb.record, rules: self.trust_rules(), time };
         match code {
             ReasonCode::TrustBlocked | ReasonCode::TrustProbe => {
-                let until = blocked_until(&climb.record).filter(|_| verdict == Verdict::Deny);
+                let until = blocked_until(self, &climb.record).filter(|_| verdict == Verdict::Deny);
                 Some(of_trust.blocked(&place, &climb.assessment, until))
             }
             ReasonCode::TrustRequireReview => Some(of_trust.unearned(&place, &climb.assessment)),

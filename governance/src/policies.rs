@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use bitacora_formats::vocabulary::{CallBounds, DimensionPart, KeyLife, PolicyPublished, TrustRules};
+use bitacora_formats::vocabulary::{
+    CallBounds, DimensionPart, KeyLife, PolicyPublished, PolicyTimes, TrustRules,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_POLICIES;
@@ -37,6 +39,7 @@ struct Active {
     trust: TrustRules,
     key_life_s: Option<KeyLife>,
     bounds: CallBounds,
+    times: PolicyTimes,
     /// `None` where it cannot be read, so that everything is denied.
     policy: Option<Arc<Policy>>,
 }
@@ -98,6 +101,11 @@ impl Policies {
     /// How far runs and sessions may go round: the active policy's word, or what is shipped.
     pub(crate) fn bounds(&self) -> &CallBounds {
         self.active.as_ref().map_or(&SHIPPED_BOUNDS, |active| &active.bounds)
+    }
+
+    /// How long people and calls have, as far as the active policy says.
+    pub(crate) fn times(&self) -> PolicyTimes {
+        self.active.as_ref().map(|active| active.times).unwrap_or_default()
     }
 
     /// The workspace of a call that names this working folder: the active policy's word, or what is shipped.
@@ -167,11 +175,12 @@ impl Policies {
 
 impl Active {
     fn of(document: &PolicyPublished) -> Self {
-        let PolicyPublished { version, trust, key_life_s, .. } = *document;
+        let PolicyPublished { version, trust, key_life_s, times, .. } = *document;
+        let times = times.unwrap_or_default();
         let bounds = document.bounds.clone().unwrap_or_default();
         let policy = Policy::compile(&document.rules, &trust);
         let policy = policy.and_then(|policy| policy.with_settings(document.settings())).ok();
-        Self { version, trust, key_life_s, bounds, policy: policy.map(Arc::new) }
+        Self { version, trust, key_life_s, bounds, times, policy: policy.map(Arc::new) }
     }
 }
 

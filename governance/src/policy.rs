@@ -33,8 +33,8 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    CallBounds, Glob, KeyLife, MAX_RULES, PolicySettings, Risk, Rule, Score, TrustRules, TrustUse,
-    UnregisteredTools, Verdict, Workspaces,
+    CallBounds, Glob, KeyLife, MAX_RULES, PolicySettings, PolicyTimes, Risk, Rule, Score, TrustRules,
+    TrustUse, UnregisteredTools, Verdict, Workspaces,
 };
 
 use compiled_rule::{CompiledRule, Fit};
@@ -253,6 +253,11 @@ impl Policy {
     #[must_use]
     pub const fn bounds(&self) -> Option<&CallBounds> {
         self.settings.bounds.as_ref()
+    }
+
+    /// Returns how long people and calls have under it, as far as it says.
+    pub(crate) fn times(&self) -> PolicyTimes {
+        self.settings.times.unwrap_or_default()
     }
 
     /// For how many seconds idempotency keys are good under it, where it says so.

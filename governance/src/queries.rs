@@ -1,6 +1,8 @@
 //! What readers ask the published state, or a copy of it. What is asked of the state itself is bounded: the committer waits meanwhile.
 
-use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Name, Risk, Rule, TrustRules};
+use bitacora_formats::vocabulary::{
+    BreakerCondition, BudgetConfigured, DecisionMade, Dimension, Name, Risk, Rule, TrustRules,
+};
 use bitacora_formats::{Micros, Position};
 
 use crate::approvals::{Approval, ApprovalStatus};
@@ -19,10 +21,12 @@ use crate::principals::Principals;
 use crate::rate::Rates;
 use crate::reactor::ReactorRefusal;
 use crate::registry::Registry;
+use crate::rounds::OverdueRun;
 use crate::state::State;
 use crate::stops::Stops;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, assess};
+use crate::version::REACTOR_VERSION;
 
 /// What one list holds at most.
 pub(crate) const MAX_LISTED: usize = 1_000;
@@ -276,6 +280,18 @@ impl State {
     #[must_use]
     pub fn open_calls(&self) -> usize {
         self.calls.len()
+    }
+
+    /// Runs that have told no end for the time that they were given, the earliest first.
+    #[must_use]
+    pub fn overdue_runs(&self, at: Micros) -> Vec<OverdueRun> {
+        self.rounds.overdue(at).take(MAX_LISTED).collect()
+    }
+
+    /// Returns the budget that a run of this agent was begun with.
+    #[must_use]
+    pub fn run_budget(&self, agent: Option<&str>, run: Option<&str>) -> Option<BudgetConfigured> {
+        self.rounds.own_budget(agent, run, REACTOR_VERSION).map(|own| own.budget)
     }
 
     /// Calls whose deadline has passed at this time, the earliest first.

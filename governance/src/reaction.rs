@@ -18,7 +18,6 @@ use crate::decide::{approvers, decide, undrawn};
 use crate::derived::Derived;
 use crate::ended_calls::CheckedCall;
 use crate::examination::{CallFacts, Examination};
-use crate::limits::APPROVAL_LIFE;
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
 use crate::recorded_facts::facts_text;
@@ -122,6 +121,7 @@ impl State {
                 self.principals().may_expire(&expired.principal, placed.time)?;
             }
             Act::ContractChecked(Some(checked)) => self.after_check(checked, placed, &mut caused)?,
+            Act::RunOverdue(overdue) => self.may_tell_overdue(overdue, placed)?,
             Act::Probed(probed) => self.may_probe(probed, placed.time)?,
             Act::Observed(observed) => {
                 self.check(act, placed.time)?;
@@ -170,7 +170,8 @@ impl State {
         decided.reserved.into_iter().try_for_each(|charged| caused.push_act(charged, Act::BudgetCharged))?;
         let exceeded = |exceeded| Act::BudgetExceeded(Box::new(exceeded));
         decided.exceeded.into_iter().try_for_each(|found| caused.push_act(found, exceeded))?;
-        decided.round.into_iter().try_for_each(|found| caused.push_act(found, Act::LoopDetected))
+        decided.round.into_iter().try_for_each(|found| caused.push_act(found, Act::LoopDetected))?;
+        decided.aborted.into_iter().try_for_each(|aborted| caused.push_act(aborted, |_| Act::RunEnded))
     }
 
     fn after_outcome(&self, placed: &Observed<'_>, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
@@ -214,7 +215,7 @@ impl State {
         let is_asked_for = !checked.is_strict || checked.rollbacks.lack(None);
         if outcome.has_failed_check() && is_asked_for && !self.approvals.is_full(placed.time) {
             let id = self.rollback_to_ask_for(outcome.drawn_approval.as_ref(), placed)?;
-            caused.push(&request_rollback(id, &checked, &outcome.call, None, placed))?;
+            caused.push(&self.request_rollback(id, &checked, &outcome.call, None, placed))?;
         }
         Ok(())
     }
@@ -300,34 +301,38 @@ impl State {
     }
 }
 
-/// A person is asked whether what a call did is to be undone. Who undoes it records `rollback.executed`.
-pub(crate) fn request_rollback(
-    approval: Name,
-    checked: &CheckedCall<'_>,
-    call: &Name,
-    contract: Option<&Name>,
-    placed: &Observed<'_>,
-) -> ApprovalRequested {
-    ApprovalRequested {
-        approval,
-        about: ApprovalAbout::Rollback,
-        call: call.clone(),
-        tool: fitting(checked.dimension.tool()),
-        server: None,
-        cwd: None,
-        dimension: Some(checked.dimension.clone()),
-        destinations: None,
-        tool_revision: None,
-        action_digest: None,
-        policy_version: None,
-        approvers: approvers(),
-        requested_by: placed.event.actor.as_deref().and_then(|actor| BoundedText::new(actor).ok()),
-        agent: checked.agent.and_then(|agent| BoundedText::new(agent).ok()),
-        expires: placed.time.0.saturating_add(APPROVAL_LIFE.0),
-        reason_codes: None,
-        parts: None,
-        more_parts: None,
-        contract: contract.cloned(),
+impl State {
+    /// A person is asked whether what a call did is to be undone. Who undoes it records `rollback.executed`.
+    pub(crate) fn request_rollback(
+        &self,
+        approval: Name,
+        checked: &CheckedCall<'_>,
+        call: &Name,
+        contract: Option<&Name>,
+        placed: &Observed<'_>,
+    ) -> ApprovalRequested {
+        ApprovalRequested {
+            approval,
+            about: ApprovalAbout::Rollback,
+            call: call.clone(),
+            tool: fitting(checked.dimension.tool()),
+            server: None,
+            cwd: None,
+            dimension: Some(checked.dimension.clone()),
+            destinations: None,
+            tool_revision: None,
+            action_digest: None,
+            policy_version: None,
+            approvers: approvers(),
+            requested_by: placed.event.actor.as_deref().and_then(|actor| BoundedText::new(actor).ok()),
+            agent: checked.agent.and_then(|agent| BoundedText::new(agent).ok()),
+            expires: placed.time.0.saturating_add(self.times_of_named(checked.dimension.tool()).approval.0),
+            at_end: None,
+            reason_codes: None,
+            parts: None,
+            more_parts: None,
+            contract: contract.cloned(),
+        }
     }
 }
 

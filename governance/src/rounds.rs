@@ -4,21 +4,31 @@
 //! agent does without one. Which that is, and by whom a run was begun, is the caller's word.
 
 mod cycle;
+mod ends;
 mod name;
+mod objection;
+mod own_budget;
 mod question;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{CallBounds, LoopKind, Name, ReasonCode, RunStarted, Sha256Text};
+use bitacora_formats::vocabulary::{
+    CallBounds, LoopKind, Name, OnExceed, ReasonCode, RunStarted, Sha256Text,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Journaled;
-use crate::limits::{ALONE_LIFE, MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
+use crate::limits::{MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
 use crate::shares::Shares;
-use crate::version::{is_isolated, is_strict, sees_cycles};
+use crate::version::{holds_run_budgets, is_isolated, is_strict, sees_cycles};
 
 pub(crate) use cycle::Turning;
 use cycle::{Cycle, Repeats};
+use ends::AwaitedRuns;
+pub use ends::OverdueRun;
 pub(crate) use name::RoundName;
+pub(crate) use objection::Objection;
+use own_budget::OwnLimits;
+pub(crate) use own_budget::{RUN_BUDGET, any_run};
 pub(crate) use question::RoundQuestion;
 
 /// Runs and sessions that are looked at, and taken away if they are quiet, with each that is counted.
@@ -47,6 +57,12 @@ pub(crate) struct Round {
     folder: Option<Sha256Text>,
     /// What the run was begun with, once it was.
     begun: Option<Begun>,
+    /// Its end was told.
+    #[serde(default, skip_serializing_if = "is_false")]
+    is_ended: bool,
+    /// It was ended because a budget was spent.
+    #[serde(default, skip_serializing_if = "is_false")]
+    is_aborted: bool,
     /// What was told of it already.
     is_loop_told: bool,
     is_cap_told: bool,
@@ -69,6 +85,19 @@ struct Begun {
     depth: u32,
     calls: Option<u64>,
     steps: Option<u64>,
+    /// When, in microseconds, by rules that hold the rest of its budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own: Option<OwnLimits>,
+    /// What follows once its budget is spent; calls are denied without this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    on_exceed: Option<OnExceed>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// The runs and sessions in which anything happened of late.
@@ -77,21 +106,9 @@ pub(crate) struct Rounds {
     pub(crate) by_name: Journaled<RoundName, Round>,
     /// By a time at which it is looked whether they are quiet.
     leaving: Journaled<(Micros, RoundName), ()>,
+    #[serde(default, skip_serializing_if = "AwaitedRuns::is_empty")]
+    awaited: AwaitedRuns,
     pub(crate) shares: Shares,
-}
-
-/// What stands against a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Objection {
-    pub(crate) code: ReasonCode,
-    /// How often, how many or how deep.
-    pub(crate) count: u64,
-    /// From where on, or up to where.
-    pub(crate) bound: u64,
-    /// What goes round, where calls do.
-    pub(crate) turning: Option<Turning>,
-    /// What is to be told, where it was not yet.
-    pub(crate) untold: Option<LoopKind>,
 }
 
 impl Rounds {
@@ -147,7 +164,7 @@ impl Rounds {
         time: Micros,
     ) {
         for (name, place) in question.names().into_iter().flatten().zip(question.places()) {
-            let before = self.by_name.get(&name).map(|round| round.cycle_before(place, time));
+            let before = self.by_name.get(&name).map(|round| round.cycle_before(question, place, time));
             self.change(&name, question.agent, time, |round| {
                 if place == Place::Session && round.folder.is_none() {
                     round.folder = question.session_folder.cloned();
@@ -174,6 +191,7 @@ impl Rounds {
         let Some(run) = question.run.filter(|_| is_isolated(question.rules)) else { return };
         let own = self.by_name.get(&RoundName::of_run_by(question.agent, run, question.rules));
         if let Some(begun) = own.and_then(|own| own.begun) {
+            let begun = Begun { at: None, own: None, on_exceed: None, ..begun };
             self.begin(&RoundName::of_run(run), question.agent, begun, time);
         }
     }
@@ -204,7 +222,7 @@ impl Rounds {
     pub(crate) fn apply_started(
         &mut self,
         started: &RunStarted,
-        agent: Option<&str>,
+        (agent, awaited): (Option<&str>, Micros),
         rules: u32,
         time: Micros,
     ) {
@@ -219,15 +237,27 @@ impl Rounds {
             .as_deref()
             .map_or(0, |parent| above(parent).map_or(0, |begun| begun.depth).saturating_add(1));
         let budget = started.budget.unwrap_or_default();
-        let begun = Begun { depth, calls: budget.calls.map(u64::from), steps: budget.steps.map(u64::from) };
+        let (calls, steps) = (budget.calls.map(u64::from), budget.steps.map(u64::from));
+        let begun = Begun { depth, calls, steps, at: None, own: None, on_exceed: None };
         let known_by_all = RoundName::of_run(&started.run);
         if is_isolated(rules) {
             self.begin(&known_by_all, agent, begun, time);
         }
         let own = RoundName::of_run_by(agent, &started.run, rules);
+        let is_new = self.by_name.get(&own).is_none_or(|round| round.begun.is_none());
+        let is_held = holds_run_budgets(rules);
+        let begun = Begun {
+            at: is_held.then_some(time.0),
+            own: OwnLimits::of(&budget).filter(|_| is_held),
+            on_exceed: budget.on_exceed.filter(|_| is_held),
+            ..begun
+        };
         self.change(&own, agent, time, |round| {
             round.begun.get_or_insert(begun);
         });
+        if is_held && is_new {
+            self.awaited.begin(&own, agent, awaited, time);
+        }
     }
 
     /// Folds a step that came to its end. One of another agent than the run's is none of it.
@@ -303,31 +333,34 @@ impl Rounds {
 
     /// Until when one is kept; `None` where it was quiet for long enough.
     fn stays_until(&self, name: &RoundName, time: Micros) -> Option<Micros> {
-        let last = self.by_name.get(name)?.last;
-        Some(after_life(last)).filter(|until| *until > time)
+        Some(self.by_name.get(name)?.end_of_life()).filter(|until| *until > time)
     }
 
     pub(crate) fn pause(&mut self) {
         self.by_name.pause();
         self.leaving.pause();
+        self.awaited.pause();
         self.shares.pause();
     }
 
     pub(crate) fn resume(&mut self) {
         self.by_name.resume();
         self.leaving.resume();
+        self.awaited.resume();
         self.shares.resume();
     }
 
     pub(crate) fn keep(&mut self) {
         self.by_name.keep();
         self.leaving.keep();
+        self.awaited.keep();
         self.shares.keep();
     }
 
     pub(crate) fn discard(&mut self) {
         self.by_name.discard();
         self.leaving.discard();
+        self.awaited.discard();
         self.shares.discard();
     }
 }
@@ -341,24 +374,33 @@ impl Round {
         bounds: &CallBounds,
         time: Micros,
     ) -> Option<Objection> {
+        let on_exceed = OnExceed::Deny;
+        if place == Place::Run && self.is_aborted {
+            let (code, count, bound) = (ReasonCode::RunAborted, self.calls, self.calls);
+            return Some(Objection { code, count, bound, turning: None, untold: None, on_exceed });
+        }
         let depth = self.begun.map_or(0, |begun| begun.depth);
         if depth > bounds.delegation_depth() {
             let (code, count) = (ReasonCode::DelegationTooDeep, depth.into());
             let bound = bounds.delegation_depth().into();
-            return Some(Objection { code, count, bound, turning: None, untold: None });
+            return Some(Objection { code, count, bound, turning: None, untold: None, on_exceed });
         }
         if let Some(turning) = self.turning_with(question, place, bounds, time) {
             let untold = (!self.is_loop_told).then_some(turning.kind());
             let bound = turning.bound(&place.repeats(bounds)).into();
             let code = ReasonCode::LoopDetected;
             let count = turning.count().into();
-            return Some(Objection { code, count, bound, turning: Some(turning), untold });
+            return Some(Objection { code, count, bound, turning: Some(turning), untold, on_exceed });
         }
         let untold = (!self.is_cap_told).then_some(LoopKind::IterationCap);
         let count = self.calls.max(self.steps);
         let is_past = place == Place::Run && self.is_past(bounds);
         let bound = self.most(bounds);
-        is_past.then_some(Objection { code: ReasonCode::IterationCap, count, bound, turning: None, untold })
+        // Past what the policy lets any run take, its own word on what follows is none.
+        let is_all = self.calls.max(self.steps) >= bounds.steps_of_run().into();
+        let own = self.begun.and_then(|begun| begun.on_exceed).filter(|_| !is_all);
+        let (code, on_exceed) = (ReasonCode::IterationCap, own.unwrap_or(on_exceed));
+        is_past.then_some(Objection { code, count, bound, turning: None, untold, on_exceed })
     }
 
     /// What goes round once this call is made.
@@ -370,7 +412,7 @@ impl Round {
         time: Micros,
     ) -> Option<Turning> {
         if sees_cycles(question.rules) {
-            return self.cycle_before(place, time).turning_with(question, &place.repeats(bounds));
+            return self.cycle_before(question, place, time).turning_with(question, &place.repeats(bounds));
         }
         let times = self.times_with(question);
         (times >= bounds.identical_calls()).then_some(Turning::Cycle { calls: 1, times })
@@ -378,8 +420,8 @@ impl Round {
 
     /// The latest calls, as far as one at this time goes on from them. Those without a session or a run go on from the ones shortly
     /// before: what is done every hour goes round nowhere.
-    fn cycle_before(&self, place: Place, time: Micros) -> Cycle {
-        let is_quiet = place == Place::Alone && self.last.saturating_add(ALONE_LIFE.0) <= time.0;
+    fn cycle_before(&self, question: &RoundQuestion<'_>, place: Place, time: Micros) -> Cycle {
+        let is_quiet = place == Place::Alone && self.last.saturating_add(question.alone.0) <= time.0;
         if is_quiet { Cycle::default() } else { self.cycle.clone() }
     }
 
@@ -437,17 +479,6 @@ enum Place {
 impl Place {
     fn repeats(self, bounds: &CallBounds) -> Repeats<'_> {
         Repeats { bounds, is_alone: self == Self::Alone }
-    }
-}
-
-impl Objection {
-    /// The graver, the less.
-    const fn gravity(&self) -> u8 {
-        match self.code {
-            ReasonCode::DelegationTooDeep => 0,
-            ReasonCode::LoopDetected => 1,
-            _ => 2,
-        }
     }
 }
 

@@ -47,6 +47,8 @@ pub struct BudgetQuestion<'a> {
     pub rules: u32,
     /// Whether it is a call: that names no model or task type counts in the budgets for any.
     pub is_call: bool,
+    /// The budget that the run has of its own.
+    pub own: Option<&'a BudgetConfigured>,
 }
 
 impl BudgetQuestion<'_> {

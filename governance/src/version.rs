@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// version 5 too many approvals deny the calls that need another one, and no others; under version 6 a policy guards files by their
 /// names, no verdict is a dead end, what belongs to different agents, servers and workspaces is kept apart, and an accepted correction of the
 /// clock moves governed time on; under version 7 cycles of several calls are seen, calls without a session too, and only arguments that
-/// matter make a call another one, and a contract of critical damage is a review.
-pub const REACTOR_VERSION: u32 = 7;
+/// matter make a call another one, and a contract of critical damage is a review; under version 8 times are a policy's and a tool's, and a run is held to its own budget.
+pub const REACTOR_VERSION: u32 = 8;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
 
@@ -34,6 +34,9 @@ const GUARDING: u32 = 6;
 const WITHOUT_DEAD_ENDS: u32 = 6;
 /// From this version on cycles of several calls are seen, and what waits for something is told apart.
 const SEEING_CYCLES: u32 = 7;
+
+/// From this version on a run is held to its own budget, and an end that it does not tell is told of.
+const HOLDING_RUN_BUDGETS: u32 = 8;
 
 /// Whether this program has the rules of a version.
 pub(crate) const fn is_known(version: u32) -> bool {
@@ -93,6 +96,11 @@ pub(crate) const fn sees_cycles(version: u32) -> bool {
 /// Whether under a version's rules a contract of critical damage has a person look at the call.
 pub(crate) const fn weighs_contracts(version: u32) -> bool {
     version >= SEEING_CYCLES
+}
+
+/// `true` where a version's rules hold a run to its own budget, and await its end.
+pub(crate) const fn holds_run_budgets(version: u32) -> bool {
+    version >= HOLDING_RUN_BUDGETS
 }
 
 /// The version of the rules by which events are folded that name none: that of the ledger's last opening, or of a decision since.

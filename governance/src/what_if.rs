@@ -11,9 +11,9 @@ use crate::ladder::{
     self, Circumstances, Ruling, Said, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on,
     stopped_verdict,
 };
-use crate::limits::BLOCKED_LIFE;
 use crate::policy::Policy;
 use crate::registry::Registry;
+use crate::times;
 use crate::trust_rules::{TrustInputs, judge};
 use crate::version::{has_no_dead_ends, is_isolated, is_known};
 
@@ -81,7 +81,8 @@ impl WhatIf {
         let trust = judge(&TrustInputs::from(inputs), policy.trust(), time);
         let is_probed = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::TrustProbe));
         let is_critical = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::BlastRadius));
-        let until = inputs.last_updated.map(|last| last.saturating_add(BLOCKED_LIFE.0));
+        let blocked_life = times::blocked(&policy.times());
+        let until = inputs.last_updated.map(|last| last.saturating_add(blocked_life.0));
         let is_denied = is_critical && until.is_none_or(|until| time.0 < until);
         let blocked = stopped_verdict(inputs.reactor_version, is_denied);
         let by_trust = by_trust(&ruling, &trust, is_probed, blocked);

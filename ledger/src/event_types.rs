@@ -1,8 +1,8 @@
 //! Whether an event is its sender's to write, and whether its data is what its type asks for.
 
 use bitacora_formats::vocabulary::{
-    Assurance, BreakerClosed, EventData, EventDataError, FREE_PREFIX, Fit, SuggestionMade, TrustObserved,
-    Writer, check_data, check_members, event_type, is_service_kind,
+    Assurance, BreakerClosed, EventData, EventDataError, FREE_PREFIX, Fit, RunOverdue, SuggestionMade,
+    TrustObserved, Writer, check_data, check_members, event_type, is_service_kind,
 };
 use bitacora_formats::{Data, Event};
 use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
@@ -10,8 +10,8 @@ use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
 use crate::error::AppendError;
 
 /// Whether a client may not write such an event: it is the service's own, or derived from others. An import brings outcomes
-/// that were derived elsewhere, and says so; what closes a breaker for an operator names whom; what a history speaks for is found by
-/// the service beside the ledger, under a source that is nobody else's.
+/// that were derived elsewhere, and says so; what closes a breaker for an operator names whom; what a history speaks for, and that a run
+/// tells no end, is found by the service beside the ledger, under a source that is nobody else's.
 pub(crate) fn is_reserved(event: &Event<'_>) -> bool {
     // Most are free: for them no list is searched.
     if event.kind.starts_with(FREE_PREFIX) {
@@ -37,7 +37,8 @@ fn is_a_persons(event: &Event<'_>) -> bool {
 }
 
 fn is_found_by_the_service(event: &Event<'_>) -> bool {
-    event.kind == SuggestionMade::KIND && event.source == SCHEDULER_SOURCE
+    let is_found = event.kind == SuggestionMade::KIND || event.kind == RunOverdue::KIND;
+    is_found && event.source == SCHEDULER_SOURCE
 }
 
 /// The data of an event, if it is of this type.

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::Listed;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 pub use candidates::{
-    BLOCK_FAILURES, CHEAPER_CALLS, CHEAPER_SHARE, PROMOTE_APPROVALS, PROMOTE_MAX_FAILURES, PROMOTE_SCORE,
-    REVIEW_FAILURE_SHARE, REVIEW_OBSERVATIONS,
+    BETTER_CALLS, BETTER_FAILURE_SHARE, BLOCK_FAILURES, BLOCK_REJECTIONS, CHEAPER_CALLS, CHEAPER_SHARE,
+    PROMOTE_APPROVALS, PROMOTE_MAX_FAILURES, PROMOTE_SCORE, REVIEW_FAILURE_SHARE, REVIEW_OBSERVATIONS,
 };
 pub(crate) use fold::Learned;
 pub use fold::MadeOf;
@@ -54,6 +54,10 @@ pub struct Shown {
     pub first_bad: Vec<u64>,
     /// The last ones.
     pub last_bad: Vec<u64>,
+    /// The first positions of those that a person rejected.
+    pub first_rejected: Vec<u64>,
+    /// The last ones.
+    pub last_rejected: Vec<u64>,
 }
 
 /// An import that ended.
@@ -309,8 +313,13 @@ fn is_due_again(known: &Suggestion, now: &SuggestionMade) -> bool {
 }
 
 /// What a suggestion comes to, in the order in which they are told: what is urgent first.
-pub(crate) const KINDS: [SuggestionKind; 4] =
-    [SuggestionKind::Block, SuggestionKind::Review, SuggestionKind::CheaperModel, SuggestionKind::Promote];
+pub(crate) const KINDS: [SuggestionKind; 5] = [
+    SuggestionKind::Block,
+    SuggestionKind::Review,
+    SuggestionKind::BetterModel,
+    SuggestionKind::CheaperModel,
+    SuggestionKind::Promote,
+];
 
 #[cfg(test)]
 mod tests {

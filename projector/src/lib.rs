@@ -58,10 +58,10 @@ pub use gaps::{Gap, GapQuery};
 pub use import_times::{Brought, HappenedBetween, Outside};
 pub use indexed_ledger::{IndexedLedger, model_names};
 pub use learned::{
-    Annotation, AnnotationQuery, BLOCK_FAILURES, CHEAPER_CALLS, CHEAPER_SHARE, Candidate, Candidates,
-    ImportedCandidates, ImportedFrom, MadeOf, PROMOTE_APPROVALS, PROMOTE_MAX_FAILURES, PROMOTE_SCORE,
-    REVIEW_FAILURE_SHARE, REVIEW_OBSERVATIONS, Shown, Suggestion, SuggestionAnswer, SuggestionQuery,
-    SuggestionState, Tag,
+    Annotation, AnnotationQuery, BETTER_CALLS, BETTER_FAILURE_SHARE, BLOCK_FAILURES, BLOCK_REJECTIONS,
+    CHEAPER_CALLS, CHEAPER_SHARE, Candidate, Candidates, ImportedCandidates, ImportedFrom, MadeOf,
+    PROMOTE_APPROVALS, PROMOTE_MAX_FAILURES, PROMOTE_SCORE, REVIEW_FAILURE_SHARE, REVIEW_OBSERVATIONS, Shown,
+    Suggestion, SuggestionAnswer, SuggestionQuery, SuggestionState, Tag,
 };
 pub use listed::Listed;
 pub use models::{ModelError, ModelState, ModelStatus, ReadModels};
@@ -76,4 +76,4 @@ pub use sessions::{
 pub use spending::{Spending, TokenSums};
 pub use status::{IndexState, IndexStatus};
 pub use tools::{ToolAnswer, ToolCounts, ToolQuery, ToolSum, ToolsBy};
-pub use trust::{ImportShowed, TrustAt, TrustAtError, TrustMonth};
+pub use trust::{BreakerStood, ImportShowed, TrustAt, TrustAtError, TrustMonth};

@@ -34,6 +34,8 @@ pub struct Run {
     pub subtask: Option<String>,
     /// How it stands.
     pub state: RunState,
+    /// `true` where it has told no end for the time that the policy gives it.
+    pub overdue: bool,
     /// Why, as far as somebody said so: a reason, the kind of an error, whether the end was the wanted one.
     pub why: Option<String>,
     /// The node that it stands at, as the last event that named one says.

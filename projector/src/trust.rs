@@ -6,7 +6,7 @@
 mod fold;
 
 use bitacora_formats::vocabulary::{
-    DIMENSION_LIFE, Dimension, EventData as _, TrustRecord, TrustRules, TrustSet,
+    BreakerCondition, DIMENSION_LIFE, Dimension, EventData as _, TrustRecord, TrustRules, TrustSet,
 };
 use bitacora_formats::{Data, Micros, Position};
 use bitacora_ledger::ReadError;
@@ -18,7 +18,7 @@ use crate::Listed;
 use crate::limits::KEPT_EVERY;
 use crate::models::{Model as _, ModelError, Observed, ReadModels, View};
 pub(crate) use fold::Trust;
-use fold::{CHECKS, ENDED, Ended, KEPT, Kept, MONTHS, RULES, TOLD};
+use fold::{BREAKERS, CHECKS, ENDED, Ended, KEPT, Kept, MONTHS, RULES, TOLD};
 
 /// What one dimension showed in one month.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,8 +84,24 @@ pub struct TrustAt {
     pub record: TrustRecord,
     /// By what numbers it was judged then; `None` where no policy was active.
     pub rules: Option<TrustRules>,
+    /// How its breaker stood.
+    pub breaker: BreakerStood,
     /// Every event up to here is known: the answer stands unless the position that was asked about is past it.
     pub position: Position,
+}
+
+/// How a dimension's breaker stood at a position, as its events tell it. What its window held then is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakerStood {
+    /// Its state.
+    pub condition: BreakerCondition,
+    /// When the next request could be a probe, microseconds since 1970; of one that was open.
+    pub cooldown_until: Option<u64>,
+}
+
+impl BreakerStood {
+    /// A breaker of which nothing was told.
+    pub const CLOSED: Self = Self { condition: BreakerCondition::Closed, cooldown_until: None };
 }
 
 /// Why it cannot be said what a dimension had shown.
@@ -162,7 +178,9 @@ impl ReadModels {
         }
         let rules = last::<Option<String>>(&view, RULES, &[], at)?.and_then(|(_, rules)| rules);
         let rules = rules.and_then(|rules| serde_json::from_str(&rules).ok());
-        Ok(TrustAt { record: kept.record, rules, position: view.position() })
+        let breaker = last::<BreakerStood>(&view, BREAKERS, &parts, at)?;
+        let breaker = breaker.map_or(BreakerStood::CLOSED, |(_, stood)| stood);
+        Ok(TrustAt { record: kept.record, rules, breaker, position: view.position() })
     }
 
     /// Counts what the event at a position tells, as the fold did.

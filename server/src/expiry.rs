@@ -1,14 +1,14 @@
-//! What ends with time: approvals that nobody answered, calls whose outcome never came, and tokens. Each becomes an event; what
+//! What ends with time: approvals that nobody answered, calls whose outcome never came, tokens, and the patience with runs that tell no end. Each becomes an event; what
 //! decides never looks at a clock itself.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_formats::vocabulary::{
-    ApprovalResolved, EventData, Name, PrincipalCreated, PrincipalExpired, ToolFailed,
+    ApprovalResolved, EventData, Name, PrincipalCreated, PrincipalExpired, RunOverdue, ToolFailed,
 };
 use bitacora_formats::{Data, Event, Json, Micros};
-use bitacora_governance::{OpenCall, SCHEDULER_SOURCE};
+use bitacora_governance::{OpenCall, OverdueRun, SCHEDULER_SOURCE};
 use bitacora_ledger::{AppendRequest, Ledger};
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
@@ -23,6 +23,8 @@ const EVERY: Duration = Duration::from_secs(1);
 const ACTOR: &str = "service:scheduler";
 /// The stream of approvals that ended with their time.
 const APPROVALS: &str = "approvals";
+/// The stream of runs that have told no end.
+const RUNS: &str = "runs";
 /// The stream of principals, as the command line writes it.
 const PRINCIPALS: &str = "principals";
 
@@ -47,14 +49,23 @@ pub(crate) async fn run(api: Arc<Api>) {
 /// What cannot be recorded now is found again the next time; by a clock that jumped nothing ends.
 async fn record_ended(ledger: &Ledger, now: Micros) {
     let Some(governance) = ledger.governance() else { return };
-    let (calls, approvals, principals) = governance.read(|state| {
+    let (calls, approvals, principals, runs) = governance.read(|state| {
         if state.clock_trust().jump().is_some() {
             return Default::default();
         }
-        (state.overdue_calls(now), state.expired_approvals(now), state.principals().expired(now))
+        (
+            state.overdue_calls(now),
+            state.expired_approvals(now),
+            state.principals().expired(now),
+            state.overdue_runs(now),
+        )
     });
     let ended = calls.iter().filter_map(|(call, open)| timed_out(call, open));
-    for event in ended.chain(approvals.iter().filter_map(expired)).chain(principals.iter().filter_map(over)) {
+    for event in ended
+        .chain(approvals.iter().filter_map(expired))
+        .chain(principals.iter().filter_map(over))
+        .chain(runs.iter().filter_map(overdue))
+    {
         let kind = event.kind.to_string();
         let recorded = match ledger.append(AppendRequest::of(vec![event])) {
             Ok(pending) => pending.await.map(|_| ()),
@@ -87,6 +98,15 @@ fn over(principal: &PrincipalCreated) -> Option<Event<'static>> {
     let id = format!("{}#expired#{}", principal.principal, principal.expires?);
     let data = json!({"principal": principal.principal});
     event(id, PrincipalExpired::KIND, PRINCIPALS.to_owned(), &data)
+}
+
+fn overdue(run: &OverdueRun) -> Option<Event<'static>> {
+    let OverdueRun { run, agent, began } = run;
+    let data = json!({"run": run, "began": began.0});
+    let mut event = event(format!("{run}#overdue#{}", began.0), RunOverdue::KIND, RUNS.to_owned(), &data)?;
+    event.run = Some(run.clone().into());
+    event.agent = agent.clone().map(Into::into);
+    Some(event)
 }
 
 fn event(id: String, kind: &'static str, stream: String, data: &Value) -> Option<Event<'static>> {

@@ -83,11 +83,13 @@ pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<Made, 
     Ok(Made { suggestions, more: new.next().is_some() })
 }
 
-/// Whether its rule would say something that the active policy does not. One that names a cheaper model says so to whoever reads why
+/// Whether its rule would say something that the active policy does not. One that names another model says so to whoever reads why
 /// a call is reviewed.
 pub(crate) fn is_news(state: &State, suggestion: &SuggestionMade) -> bool {
     suggestion.dimension.as_ref().is_none_or(|dimension| match suggestion.kind {
-        Some(SuggestionKind::CheaperModel) => state.would_speak(dimension, &suggestion.rule),
+        Some(SuggestionKind::CheaperModel | SuggestionKind::BetterModel) => {
+            state.would_speak(dimension, &suggestion.rule)
+        }
         _ => state.would_change_policy(dimension, &suggestion.rule),
     })
 }

@@ -122,6 +122,7 @@ enum Period {
 enum OnExceed {
     Pause,
     Deny,
+    Abort,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -156,6 +157,7 @@ impl OnExceed {
         match self {
             Self::Pause => "pause",
             Self::Deny => "deny",
+            Self::Abort => "abort",
         }
     }
 }

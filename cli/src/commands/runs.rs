@@ -55,7 +55,7 @@ fn list(
     for run in pages.iter().flat_map(|page| &page.runs) {
         table.row(&[
             &to_the_second(&run.time),
-            &run.state,
+            &standing(run),
             &run.steps.to_string(),
             &run.failed_steps.to_string(),
             &run.calls.to_string(),
@@ -116,8 +116,14 @@ fn told(cost_usd: &str) -> Option<&str> {
     Some(cost_usd).filter(|cost| *cost != "0")
 }
 
+/// How a run stands; of one that has told no end for too long, that too.
+fn standing(run: &RunAnswer) -> String {
+    if run.overdue { format!("{}, overdue", run.state) } else { run.state.clone() }
+}
+
 fn write(run: &RunAnswer, output: &mut Output) -> Result<(), CommandError> {
-    let state = run.why.as_ref().map_or_else(|| run.state.clone(), |why| format!("{}: {why}", run.state));
+    let state = standing(run);
+    let state = run.why.as_ref().map_or_else(|| state.clone(), |why| format!("{state}: {why}"));
     let began = format!("{} (position {})", run.time, run.position);
     let last = format!("{} (position {})", run.last_time, run.last);
     let took = run.duration_ms.map(|took| format!("{took} ms"));

@@ -393,7 +393,7 @@ fn write(answer: &TrustRecordAnswer, output: &mut Output) -> Result<(), OutputEr
             ("failures", Some(&failures)),
             ("streak", Some(&trust.streak.to_string())),
             ("last", trust.last_updated.as_deref().map(to_the_second).as_deref()),
-            ("breaker", answer.breaker.as_ref().map(breaker_words).as_deref()),
+            ("breaker", Some(&breaker_words(&answer.breaker))),
             ("as of", Some(&at)),
         ],
         output,
@@ -404,5 +404,10 @@ fn write(answer: &TrustRecordAnswer, output: &mut Output) -> Result<(), OutputEr
 fn breaker_words(breaker: &BreakerStateAnswer) -> String {
     let until = breaker.cooldown_until.as_deref().map(to_the_second);
     let until = until.map_or_else(String::new, |until| format!(", tried again from {until}"));
-    format!("{}, {} of the last {} outcomes bad{until}", breaker.state, breaker.bad, breaker.outcomes)
+    match breaker.bad.zip(breaker.outcomes) {
+        Some((bad, outcomes)) => {
+            format!("{}, {bad} of the last {outcomes} outcomes bad{until}", breaker.state)
+        }
+        None => format!("{}{until}", breaker.state),
+    }
 }

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentName, Arguments, BoundedList, BoundedText, Count, Dimension, DimensionPart, EventData, Name,
-    PathText, ReasonCode, Sha256Text,
+    AgentName, ApprovalEnd, Arguments, BoundedList, BoundedText, Count, Dimension, DimensionPart, EventData,
+    Name, PathText, ReasonCode, Sha256Text,
 };
 
 /// A note of a person, in bytes.
@@ -70,6 +70,9 @@ pub struct ApprovalRequested {
     pub agent: Option<AgentName>,
     /// Governed time, in microseconds since 1970, from which on it cannot be used.
     pub expires: u64,
+    /// The answer to the same call from then on, where nobody resolved it. Without it the call asks for another approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_end: Option<ApprovalEnd>,
     /// What a yes lifts: the reasons of all steps that would have the call reviewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason_codes: Option<BoundedList<ReasonCode, 1, MAX_APPROVAL_REASONS>>,

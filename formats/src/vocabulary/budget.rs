@@ -124,6 +124,8 @@ pub enum OnExceed {
     Pause,
     /// Calls are denied.
     Deny,
+    /// The run is aborted, and its calls are denied. Budgets that each run has anew have it alone.
+    Abort,
 }
 
 /// `budget.charged`: a call's estimate was reserved, settled by its outcome, or given back.
@@ -176,6 +178,9 @@ pub struct BudgetExceeded {
     pub amounts: SpendLimits,
     /// What follows.
     pub on_exceed: OnExceed,
+    /// How long ago the run began, where that is what is spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<Milliseconds>,
     /// The call that met the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Name>,

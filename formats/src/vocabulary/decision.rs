@@ -210,6 +210,10 @@ pub enum ReasonCode {
     RateLimited,
     /// A budget that it counts in is spent.
     BudgetSpent,
+    /// The run has spent its own budget.
+    RunBudgetSpent,
+    /// The run was aborted, because a budget was spent.
+    RunAborted,
     /// The same call again and again.
     LoopDetected,
     /// The run has taken all the steps, or made all the calls, that it may.
@@ -268,6 +272,8 @@ pub enum ReasonCode {
     ApprovalRejected,
     /// The approval's time is over.
     ApprovalExpired,
+    /// Nobody answered in time, which is a no to the same call for a while.
+    ApprovalLapsed,
     /// The approval was used for another call.
     ApprovalUsed,
     /// The approval is for other arguments, or another tool or agent.

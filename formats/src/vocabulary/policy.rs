@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BoundedList, BoundedNumber, BoundedText, CallBounds, EventData, ExitCodeGlobs, FileGuard, MAX_RULES,
-    Mode, Name, Note, PolicySettings, Rule, TrustRules, UnregisteredTools, Workspaces,
+    Mode, Name, Note, PolicySettings, PolicyTimes, Rule, TrustRules, UnregisteredTools, Workspaces,
 };
 
 /// The shortest life that a policy may give idempotency keys, in seconds.
@@ -30,6 +30,9 @@ pub struct PolicyDocument {
     /// How far runs and sessions may go round. Left out, it is as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
+    /// How long people and calls have. Left out, it is as shipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<PolicyTimes>,
     /// Files that calls may not name, or may only write with a person's word. Left out, there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileGuard>,
@@ -62,6 +65,9 @@ pub struct PolicyPublished {
     /// How far runs and sessions may go round. Left out, it is as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
+    /// How long people and calls have. Left out, it is as shipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<PolicyTimes>,
     /// Files that calls may not name, or may only write with a person's word. Left out, there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileGuard>,
@@ -140,6 +146,7 @@ impl PolicyDocument {
         PolicySettings {
             key_life_s: self.key_life_s,
             bounds: self.bounds.clone(),
+            times: self.times,
             exit_codes_count: self.exit_codes_count.clone(),
             unregistered: self.unregistered,
             files: self.files.clone(),
@@ -155,6 +162,7 @@ impl PolicyPublished {
         PolicySettings {
             key_life_s: self.key_life_s,
             bounds: self.bounds.clone(),
+            times: self.times,
             exit_codes_count: self.exit_codes_count.clone(),
             unregistered: self.unregistered,
             files: self.files.clone(),

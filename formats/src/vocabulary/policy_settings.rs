@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedList, CallBounds, FileGuard, Glob, KeyLife, Workspaces};
+use super::{BoundedList, CallBounds, FileGuard, Glob, KeyLife, PolicyTimes, Workspaces};
 
 /// Globs in `exit_codes_count` of a policy.
 pub const MAX_EXIT_CODE_GLOBS: usize = 64;
@@ -34,6 +34,9 @@ pub struct PolicySettings {
     /// How far runs and sessions may go round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
+    /// How long people and calls have. Left out, it is as shipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<PolicyTimes>,
     /// Globs for the parts of commands whose exit codes other than 0 count as errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_codes_count: Option<ExitCodeGlobs>,

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ContentDigest, Count, EventData, MicroUsd, Milliseconds, Name, SpendLimits, SummaryText, TokenCounts,
-    Words,
+    ContentDigest, Count, EventData, MicroUsd, Milliseconds, Name, OnExceed, SpendLimits, SummaryText,
+    TokenCounts, Tokens, Words,
 };
 
 /// `run.started`: a graph or a task began.
@@ -27,12 +27,56 @@ pub struct RunStarted {
     /// The part of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtask: Option<Name>,
-    /// What it may spend. Its calls and steps are held to it.
+    /// What it may spend, and what follows once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<SpendLimits>,
+    pub budget: Option<RunBudget>,
     /// The run that began it, where an agent acts for another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Name>,
+}
+
+/// What a run may spend. What is not named is not limited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunBudget {
+    /// Money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micro_usd: Option<MicroUsd>,
+    /// Tokens of models, read and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    /// Tool calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Count>,
+    /// Steps that came to their end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Count>,
+    /// Time that calls and answers of models took, one after the other or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<Milliseconds>,
+    /// Time since the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<Milliseconds>,
+    /// What follows once one of these is spent. Calls are denied where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_exceed: Option<OnExceed>,
+}
+
+impl RunBudget {
+    /// Returns the limits on what calls and answers of models tell: money, tokens and time.
+    #[must_use]
+    pub fn spend_limits(&self) -> SpendLimits {
+        let Self { cost_micro_usd, tokens, duration_ms, .. } = *self;
+        SpendLimits { cost_micro_usd, tokens, duration_ms, ..SpendLimits::default() }
+    }
+}
+
+/// `run.overdue`: a run has told no end for the time that the policy gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunOverdue {
+    /// The run.
+    pub run: Name,
+    /// When it began: governed time, in microseconds since 1970.
+    pub began: u64,
 }
 
 /// `run.step`: a node of a run began, or came to its end.
@@ -210,6 +254,11 @@ impl EventData for RunCompleted {
 
 impl EventData for RunFailed {
     const KIND: &'static str = "run.failed";
+    const VERSION: u32 = 1;
+}
+
+impl EventData for RunOverdue {
+    const KIND: &'static str = "run.overdue";
     const VERSION: u32 = 1;
 }
 

@@ -37,12 +37,14 @@ pub struct SuggestionMade {
 pub enum SuggestionKind {
     /// Calls of a dimension that nearly always went well need no review.
     Promote,
-    /// Calls of a dimension that keeps failing are denied.
+    /// Calls of a dimension that keeps failing, or that people always rejected, are denied.
     Block,
     /// Calls of a dimension that fails often are reviewed.
     Review,
     /// Calls by one model are reviewed, because a cheaper one does them as well.
     CheaperModel,
+    /// Calls by one model that fails often are reviewed, because another one fails much less.
+    BetterModel,
 }
 
 impl SuggestionKind {
@@ -54,6 +56,7 @@ impl SuggestionKind {
             Self::Block => "block",
             Self::Review => "review",
             Self::CheaperModel => "cheaper_model",
+            Self::BetterModel => "better_model",
         }
     }
 }

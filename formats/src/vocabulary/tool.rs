@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BoundedList, BoundedText, EventData, FileAccess, Glob, MicroUsd, Milliseconds, Name, PointerText, Risk,
+    ToolTimes,
 };
 
 pub use artifact::{Artifact, DescribedArtifact};
@@ -72,6 +73,9 @@ pub struct ToolDocument {
     pub polls: bool,
     /// Arguments that an approval and an idempotency key are bound to; none means all of them.
     pub binding_fields: BoundedList<PointerText, 0, MAX_BINDING_FIELDS>,
+    /// How long people and its calls have, where that is not as the policy says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<ToolTimes>,
     /// What of the arguments is the call's context. Without it the context is `-`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_from: Option<ContextFrom>,

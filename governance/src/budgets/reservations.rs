@@ -25,7 +25,7 @@ impl Budgets {
         let parts = over.flat_map(|(end, call)| self.reserved_for(call).iter().map(move |part| (*end, part)));
         let mut overdue = Overdue::new();
         for (end, part) in parts.filter(|(_, part)| !part.is_released) {
-            let Some(budget) = self.configured.get(&part.key.budget) else { continue };
+            let Some(budget) = self.named(&part.key.budget) else { continue };
             let stays = part.spent_unheard(budget.period, end, time);
             let back = overdue.entry(&part.key).or_default();
             *back = back.and(part.amounts.without(stays));
@@ -46,7 +46,7 @@ impl Budgets {
         let (parts, until) = (reservation.parts.clone(), reservation.until);
         self.forget_reservation(call);
         for part in parts.iter().filter(|part| !part.is_released) {
-            let Some(period) = self.configured.get(&part.key.budget).map(|budget| budget.period) else {
+            let Some(period) = self.named(&part.key.budget).map(|budget| budget.period) else {
                 continue;
             };
             let stays = part.spent_unheard(period, until, time);

@@ -9,6 +9,7 @@ use super::{
 use crate::examination::NOBODY;
 use crate::limits::{BUDGET_WINDOW_LIFE, ENDED_WINDOW_LIFE};
 use crate::meter::{Begun, Meter};
+use crate::rounds::RUN_BUDGET;
 use crate::spend::Spend;
 
 impl Budgets {
@@ -47,7 +48,7 @@ impl Budgets {
         at: Occasion<'_>,
         change: impl FnOnce(&mut Meter, &BudgetConfigured),
     ) -> Option<()> {
-        let budget = self.configured.get(&key.budget)?.clone();
+        let budget = self.named(&key.budget)?.clone();
         let is_begun = self.meters.get(key).is_none() && key.is_begun(budget.period);
         let begun = if is_begun { self.begin_window(key, at)? } else { None };
         self.meters.change_or(key, Meter::default, |meter| {
@@ -80,7 +81,8 @@ impl Budgets {
     /// A run has come to its end, says the agent: what it spent of budgets of its own is kept for a while.
     pub(crate) fn apply_run_ended(&mut self, run: &str, agent: Option<&str>, time: Micros) {
         let of_runs = self.configured.iter().filter(|(_, budget)| budget.period == BudgetPeriod::Run);
-        let keys = of_runs.flat_map(|(name, _)| {
+        let names = of_runs.map(|(name, _)| name).chain([&*RUN_BUDGET]);
+        let keys = names.flat_map(|name| {
             let of = |agent: Option<&str>| WindowKey {
                 budget: name.clone(),
                 agent: agent.map(str::to_owned),

@@ -28,6 +28,9 @@ pub struct PolicyDiff {
     pub key_life_changed: bool,
     /// Whether runs and sessions may go round otherwise.
     pub bounds_changed: bool,
+    /// Whether people or calls have another time.
+    #[serde(default)]
+    pub times_changed: bool,
     /// Whether exit codes of other programs count.
     pub exit_codes_changed: bool,
     /// Whether something else is said of tools that nobody registered.
@@ -66,6 +69,7 @@ impl PolicyDiff {
             trust_changed: earlier.trust() != later.trust(),
             key_life_changed: earlier.key_life_s() != later.key_life_s(),
             bounds_changed: earlier.bounds() != later.bounds(),
+            times_changed: earlier.settings().times != later.settings().times,
             exit_codes_changed: earlier.settings().exit_codes_count != later.settings().exit_codes_count,
             unregistered_changed: earlier.unregistered() != later.unregistered(),
             files_changed: earlier.settings().files != later.settings().files,
@@ -94,6 +98,7 @@ impl fmt::Display for PolicyDiff {
         let settings = [
             ("key life", self.key_life_changed),
             ("bounds", self.bounds_changed),
+            ("times", self.times_changed),
             ("exit codes", self.exit_codes_changed),
             ("unregistered tools", self.unregistered_changed),
             ("files", self.files_changed),

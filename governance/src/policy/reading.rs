@@ -2,8 +2,8 @@
 
 use bitacora_formats::check_json;
 use bitacora_formats::vocabulary::{
-    BoundedList, CallBounds, ExitCodeGlobs, FileGuard, KeyLife, MAX_RULES, PolicyDocument, Rule, TrustRules,
-    UnregisteredTools, Workspaces,
+    BoundedList, CallBounds, ExitCodeGlobs, FileGuard, KeyLife, MAX_RULES, PolicyDocument, PolicyTimes, Rule,
+    TrustRules, UnregisteredTools, Workspaces,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,6 +21,8 @@ struct Outline<'a> {
     key_life_s: Option<KeyLife>,
     #[serde(default)]
     bounds: Option<CallBounds>,
+    #[serde(default)]
+    times: Option<PolicyTimes>,
     #[serde(default)]
     exit_codes_count: Option<ExitCodeGlobs>,
     #[serde(default)]
@@ -45,9 +47,28 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
     let rules =
         (1..).zip(&outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
     let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
-    let Outline { rules: _, trust, key_life_s, bounds, exit_codes_count, unregistered, files, workspaces } =
-        outline;
-    Ok(PolicyDocument { rules, trust, key_life_s, bounds, exit_codes_count, unregistered, files, workspaces })
+    let Outline {
+        rules: _,
+        trust,
+        key_life_s,
+        bounds,
+        times,
+        exit_codes_count,
+        unregistered,
+        files,
+        workspaces,
+    } = outline;
+    Ok(PolicyDocument {
+        rules,
+        trust,
+        key_life_s,
+        bounds,
+        times,
+        exit_codes_count,
+        unregistered,
+        files,
+        workspaces,
+    })
 }
 
 fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {

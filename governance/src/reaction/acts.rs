@@ -1,15 +1,16 @@
 //! What an operator's act has to agree with, and who may write what.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, GrantScope, TrustProbed};
+use bitacora_formats::vocabulary::{BudgetPeriod, Dimension, GrantScope, OnExceed, RunOverdue, TrustProbed};
 
 use super::{SCHEDULER_SOURCE, full};
 use crate::act::Act;
 use crate::budgets::BudgetError;
 use crate::limits::{MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
 use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
+use crate::rounds::RUN_BUDGET;
 use crate::state::State;
-use crate::version::is_isolated;
+use crate::version::{holds_run_budgets, is_isolated};
 
 /// What an operator's act has to agree with.
 impl State {
@@ -22,6 +23,20 @@ impl State {
         let is_new = self.probes.get(&probed.dimension).is_none();
         let holding = self.probes.iter().filter(|(_, until)| time < **until).count();
         if is_new && holding >= MAX_PROBES { Err(full("dimensions that are tried")) } else { Ok(()) }
+    }
+
+    /// Only the scheduler tells that a run has told no end, once that is so.
+    pub(super) fn may_tell_overdue(
+        &self,
+        overdue: &RunOverdue,
+        placed: &Observed<'_>,
+    ) -> Result<(), ReactorRefusal> {
+        let (agent, rules) = (placed.event.agent.as_deref(), self.rules.get().version());
+        let is_due = self.rounds.is_overdue(&overdue.run, agent, rules, placed.time);
+        if is_due && placed.event.source == SCHEDULER_SOURCE {
+            return Ok(());
+        }
+        Err(no_such(&format_args!("run `{}` whose end is overdue", overdue.run)))
     }
 
     pub(super) fn check(&self, act: &Act, time: Micros) -> Result<(), ReactorRefusal> {
@@ -44,6 +59,19 @@ impl State {
             Act::Retired(retired) => self.policies.get().may_retire(retired.version),
             Act::RateConfigured(configured) => {
                 self.rates().check(configured).map_err(|error| invalid(&error))
+            }
+            Act::BudgetConfigured(configured)
+                if configured.on_exceed == OnExceed::Abort && configured.period != BudgetPeriod::Run =>
+            {
+                let reason =
+                    "only a budget that each run has anew aborts a run; set the period `run`, or `deny`";
+                Err(ReactorRefusal::new(RefusalCode::InvalidData, reason))
+            }
+            Act::BudgetConfigured(configured)
+                if holds_run_budgets(self.rules.get().version()) && configured.budget == *RUN_BUDGET =>
+            {
+                let reason = format!("`{}` names what runs say of themselves; use another name", *RUN_BUDGET);
+                Err(ReactorRefusal::new(RefusalCode::InvalidData, reason))
             }
             Act::BudgetConfigured(configured) => {
                 self.budgets().check(configured, self.rules.get().version()).map_err(|error| {

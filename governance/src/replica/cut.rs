@@ -211,7 +211,7 @@ fn piece<K: Ord + Clone, V: Clone + PartialEq>(
 /// What is left of budgets: of those of days, and of those that the executor's own runs and sessions have.
 fn meters(state: &State, before: &State, executor: &Executor) -> MapPatch<WindowKey, Meter> {
     let concerns = |state: &State, key: &WindowKey| {
-        state.budgets.configured.get(&key.budget).is_some_and(|budget| {
+        state.budgets.named(&key.budget).is_some_and(|budget| {
             executor.is_in_budget(&budget.scope) && is_own_window(state, budget.period, key, executor)
         })
     };

@@ -2,7 +2,7 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BudgetConfigured, ContractDefined, Dimension, Name, RateLimit, RateScope, Resolution,
+    BudgetConfigured, ContractDefined, Dimension, Name, RateLimit, RateScope,
 };
 use serde::{Deserialize, Serialize};
 
@@ -170,9 +170,7 @@ impl State {
             let key = (digest.clone(), id.clone());
             match &approval.status {
                 ApprovalStatus::Pending => self.approvals.waiting.insert(key, ()),
-                ApprovalStatus::Resolved { resolution, .. }
-                    if resolution.resolution == Resolution::Rejected =>
-                {
+                ApprovalStatus::Resolved { resolution, .. } if approval.is_no(resolution.resolution) => {
                     self.approvals.rejected.insert(key, ());
                 }
                 ApprovalStatus::Resolved { .. } | ApprovalStatus::Consumed { .. } => {}

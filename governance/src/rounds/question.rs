@@ -1,5 +1,6 @@
 //! A call, as it is watched for what goes round.
 
+use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::Sha256Text;
 
 use super::{Action, Place, RoundName};
@@ -27,6 +28,8 @@ pub(crate) struct RoundQuestion<'a> {
     pub(crate) run: Option<&'a str>,
     /// The folder of its session, where that is known.
     pub(crate) session_folder: Option<&'a Sha256Text>,
+    /// How long after the last one a call without a session and a run goes on from those before.
+    pub(crate) alone: Micros,
 }
 
 impl RoundQuestion<'_> {

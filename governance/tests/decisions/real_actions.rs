@@ -146,12 +146,13 @@ fn judged(desk: &mut Desk, action: &Value) -> (&'static str, Verdict) {
     let asked = event(desk, "tool.requested", action, at, request(action));
     let caused = desk.append(vec![asked]).unwrap();
     assert_eq!(kinds(&caused), ["decision.made"], "one decision a call");
-    let verdict = decision(&caused).verdict;
+    let made = decision(&caused);
     let ended = event(desk, kind, action, action["ended_at"].as_str().unwrap_or(at), body);
-    let counts = matches!(row, "ok" | "rejected" | "error");
+    // Of a command that nobody can read it is not known what went well.
+    let counts = matches!(row, "ok" | "rejected" | "error") && !made.inputs.outcome.uncounted;
     let caused = desk.append(vec![ended]).unwrap();
     assert_eq!(kinds(&caused), if counts { vec!["trust.observed"] } else { vec![] }, "{action}");
-    (row, verdict)
+    (row, made.verdict)
 }
 
 /// Prints the calls by how they ended and by what would have been said of them, with `--nocapture`: those of all sessions, of every

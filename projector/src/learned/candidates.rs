@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{
     BoundedList, BoundedText, Count, Dimension, DimensionPart, EventPosition, Glob, MAX_SUGGESTION_EVIDENCE,
-    Name, OneOrMany, Rule, RuleMatch, Score, SuggestionKind, SuggestionMade, TrustRules, TrustUse, Verdict,
-    Words, suggestion_id,
+    Name, OneOrMany, Rule, RuleMatch, Score, SuggestionKind, SuggestionMade, TrustRecord, TrustRules,
+    TrustUse, Verdict, Words, suggestion_id,
 };
 
 use super::programs::{failure_speaks_against, tells_what_ran};
@@ -20,6 +20,8 @@ pub const PROMOTE_SCORE: Score = Score::clamped(9_000);
 pub const PROMOTE_MAX_FAILURES: u64 = 1;
 /// They are proposed to be denied where so many of the last 50 outcomes failed.
 pub const BLOCK_FAILURES: u32 = 5;
+/// So they are where a person rejected so many, and none went well.
+pub const BLOCK_REJECTIONS: u64 = 5;
 /// They are proposed to be reviewed where more than this share failed, in hundredths …
 pub const REVIEW_FAILURE_SHARE: u64 = 30;
 /// … of so many observations, or more.
@@ -28,6 +30,10 @@ pub const REVIEW_OBSERVATIONS: u64 = 10;
 pub const CHEAPER_CALLS: u64 = 30;
 /// … where its share of calls that went well is this much of the other's, in hundredths.
 pub const CHEAPER_SHARE: u64 = 95;
+/// A better model is proposed, of what fails often, from so many observations of each of the two on …
+pub const BETTER_CALLS: u64 = REVIEW_OBSERVATIONS;
+/// … where its share of failures is at most this much of the other's, in hundredths.
+pub const BETTER_FAILURE_SHARE: u64 = 50;
 
 const _: () =
     assert!(crate::limits::EVIDENCE_FIRST + crate::limits::EVIDENCE_LAST <= MAX_SUGGESTION_EVIDENCE / 2);
@@ -36,6 +42,7 @@ const _: () =
 pub(super) fn of(shown: &[Shown], rules: &TrustRules) -> Vec<SuggestionMade> {
     let mut found: Vec<_> = shown.iter().filter_map(|shown| of_one(shown, rules)).collect();
     found.extend(cheaper_models(shown));
+    found.extend(better_models(shown));
     let rank = |made: &SuggestionMade| KINDS.iter().position(|kind| Some(*kind) == made.kind);
     found.sort_by(|one, other| rank(one).cmp(&rank(other)).then_with(|| one.dimension.cmp(&other.dimension)));
     found
@@ -61,6 +68,10 @@ fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
         lately.drain(..before);
         return shown.suggest(SuggestionKind::Block, Verdict::Deny, &reason, lately);
     }
+    if is_always_rejected(record) && context != DimensionPart::OPAQUE {
+        let reason = format!("a person rejected {} of them, and none went well", record.rejections);
+        return shown.suggest(SuggestionKind::Block, Verdict::Deny, &reason, shown.rejected());
+    }
     if speaks_against && is_failing_often(failures, observations) {
         let reason = format!("{failures} of {observations} observations are failures");
         return shown.suggest(SuggestionKind::Review, Verdict::Review, &reason, shown.bad());
@@ -85,8 +96,14 @@ impl Shown {
         record.recent.failures() >= BLOCK_FAILURES
             || is_failing_often(record.failures, record.observations())
             || (record.approvals >= PROMOTE_APPROVALS && record.failures <= PROMOTE_MAX_FAILURES)
+            || is_always_rejected(record)
             || self.is_known_of_a_model()
+            || self.is_compared()
     }
+}
+
+fn is_always_rejected(record: &TrustRecord) -> bool {
+    record.rejections >= BLOCK_REJECTIONS && record.approvals == 0
 }
 
 fn is_failing_often(failures: u64, observations: u64) -> bool {
@@ -112,6 +129,75 @@ fn cheaper_models(shown: &[Shown]) -> Vec<SuggestionMade> {
         }
     }
     found
+}
+
+/// Where one model fails often in the same workspace at what another one seldom fails at: for each that does the best such.
+fn better_models(shown: &[Shown]) -> Vec<SuggestionMade> {
+    let mut same_work: BTreeMap<([&str; 3], Option<&str>), Vec<&Shown>> = BTreeMap::new();
+    for shown in shown.iter().filter(|shown| shown.is_compared()) {
+        let [tool, context, _, task_type] = shown.dimension.parts();
+        same_work.entry(([tool, context, task_type], shown.dimension.workspace())).or_default().push(shown);
+    }
+    let mut found = Vec::new();
+    for models in same_work.values() {
+        for failing in models.iter().filter(|model| model.is_failing()) {
+            let better = models.iter().filter(|model| model.is_better_than(failing));
+            let best = better.reduce(|best, model| {
+                let order = model.failure_share().cmp(&best.failure_share());
+                if order.is_lt() || (order.is_eq() && model.is_cheaper_than(best)) { model } else { best }
+            });
+            found.extend(best.and_then(|best| failing.suggest_better(best)));
+        }
+    }
+    found
+}
+
+impl Shown {
+    /// `true` where its failures may be compared with those of other models.
+    fn is_compared(&self) -> bool {
+        self.dimension.model() != DimensionPart::UNKNOWN && self.record.observations() >= BETTER_CALLS
+    }
+
+    /// `true` where it fails so often that its calls are to be reviewed or denied.
+    fn is_failing(&self) -> bool {
+        let (record, context) = (&self.record, self.dimension.context());
+        let is_often = record.recent.failures() >= BLOCK_FAILURES
+            || is_failing_often(record.failures, record.observations());
+        is_often && tells_what_ran(context) && failure_speaks_against(context)
+    }
+
+    /// Returns the share of its observations that are failures, in millionths.
+    fn failure_share(&self) -> u128 {
+        let failures = u128::from(self.record.failures) * 1_000_000;
+        failures.checked_div(u128::from(self.record.observations())).unwrap_or(0)
+    }
+
+    fn is_better_than(&self, failing: &Self) -> bool {
+        !self.is_failing()
+            && self.failure_share() * 100 <= failing.failure_share() * u128::from(BETTER_FAILURE_SHARE)
+    }
+
+    fn suggest_better(&self, better: &Self) -> Option<SuggestionMade> {
+        let reason = format!(
+            "{} seldom fails at this: {} of {} observations are failures, here {} of {}",
+            better.dimension.model(),
+            better.record.failures,
+            better.record.observations(),
+            self.record.failures,
+            self.record.observations()
+        );
+        let mut evidence = self.bad();
+        evidence.drain(..evidence.len().saturating_sub(MAX_SUGGESTION_EVIDENCE / 2));
+        evidence.extend(better.last_of(MAX_SUGGESTION_EVIDENCE / 2));
+        let mut made = self.suggest(SuggestionKind::BetterModel, Verdict::Review, &reason, evidence)?;
+        let both = self.record.observations().saturating_add(better.record.observations());
+        made.observations = Count::try_from(both).ok();
+        Some(made)
+    }
+
+    fn rejected(&self) -> Vec<u64> {
+        self.set_at.iter().chain(&self.first_rejected).chain(&self.last_rejected).copied().collect()
+    }
 }
 
 impl Shown {

@@ -66,7 +66,7 @@ impl Model for Learned {
     }
 
     fn version(&self) -> u32 {
-        3
+        4
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -116,7 +116,9 @@ fn observed(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     if went_well {
         shown.good += 1;
         note(&mut shown.first_good, &mut shown.last_good, position);
-    } else if told.outcome != TrustOutcome::Rejected {
+    } else if told.outcome == TrustOutcome::Rejected {
+        note(&mut shown.first_rejected, &mut shown.last_rejected, position);
+    } else {
         note(&mut shown.first_bad, &mut shown.last_bad, position);
     }
     place.put(rows, &shown)
@@ -140,8 +142,14 @@ fn set(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let (place, mut shown) = shown(rows, OWN, &told.dimension)?;
     shown.record.apply_set(&told, event.time);
     // What an operator says takes the place of what was seen; what models cost stays what it was.
-    for positions in [&mut shown.first_good, &mut shown.last_good, &mut shown.first_bad, &mut shown.last_bad]
-    {
+    for positions in [
+        &mut shown.first_good,
+        &mut shown.last_good,
+        &mut shown.first_bad,
+        &mut shown.last_bad,
+        &mut shown.first_rejected,
+        &mut shown.last_rejected,
+    ] {
         positions.clear();
     }
     shown.set_at = Some(event.position.get());
@@ -198,6 +206,10 @@ impl Shown {
         self.cost_micro_usd += earlier.cost_micro_usd;
         put_behind((&mut self.first_good, &mut self.last_good), (earlier.first_good, earlier.last_good));
         put_behind((&mut self.first_bad, &mut self.last_bad), (earlier.first_bad, earlier.last_bad));
+        put_behind(
+            (&mut self.first_rejected, &mut self.last_rejected),
+            (earlier.first_rejected, earlier.last_rejected),
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
-    EventData as _, RunAborted, RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted,
+    EventData as _, RunAborted, RunCompleted, RunFailed, RunOverdue, RunPaused, RunResumed, RunStarted,
     RunStep as StepEvent, ToolRequested,
 };
 use serde::Deserialize;
@@ -99,6 +99,7 @@ impl Model for Runs {
             RunCompleted::KIND,
             RunFailed::KIND,
             RunAborted::KIND,
+            RunOverdue::KIND,
             ToolRequested::KIND,
         ]
     }
@@ -114,6 +115,7 @@ impl Model for Runs {
         match kind {
             RunStarted::KIND => started(event, &mut run, told),
             StepEvent::KIND => step(event, rows, &mut run, told)?,
+            RunOverdue::KIND => run.overdue = true,
             _ => changed(kind, &mut run, told),
         }
         store(rows, before.as_ref(), &run)
@@ -191,6 +193,7 @@ fn changed(kind: &str, run: &mut Run, told: Told<'_>) {
         RunFailed::KIND => RunState::Failed,
         _ => RunState::Aborted,
     };
+    run.overdue &= matches!(run.state, RunState::Running | RunState::Paused);
     run.why = told.reason.or(told.error_type).or(told.status);
     run.node = told.node.or(run.node.take());
     run.duration_ms = told.duration_ms.or(run.duration_ms);

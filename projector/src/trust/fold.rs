@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::vocabulary::{
-    ClockAccepted, DecisionMade, Dimension, EventData as _, ImportAccepted, ImportBatch, LedgerClockJumped,
-    PolicyActivated, PolicyPublished, TrustObserved, TrustOutcome, TrustRecord, TrustRules, TrustSet,
+    BreakerClosed, BreakerCondition, BreakerHalfOpened, BreakerOpened, ClockAccepted, DecisionMade,
+    Dimension, EventData as _, ImportAccepted, ImportBatch, LedgerClockJumped, PolicyActivated,
+    PolicyPublished, TrustObserved, TrustOutcome, TrustRecord, TrustRules, TrustSet,
 };
 use bitacora_formats::{Micros, format_time, parse_time};
 use serde::{Deserialize, Serialize};
 
-use super::{ImportShowed, TrustMonth};
+use super::{BreakerStood, ImportShowed, TrustMonth};
 use crate::limits::KEPT_EVERY;
 use crate::models::{FoldError, Folded, Model, Observed, RowKey, Rows};
 
@@ -44,6 +45,8 @@ const IMPORTED_COUNT: u8 = 11;
 const UNDER_WAY: u8 = 12;
 /// An import that has ended, by its digest.
 pub(super) const ENDED: u8 = 13;
+/// How a dimension's breaker stood, by the position of the event behind which it stood so.
+pub(super) const BREAKERS: u8 = 14;
 
 /// Microseconds of a day.
 const DAY: u64 = 86_400_000_000;
@@ -107,7 +110,7 @@ impl Model for Trust {
     }
 
     fn version(&self) -> u32 {
-        6
+        7
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -121,6 +124,9 @@ impl Model for Trust {
             PolicyActivated::KIND,
             LedgerClockJumped::KIND,
             ClockAccepted::KIND,
+            BreakerOpened::KIND,
+            BreakerHalfOpened::KIND,
+            BreakerClosed::KIND,
         ]
     }
 
@@ -136,6 +142,7 @@ impl Model for Trust {
             ImportAccepted::KIND => import_accepted(event, rows, governed),
             PolicyPublished::KIND => published(event, rows),
             PolicyActivated::KIND => activated(event, rows),
+            BreakerOpened::KIND | BreakerHalfOpened::KIND | BreakerClosed::KIND => turned(event, rows),
             _ => Ok(()),
         }
     }
@@ -315,6 +322,26 @@ fn activated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<PolicyActivated>()? else { return Ok(()) };
     let rules = rows.row::<String>(&rows.key(RULES_OF, &[&told.version.to_string()]))?;
     Ok(rows.add(&rows.key(RULES, &[]).at(event.position.get()), &rules)?)
+}
+
+/// What is read of a breaker's event.
+#[derive(Deserialize)]
+struct Turned {
+    dimension: Dimension,
+    #[serde(default)]
+    cooldown_until: Option<u64>,
+}
+
+/// Keeps how a breaker stands from here on.
+fn turned(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(Turned { dimension, cooldown_until }) = event.data::<Turned>()? else { return Ok(()) };
+    let condition = match &*event.record.kind {
+        BreakerOpened::KIND => BreakerCondition::Open,
+        BreakerHalfOpened::KIND => BreakerCondition::HalfOpen,
+        _ => BreakerCondition::Closed,
+    };
+    let key = rows.key(BREAKERS, &dimension.every_part()).at(event.position.get());
+    Ok(rows.add(&key, &BreakerStood { condition, cooldown_until })?)
 }
 
 /// Counts an outcome in its month, which is told by its number.

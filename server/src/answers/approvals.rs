@@ -70,6 +70,9 @@ pub struct ApprovalAnswer {
     pub asked: String,
     /// Until when it can be resolved and used.
     pub expires: String,
+    /// `deny` where the same call is denied for as long again if nobody answers in time; without it the call asks once more.
+    #[schema(example = "deny")]
+    pub at_end: Option<String>,
     /// What was said.
     pub resolution: Option<ResolutionAnswer>,
     /// The call that was allowed by it.

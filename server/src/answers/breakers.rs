@@ -54,16 +54,16 @@ pub struct BreakerSettingsAnswer {
 pub struct BreakerStateAnswer {
     /// `closed`, `open` or `half_open`.
     pub state: String,
-    /// Outcomes in its window.
-    pub outcomes: u32,
+    /// Outcomes in its window; absent of a record as it stood earlier, as are the numbers below.
+    pub outcomes: Option<u32>,
     /// Bad ones among them.
-    pub bad: u32,
+    pub bad: Option<u32>,
     /// From when on a request may be a probe, where it is open.
     pub cooldown_until: Option<String>,
     /// Good probes so far, where it is half-open.
     pub good_probes: Option<u32>,
     /// How it is set, in the words that set it.
-    pub settings: BreakerSettingsAnswer,
+    pub settings: Option<BreakerSettingsAnswer>,
 }
 
 /// The body that sets a breaker.

@@ -29,7 +29,7 @@ pub struct BudgetAnswer {
     /// `run`, `session`, `day`, `seven_days` or `thirty_days`.
     #[schema(example = "thirty_days")]
     pub period: String,
-    /// `pause`, so that calls wait for a person, or `deny`.
+    /// `pause`, so that calls wait for a person, `deny`, or `abort`, which ends the run too.
     #[schema(example = "pause")]
     pub on_exceed: String,
     /// `each_agent` where each agent has it anew, or `together`. Budgets of runs and sessions each agent has anew in any case.
@@ -103,7 +103,7 @@ pub struct BudgetRequest {
     /// `run`, `session`, `day`, `seven_days` or `thirty_days`; needed with limits.
     #[schema(example = "thirty_days")]
     pub period: Option<String>,
-    /// `pause` or `deny`; needed with limits.
+    /// `pause`, `deny` or, of a budget that each run has anew, `abort`; needed with limits.
     #[schema(example = "pause")]
     pub on_exceed: Option<String>,
     /// `each_agent` or `together`. Left out, a budget whose scope names an agent or a workspace is spent together, and each agent has

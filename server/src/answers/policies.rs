@@ -22,6 +22,10 @@ pub struct PolicyRequest {
     /// Globs of files: `secret`, `not_secret`, `run_by_themselves`; none where it is left out.
     #[schema(value_type = Option<Object>)]
     pub files: Option<Value>,
+    /// How long people and calls have, in seconds: `approval_s`, `approval_end` (`review` or `deny`), `start_s`, `call_s`, `run_s`, `blocked_s`, `alone_s`; as shipped
+    /// where it is left out.
+    #[schema(value_type = Option<Object>)]
+    pub times: Option<Value>,
     /// Whether trust is kept apart by projects, and how these are told apart: `kept`, `roots`, `worktrees`; as shipped where it is left out.
     #[schema(value_type = Option<Object>)]
     pub workspaces: Option<Value>,
@@ -144,6 +148,8 @@ pub struct PolicyDifferences {
     pub key_life_changed: bool,
     /// Whether runs and sessions may go round otherwise.
     pub bounds_changed: bool,
+    /// Whether people or calls have another time.
+    pub times_changed: bool,
     /// Whether the guarded files are others.
     pub files_changed: bool,
     /// Whether exit codes of other programs count.

@@ -23,6 +23,9 @@ pub struct RunAnswer {
     /// `running`, `paused`, `completed`, `failed` or `aborted`.
     #[schema(example = "completed")]
     pub state: String,
+    /// `true` where it has told no end for the time that the policy gives it.
+    #[schema(example = false)]
+    pub overdue: bool,
     /// Why, as far as somebody said so: a reason, the kind of an error, whether the end was the wanted one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

@@ -24,7 +24,7 @@ pub struct SuggestionAnswer {
     pub suggestion: String,
     /// `open`, `accepted` or `rejected`; `candidate` where it holds and was not made, `imported` where it would hold if an import counted.
     pub state: String,
-    /// `promote`, `block`, `review` or `cheaper_model`.
+    /// `promote`, `block`, `review`, `better_model` or `cheaper_model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// What it is about.

@@ -88,8 +88,8 @@ pub struct TrustRecordAnswer {
     /// What it has shown.
     #[serde(flatten)]
     pub record: TrustDimension,
-    /// Its circuit breaker; absent of a record as it stood earlier.
-    pub breaker: Option<BreakerStateAnswer>,
+    /// Its circuit breaker.
+    pub breaker: BreakerStateAnswer,
 }
 
 /// The sum of many dimensions.

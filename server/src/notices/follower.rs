@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_formats::vocabulary::{
-    ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped,
+    ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped, RunOverdue,
 };
 use bitacora_formats::{After, LedgerName, Micros};
 use bitacora_ledger::{Environment, Filter, From, Ledger, ReadError, ReadQuery, StoredEvent};
@@ -139,10 +139,14 @@ impl Follower {
 
     async fn read(&self, from: From) -> Result<bitacora_ledger::Page, ReadError> {
         let ledger = self.ledger.clone();
-        let kinds =
-            [BreakerOpened::KIND, BudgetExceeded::KIND, ApprovalRequested::KIND, LedgerClockJumped::KIND]
-                .map(str::to_owned)
-                .to_vec();
+        let kinds = [
+            BreakerOpened::KIND,
+            BudgetExceeded::KIND,
+            ApprovalRequested::KIND,
+            LedgerClockJumped::KIND,
+            RunOverdue::KIND,
+        ];
+        let kinds = kinds.map(str::to_owned).to_vec();
         let filter = Filter { kinds, since: self.since, ..Filter::default() };
         let query = ReadQuery { from, until: None, limit: NOTICES_AT_ONCE, filter };
         let read = tokio::task::spawn_blocking(move || ledger.read(&query)).await;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::format_time;
 use bitacora_formats::vocabulary::{
     BreakerClosed, BreakerCondition, BreakerConfigured, BreakerSettings, Dimension,
 };
+use bitacora_formats::{Micros, format_time};
 use bitacora_governance::Breaker;
+use bitacora_projector::BreakerStood;
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::act::Act;
@@ -83,6 +84,14 @@ fn write_breaker(dimension: &Dimension, breaker: &Breaker, json: &mut JsonWriter
 }
 
 /// A breaker without its dimension, as members of the object that is being written.
+/// Writes how a breaker stood at an earlier position: what its window held and how it was set then is not told.
+pub(super) fn write_breaker_stood(stood: &BreakerStood, json: &mut JsonWriter) {
+    json.text_member("state", breaker_name(stood.condition));
+    if let Some(until) = stood.cooldown_until {
+        json.text_member("cooldownUntil", &format_time(Micros(until)));
+    }
+}
+
 pub(super) fn write_breaker_state(breaker: &Breaker, json: &mut JsonWriter) {
     json.text_member("state", breaker_name(breaker.condition()));
     let window = breaker.window();

@@ -63,7 +63,9 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     let copy = governance(&question.ledger)?.copy();
     let bytes = api
         .read(move || {
-            let asked = meant.question();
+            let [agent, .., run, _] = meant.parts.each_ref().map(Option::as_deref);
+            let own = copy.state.run_budget(agent, run);
+            let asked = meant.question(own.as_ref());
             let found = meant.found(copy.state.all_budgets(), &asked, head.time);
             let is_named = |one: &BudgetStanding<'_>| {
                 meant.budget.as_deref().is_none_or(|name| one.budget.budget.as_str() == name)
@@ -114,13 +116,25 @@ impl Meant {
         })
     }
 
-    fn question(&self) -> BudgetQuestion<'_> {
+    fn question<'a>(&'a self, own: Option<&'a BudgetConfigured>) -> BudgetQuestion<'a> {
         let [agent, role, tool, model, task_type, session, run, workspace] =
             self.parts.each_ref().map(Option::as_deref);
         // Whoever asks as an agent has its role.
         let role = role.or(agent.and(Some(Role::Agent.as_str())));
         let rules = REACTOR_VERSION;
-        BudgetQuestion { agent, role, tool, model, task_type, session, run, workspace, rules, is_call: true }
+        BudgetQuestion {
+            agent,
+            role,
+            tool,
+            model,
+            task_type,
+            session,
+            run,
+            workspace,
+            rules,
+            is_call: true,
+            own,
+        }
     }
 
     fn found<'a>(

@@ -188,6 +188,7 @@ pub(super) fn write_differences(diff: &PolicyDiff, json: &mut JsonWriter) {
     json.bool_member("trustChanged", diff.trust_changed);
     json.bool_member("keyLifeChanged", diff.key_life_changed);
     json.bool_member("boundsChanged", diff.bounds_changed);
+    json.bool_member("timesChanged", diff.times_changed);
     json.bool_member("exitCodesChanged", diff.exit_codes_changed);
     json.bool_member("unregisteredChanged", diff.unregistered_changed);
     json.bool_member("filesChanged", diff.files_changed);
@@ -245,6 +246,7 @@ impl Sent {
             settings: PolicySettings {
                 key_life_s: members.take("key_life_s")?,
                 bounds: members.take("bounds")?,
+                times: members.take("times")?,
                 exit_codes_count: members.take("exit_codes_count")?,
                 unregistered: members.take("unregistered")?,
                 files: members.take("files")?,
@@ -310,7 +312,7 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         let detail = format!("the next version of the policy is {next}; read the newest and decide anew");
         return Err(Problem::new(Code::ConditionFailed, detail).with("actual", next.saturating_sub(1)));
     }
-    let PolicySettings { key_life_s, bounds, exit_codes_count, unregistered, files, workspaces } =
+    let PolicySettings { key_life_s, bounds, times, exit_codes_count, unregistered, files, workspaces } =
         sent.settings;
     let published = PolicyPublished {
         version: next,
@@ -319,6 +321,7 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         trust: sent.trust,
         key_life_s,
         bounds,
+        times,
         exit_codes_count,
         unregistered,
         files,

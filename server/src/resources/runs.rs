@@ -127,6 +127,7 @@ fn answer(run: Run) -> RunAnswer {
     RunAnswer {
         state: run.state.as_str().to_owned(),
         run: run.run,
+        overdue: run.overdue,
         why: run.why,
         position: run.position.to_string(),
         time: format_time(Micros(run.time)),

@@ -126,7 +126,8 @@ fn with_rule(
         .map_err(|error| unfit(&error))?;
     let digest = Name::new(policy.digest().to_string()).map_err(|error| unfit(&error))?;
     let parent = base.map(|base| base.version);
-    let PolicySettings { key_life_s, bounds, exit_codes_count, unregistered, files, workspaces } = settings;
+    let PolicySettings { key_life_s, bounds, times, exit_codes_count, unregistered, files, workspaces } =
+        settings;
     let published = PolicyPublished {
         version,
         digest,
@@ -134,6 +135,7 @@ fn with_rule(
         trust,
         key_life_s,
         bounds,
+        times,
         exit_codes_count,
         unregistered,
         files,

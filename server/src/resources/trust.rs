@@ -10,7 +10,7 @@ use bitacora_governance::{
     Assessment, DimensionFilter, RankedFrom, Ranking, TrustInputs, TrustRecord, WorkspaceFilter,
 };
 
-use super::breakers::write_breaker_state;
+use super::breakers::{write_breaker_state, write_breaker_stood};
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use super::trust_history::standing_at;
 use super::trust_sum::{SummedParts, summed};
@@ -122,26 +122,25 @@ pub(crate) async fn record(State(api): State<Arc<Api>>, question: Question) -> R
     query.finish()?;
     let head = question.state(&api).await?;
     let governance = governance(&question.ledger)?;
-    let (time, standing, breaker) = match at {
+    let (time, standing, now, stood) = match at {
         Some(at) => {
-            let (time, standing) = standing_at(&api, &question, dimension, at).await?;
-            (time, standing, None)
+            let (time, standing, stood) = standing_at(&api, &question, dimension, at).await?;
+            (time, standing, None, Some(stood))
         }
         None => governance.read(|state| {
             let breaker = state.breaker_of(&dimension);
-            (head.time, state.standing(&dimension, head.time), Some(breaker))
+            (head.time, state.standing(&dimension, head.time), Some(breaker), None)
         }),
     };
     let mut json = JsonWriter::with_capacity(RECORD_BYTES);
     json.begin_object();
     json.text_member("evaluatedAt", &format_time(time));
     write_standing(&standing.dimension, &standing.record, &standing.assessment, &mut json);
-    if let Some(breaker) = breaker {
-        json.key("breaker");
-        json.begin_object();
-        write_breaker_state(&breaker, &mut json);
-        json.end_object();
-    }
+    json.key("breaker");
+    json.begin_object();
+    now.iter().for_each(|breaker| write_breaker_state(breaker, &mut json));
+    stood.iter().for_each(|stood| write_breaker_stood(stood, &mut json));
+    json.end_object();
     json.end_object();
     Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    ClockAccepted, Dimension, EventData, ImportAccepted, ImportBatch, LedgerClockJumped, PolicyActivated,
-    PolicyPublished, TrustObserved, TrustRules, TrustSet,
+    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, ClockAccepted, Dimension, EventData,
+    ImportAccepted, ImportBatch, LedgerClockJumped, PolicyActivated, PolicyPublished, TrustObserved,
+    TrustRules, TrustSet,
 };
 use bitacora_formats::{After, Data, Micros, Position, format_time, parse_time};
 use bitacora_governance::{DimensionStanding, Observed, ReactorState, State as GovernedState, assess};
 use bitacora_ledger::{Filter, From as Place, ReadQuery, StoredEvent};
-use bitacora_projector::{IndexedLedger, ReadModels, TrustAt, TrustAtError};
+use bitacora_projector::{BreakerStood, IndexedLedger, ReadModels, TrustAt, TrustAtError};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
@@ -145,7 +146,7 @@ pub(super) async fn standing_at(
     question: &Question,
     dimension: Dimension,
     at: Position,
-) -> Result<(Micros, DimensionStanding), Problem> {
+) -> Result<(Micros, DimensionStanding, BreakerStood), Problem> {
     let ledger = question.ledger.clone();
     if ledger.read_models().is_none() {
         let max_events = api.limits.max_past_events;
@@ -153,16 +154,16 @@ pub(super) async fn standing_at(
     }
     let ask = move |models: &ReadModels| -> Result<_, TrustAtError> {
         let time = ledger.event(at)?.time;
-        let TrustAt { record, rules, position } = models.trust_at(&dimension, at)?;
+        let TrustAt { record, rules, breaker, position } = models.trust_at(&dimension, at)?;
         let assessment = assess(&record, &rules.unwrap_or_else(TrustRules::v2), time);
-        Ok((time, DimensionStanding { dimension, record, assessment }, position))
+        Ok(((time, breaker), DimensionStanding { dimension, record, assessment }, position))
     };
-    let (time, standing, position) = ask_model_and_log(api, question, MODEL, ask).await?;
+    let ((time, breaker), standing, position) = ask_model_and_log(api, question, MODEL, ask).await?;
     if position < at {
         let detail = format!("{MODEL} has not come to position {at} yet; try again");
         return Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1));
     }
-    Ok((time, standing))
+    Ok((time, standing, breaker))
 }
 
 /// A page of what was recorded of a dimension, written, and whether it may change.
@@ -258,7 +259,7 @@ fn standing_after(
     dimension: &Dimension,
     at: Position,
     max_events: usize,
-) -> Result<(Micros, DimensionStanding), Problem> {
+) -> Result<(Micros, DimensionStanding, BreakerStood), Problem> {
     let time = ledger.event(at)?.time;
     let end = Instant::now() + MAX_PAST_TIME;
     let mut state = GovernedState::default();
@@ -273,6 +274,10 @@ fn standing_after(
             PolicyActivated::KIND,
             LedgerClockJumped::KIND,
             ClockAccepted::KIND,
+            BreakerConfigured::KIND,
+            BreakerOpened::KIND,
+            BreakerHalfOpened::KIND,
+            BreakerClosed::KIND,
         ]);
         let query = ReadQuery { from: next, until: Some(at), limit: HISTORY_PAGE_EVENTS, filter };
         let page = ledger.read(&query)?;
@@ -295,5 +300,8 @@ fn standing_after(
         }
         from = page.next;
     }
-    Ok((time, state.standing(dimension, time)))
+    let breaker = state.breaker_of(dimension);
+    let cooldown_until = breaker.cooldown_until().map(|until| until.0);
+    let breaker = BreakerStood { condition: breaker.condition(), cooldown_until };
+    Ok((time, state.standing(dimension, time), breaker))
 }

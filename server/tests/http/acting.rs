@@ -111,7 +111,7 @@ fn versions_of_a_policy_are_shown_and_compared() {
     assert_eq!(
         diff,
         json!({"from": "1", "to": "2", "added": ["r"], "removed": [], "changed": ["all"], "moved": [], "trustChanged": false,
-            "keyLifeChanged": false, "boundsChanged": false, "exitCodesChanged": false,
+            "keyLifeChanged": false, "boundsChanged": false, "timesChanged": false, "exitCodesChanged": false,
             "unregisteredChanged": false, "filesChanged": false, "workspacesChanged": false})
     );
     assert_eq!(get(&service, "policy/1/diff?from=2")["removed"], json!(["r"]));

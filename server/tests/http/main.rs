@@ -60,6 +60,7 @@ mod service;
 mod sessions;
 mod sharing;
 mod sign_in;
+mod times;
 mod tlog_client;
 mod tree_heads;
 mod trying;

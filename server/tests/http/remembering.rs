@@ -28,10 +28,10 @@ fn one_good_call(service: &Service, call: &str) -> String {
 fn a_dimension_is_shown_as_it_stood_at_a_position() {
     let service = governed("allow");
     let first = one_good_call(&service, "c1");
-    // A breaker is shown as it is now alone.
+    // What the window of a breaker held is shown as it is now alone.
     let now = || {
         let mut record = get(&service, &format!("trust/record?{DIMENSION}"));
-        assert!(record.as_object_mut().unwrap().remove("breaker").is_some(), "{record}");
+        record["breaker"] = json!({"state": record["breaker"]["state"]});
         record
     };
     let then = now();
@@ -54,6 +54,40 @@ fn a_dimension_is_shown_as_it_stood_at_a_position() {
     service
         .get(&format!("/v1/ledgers/main/trust/record?{DIMENSION}&at=0"))
         .expect_problem(400, "bad-position");
+}
+
+#[test]
+fn a_breaker_is_shown_as_it_stood_at_a_position() {
+    for has_read_models in [true, false] {
+        let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+        let mut config = config(folder.path(), &keyring, ServerLimits::default());
+        config.ledgers.read_models = has_read_models;
+        let service = Service::of(config, folder, keyring);
+        service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+        govern(&service, "allow");
+        earn(&service, "fs.write", "src");
+        let dimension = json!({"tool": "fs.write", "context": "src", "workspace": "-"});
+        let settings = json!({"dimension": dimension, "window": 2, "failureThreshold": 1, "recoveryProbes": 1, "cooldownS": 60});
+        let before = post(&service, "breakers:configure", &settings).expect(200).json();
+        let before = before["position"].as_str().unwrap().to_owned();
+        assert_eq!(ask(&service, write("c1"))["verdict"], "allow");
+        post(&service, "outcome", &json!({"call": "c1", "status": "error"})).expect(200);
+        let opened = get(&service, "head")["position"].as_str().unwrap().to_owned();
+        let close = json!({"dimension": dimension, "reason": "mended"});
+        let closed = post(&service, "breakers:close", &close).expect(200).json();
+        let closed = closed["position"].as_str().unwrap().to_owned();
+        let now = get(&service, &format!("trust/record?{DIMENSION}"));
+        assert_eq!((&now["breaker"]["state"], &now["breaker"]["outcomes"]), (&json!("closed"), &json!(0)));
+        let at = |position: &str| {
+            let min = [("Ledger-Min-Position", closed.as_str())];
+            let target = format!("/v1/ledgers/main/trust/record?{DIMENSION}&at={position}");
+            service.request("GET", &target, &min, b"").expect(200).json()["breaker"].clone()
+        };
+        assert_eq!(at(&before), json!({"state": "closed"}));
+        let open = at(&opened);
+        assert_eq!((&open["state"], open["cooldownUntil"].is_string()), (&json!("open"), true), "{open}");
+        assert_eq!(at(&closed), json!({"state": "closed"}));
+    }
 }
 
 #[test]

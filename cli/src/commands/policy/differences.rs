@@ -16,6 +16,7 @@ pub(in crate::commands) fn is_none(told: &PolicyDifferences) -> bool {
         trust_changed,
         key_life_changed,
         bounds_changed,
+        times_changed,
         exit_codes_changed,
         unregistered_changed,
         files_changed,
@@ -25,6 +26,7 @@ pub(in crate::commands) fn is_none(told: &PolicyDifferences) -> bool {
         && !trust_changed
         && !key_life_changed
         && !bounds_changed
+        && !times_changed
         && !exit_codes_changed
         && !unregistered_changed
         && !files_changed
@@ -55,6 +57,7 @@ pub(in crate::commands) fn write(
     let settings = [
         ("key_life_s", told.key_life_changed),
         ("bounds", told.bounds_changed),
+        ("times", told.times_changed),
         ("exit_codes_count", told.exit_codes_changed),
         ("unregistered", told.unregistered_changed),
         ("files", told.files_changed),

@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use bitacora_formats::vocabulary::{
     ApprovalResolved, BoundedList, CallBounds, DecisionMade, EventData, ExitCodeGlobs, FileGuard, KeyLife,
-    MAX_RULES, PolicySettings, Rule, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested, TrustRules,
-    UnregisteredTools, Verdict, Workspaces,
+    MAX_RULES, PolicySettings, PolicyTimes, Rule, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested,
+    TrustRules, UnregisteredTools, Verdict, Workspaces,
 };
 use bitacora_formats::{After, Data, Position, format_time, parse_time};
 use bitacora_governance::{DryRun, Observed, Policy, RecordedCall, Registry, State, WhatIf};
@@ -58,6 +58,7 @@ struct PolicyFile {
     trust: Option<TrustRules>,
     key_life_s: Option<KeyLife>,
     bounds: Option<CallBounds>,
+    times: Option<PolicyTimes>,
     exit_codes_count: Option<ExitCodeGlobs>,
     unregistered: Option<UnregisteredTools>,
     files: Option<FileGuard>,
@@ -106,6 +107,7 @@ impl Tried {
                 let settings = PolicySettings {
                     key_life_s: file.key_life_s,
                     bounds: file.bounds,
+                    times: file.times,
                     exit_codes_count: file.exit_codes_count,
                     unregistered: file.unregistered,
                     files: file.files,

@@ -16,9 +16,14 @@ use crate::service::{Service, with_query};
 use crate::table::to_the_second;
 
 /// How a suggestion's kind is called where it stands, and what it means.
-const KINDS: [(&str, &str, &str); 4] = [
-    ("block", "would be blocked", "5 or more of the last 50 outcomes failed"),
+const KINDS: [(&str, &str, &str); 5] = [
+    (
+        "block",
+        "would be blocked",
+        "5 or more of the last 50 outcomes failed, or a person rejected 5 or more and none went well",
+    ),
     ("review", "would be reviewed", "more than 3 of 10 fail"),
+    ("better_model", "a better model does it", "it fails often, and the other model at most half as often"),
     ("cheaper_model", "a cheaper model does it", "nearly as many calls go well, for less"),
     ("promote", "would be promoted", "20 or more went well, the score is 0.9 or more, one failed at most"),
 ];

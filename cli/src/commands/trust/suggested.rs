@@ -114,7 +114,7 @@ pub(super) fn suggest(
 
 /// What is to be stopped comes before what may go on.
 fn urgency(suggestion: &SuggestionAnswer) -> usize {
-    let kinds = ["block", "review", "cheaper_model", "promote"];
+    let kinds = ["block", "review", "better_model", "cheaper_model", "promote"];
     kinds.iter().position(|kind| suggestion.kind.as_deref() == Some(kind)).unwrap_or(kinds.len())
 }
 

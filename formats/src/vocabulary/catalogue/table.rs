@@ -10,11 +10,11 @@ use crate::vocabulary::{
     LedgerCreated, LedgerFramesPutBack, LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered,
     LedgerTailCut, LedgerWritable, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased,
     PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked,
-    RateConfigured, RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunPaused,
-    RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted, SubjectErased,
-    SuggestionAccepted, SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged, ToolCompleted,
-    ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded,
-    TurnStarted,
+    RateConfigured, RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunOverdue,
+    RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted,
+    SubjectErased, SuggestionAccepted, SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged,
+    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
+    TrustSet, TurnEnded, TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.
@@ -335,6 +335,12 @@ pub static EVENT_TYPES: &[EventType] = &[
         "An error ended a run.",
         r#"{"run":"r1","node":"act","error_type":"timeout","reason":"the tool did not answer in 30 s"}"#,
     ),
+    EventType::of::<RunOverdue>(
+        Writer::Reactor,
+        "A run has told no end for the time that the policy gives it. It goes on; who runs it should look.",
+        r#"{"run":"r1","began":1795305600000000}"#,
+    )
+    .governing(),
     EventType::of::<RunPaused>(
         Writer::Anyone,
         "A run waits.",

@@ -3,7 +3,7 @@ use bitacora_formats::vocabulary::TrustOutcome;
 
 use super::*;
 
-use SuggestionKind::{Block, CheaperModel, Promote, Review};
+use SuggestionKind::{BetterModel, Block, CheaperModel, Promote, Review};
 use TrustOutcome::{Approved, AutoApproved, Error, Rejected};
 
 /// A dimension after these outcomes, each so often, in order; the positions count from 1.
@@ -17,7 +17,9 @@ fn shown(model: &str, outcomes: &[(TrustOutcome, u64)]) -> Shown {
             if matches!(outcome, Approved | AutoApproved) {
                 shown.good += 1;
                 shown.last_good.push(shown.calls);
-            } else if *outcome != Rejected {
+            } else if *outcome == Rejected {
+                shown.last_rejected.push(shown.calls);
+            } else {
                 shown.last_bad.push(shown.calls);
             }
         }
@@ -82,13 +84,71 @@ fn calls_are_blocked_for_five_failures_among_the_last_fifty_outcomes() {
     assert_eq!(kinds(&[(Error, 5), (Approved, 45)]), [Block]);
     assert_eq!(kinds(&[(Error, 5), (Approved, 46)]), []);
     assert_eq!(kinds(&[(Error, 4)]), []);
-    assert_eq!(kinds(&[(Rejected, 50)]), [], "who was rejected has not failed");
     let failed = shown("-", &[(Error, 2), (Approved, 45), (Rejected, 1), (Error, 5)]);
     let made = of(&[failed], &TrustRules::v2()).remove(0);
     let evidence: Vec<_> = made.evidence.iter().map(|position| position.get().get()).collect();
     assert_eq!(evidence, [49, 50, 51, 52, 53], "those of the last fifty, and none that was rejected");
     assert_eq!((made.rule.action, made.rule.min_trust_score), (Verdict::Deny, None));
     assert_eq!(made.observations.map(Count::get), Some(53));
+}
+
+#[test]
+fn what_people_always_rejected_is_blocked() {
+    assert_eq!(kinds(&[(Rejected, 5)]), [Block]);
+    assert_eq!(kinds(&[(Rejected, 4)]), [], "four are too few");
+    assert_eq!(kinds(&[(Rejected, 50), (Approved, 1)]), [], "one of them was wanted");
+    assert_eq!(kinds(&[(Error, 1), (Rejected, 5)]), [Block], "it ran once, and failed");
+    let made = of(&[shown("-", &[(Error, 1), (Rejected, 6)])], &TrustRules::v2()).remove(0);
+    let evidence: Vec<_> = made.evidence.iter().map(|position| position.get().get()).collect();
+    assert_eq!((evidence, made.rule.action), (vec![2, 3, 4, 5, 6, 7], Verdict::Deny));
+    assert_eq!(made.reason.as_str(), "a person rejected 6 of them, and none went well");
+    for (context, found) in [("opaque", 0), ("cd", 0), ("go", 1)] {
+        let dimension = Dimension::new("bash", context, "-", "-").unwrap();
+        let rejected = Shown { dimension, ..shown("-", &[(Rejected, 5)]) };
+        assert_eq!(of(&[rejected], &TrustRules::v2()).len(), found, "{context}");
+    }
+}
+
+#[test]
+fn what_fails_often_is_reviewed_and_a_better_model_is_named_where_there_is_one() {
+    let found = |shown: &[Shown]| -> Vec<(String, SuggestionKind)> {
+        let made = of(shown, &TrustRules::v2()).into_iter();
+        made.map(|made| (made.dimension.unwrap().model().to_owned(), made.kind.unwrap())).collect()
+    };
+    let small = || shown("small", &[(Error, 4), (Approved, 6)]);
+    let named = |kinds: &[SuggestionKind]| -> Vec<_> {
+        kinds.iter().map(|kind| ("small".to_owned(), *kind)).collect()
+    };
+    assert_eq!(found(&[small()]), named(&[Review]));
+    assert_eq!(
+        found(&[small(), shown("large", &[(Error, 2), (Approved, 8)])]),
+        named(&[Review, BetterModel]),
+        "half as often"
+    );
+    assert_eq!(found(&[small(), shown("large", &[(Error, 3), (Approved, 8)])]), named(&[Review]));
+    assert_eq!(found(&[small(), shown("large", &[(Approved, 9)])]), named(&[Review]), "nine are too few");
+    assert_eq!(found(&[small(), shown("-", &[(Approved, 10)])]), named(&[Review]), "no model is known");
+    let blocked = shown("small", &[(Error, 5), (Approved, 6)]);
+    assert_eq!(found(&[blocked.clone(), shown("large", &[(Approved, 10)])]), named(&[Block, BetterModel]));
+    let mut elsewhere = shown("large", &[(Approved, 10)]);
+    elsewhere.dimension = Dimension::new("bash", "deploy", "large", "review").unwrap();
+    assert_eq!(found(&[blocked, elsewhere]), named(&[Block]), "another type of task");
+    let made = of(
+        &[small(), shown("large", &[(Error, 1), (Approved, 9)]), shown("best", &[(Approved, 12)])],
+        &TrustRules::v2(),
+    );
+    let better = made.iter().find(|made| made.kind == Some(BetterModel)).unwrap();
+    assert_eq!(
+        better.reason.as_str(),
+        "best seldom fails at this: 0 of 12 observations are failures, here 4 of 10"
+    );
+    assert_eq!((better.rule.action, better.observations.map(Count::get)), (Verdict::Review, Some(22)));
+    // What is run to find faults fails for none of them.
+    let mut both = [small(), shown("large", &[(Approved, 12)])];
+    for shown in &mut both {
+        shown.dimension = Dimension::new("bash", "go", shown.dimension.model(), "-").unwrap();
+    }
+    assert_eq!(found(&both), []);
 }
 
 #[test]
@@ -179,7 +239,7 @@ fn what_is_urgent_comes_first_and_ids_stay_while_numbers_grow() {
         [shown("a", &[(Approved, 20)]), shown("b", &[(Error, 4), (Approved, 6)]), shown("c", &[(Error, 5)])];
     let made = of(&history, &TrustRules::v2());
     let order: Vec<_> = made.iter().filter_map(|made| made.kind).collect();
-    assert_eq!(order, [Block, Review, Promote]);
+    assert_eq!(order, [Block, Review, BetterModel, Promote]);
     let later = of(&[shown("a", &[(Approved, 200)])], &TrustRules::v2()).remove(0);
     assert_eq!(later.suggestion, made.last().unwrap().suggestion);
     assert_ne!(later.reason, made.last().unwrap().reason);

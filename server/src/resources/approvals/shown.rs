@@ -86,6 +86,9 @@ impl Shown {
         }
         json.text_member("asked", &format_time(approval.asked));
         json.text_member("expires", &format_time(Micros(request.expires)));
+        if let Some(end) = &request.at_end {
+            json.serialized_member("atEnd", end);
+        }
         match &approval.status {
             ApprovalStatus::Pending => (),
             ApprovalStatus::Resolved { resolution, at } => write_resolution(resolution, Some(*at), json),

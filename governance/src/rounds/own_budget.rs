@@ -1,0 +1,112 @@
+//! A run's own budget: what it was begun with, and what follows once that is spent.
+
+use std::sync::LazyLock;
+
+use bitacora_formats::Micros;
+use bitacora_formats::vocabulary::{
+    AgentName, BoundedText, BudgetConfigured, BudgetCount, BudgetExceeded, BudgetPeriod, BudgetScope,
+    Milliseconds, Name, OnExceed, RunBudget, SpendLimits,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{RoundName, Rounds};
+use crate::budgets::BudgetsDue;
+use crate::version::holds_run_budgets;
+
+const MICROS_A_MILLISECOND: u64 = 1_000;
+
+/// The name under which a run's own budget is told, charged and shown.
+pub(crate) static RUN_BUDGET: LazyLock<Name> = LazyLock::new(|| Name::new("run:own").unwrap_or(Name::LEAST));
+
+/// A run's own budget, as any run may have it.
+static ANY_RUN: LazyLock<BudgetConfigured> = LazyLock::new(|| budget(SpendLimits::default(), OnExceed::Deny));
+
+/// Limits that a run was begun with, besides those on its calls and steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OwnLimits {
+    limits: SpendLimits,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    elapsed_ms: Option<Milliseconds>,
+}
+
+/// A run's own budget, as a call counts in it.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnBudget {
+    pub(crate) budget: BudgetConfigured,
+    began: Micros,
+    elapsed_ms: Option<Milliseconds>,
+}
+
+impl OwnLimits {
+    /// Returns what of a budget is held by its amounts; `None` where there is nothing.
+    pub(super) fn of(budget: &RunBudget) -> Option<Self> {
+        let own = Self { limits: budget.spend_limits(), elapsed_ms: budget.elapsed_ms };
+        (!own.limits.is_empty() || own.elapsed_ms.is_some()).then_some(own)
+    }
+}
+
+impl OwnBudget {
+    /// Returns how long ago the run began, where that is all that it may take or more.
+    fn elapsed(&self, time: Micros) -> Option<Milliseconds> {
+        let elapsed = time.0.saturating_sub(self.began.0) / MICROS_A_MILLISECOND;
+        let is_over = self.elapsed_ms.is_some_and(|most| elapsed >= most.get());
+        is_over.then(|| Milliseconds::new(elapsed).unwrap_or(Milliseconds::MAX))
+    }
+
+    /// Adds the time since the run began to what the budgets say of a call.
+    pub(crate) fn add_elapsed(
+        &self,
+        due: &mut BudgetsDue,
+        (call, agent, run): (&Name, Option<&str>, &str),
+        is_told: bool,
+        time: Micros,
+    ) {
+        let Some(elapsed) = self.elapsed(time) else { return };
+        let (on_exceed, name) = (self.budget.on_exceed, &self.budget.budget);
+        if due.strictest.as_ref().is_none_or(|(strictest, _)| on_exceed > *strictest) {
+            due.strictest = Some((on_exceed, name.clone()));
+        }
+        if let Some(told) = due.exceeded.iter_mut().find(|told| told.budget == *name) {
+            told.elapsed_ms = Some(elapsed);
+        } else if !is_told && due.full.is_none() {
+            due.exceeded.push(BudgetExceeded {
+                budget: name.clone(),
+                scope: BudgetScope::default(),
+                window: BoundedText::new(run).ok(),
+                agent: agent.and_then(|agent| AgentName::new(agent).ok()),
+                limits: self.budget.limits,
+                amounts: SpendLimits::default(),
+                on_exceed,
+                elapsed_ms: Some(elapsed),
+                call: Some(call.clone()),
+            });
+        }
+    }
+}
+
+impl Rounds {
+    /// Returns the budget that an agent's run was begun with.
+    pub(crate) fn own_budget(&self, agent: Option<&str>, run: Option<&str>, rules: u32) -> Option<OwnBudget> {
+        let run = run.filter(|_| holds_run_budgets(rules))?;
+        let begun = self.by_name.get(&RoundName::of_run_by(agent, run, rules))?.begun?;
+        let OwnLimits { limits, elapsed_ms } = begun.own?;
+        let on_exceed = begun.on_exceed.unwrap_or(OnExceed::Deny);
+        Some(OwnBudget { budget: budget(limits, on_exceed), began: Micros(begun.at?), elapsed_ms })
+    }
+}
+
+/// Returns what is the same of every run's own budget, where this is its name.
+pub(crate) fn any_run(name: &Name) -> Option<&'static BudgetConfigured> {
+    (*name == *RUN_BUDGET).then(|| &*ANY_RUN)
+}
+
+fn budget(limits: SpendLimits, on_exceed: OnExceed) -> BudgetConfigured {
+    BudgetConfigured {
+        budget: RUN_BUDGET.clone(),
+        scope: BudgetScope::default(),
+        limits,
+        period: BudgetPeriod::Run,
+        on_exceed,
+        counted: BudgetCount::Together,
+    }
+}
