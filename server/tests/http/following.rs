@@ -196,6 +196,39 @@ fn a_follower_that_does_not_read_is_told_and_loses_nothing() {
 }
 
 #[test]
+fn followers_that_do_not_read_hold_up_no_reader_of_another_ledger() {
+    const IDLE: usize = 24;
+    const OTHER: &str = "/v1/ledgers/other/events";
+    // Room for four pages that wait to be sent: the followers that read nothing have all of it.
+    let limits = ServerLimits {
+        max_follow_bytes_in_flight: 4 * 16 * 1024 * 1024,
+        max_reads: 4,
+        ..ServerLimits::default()
+    };
+    let service = Service::with(limits);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"other"}"#).expect(201);
+    service.post(OTHER, "application/json", event("1", "s")).expect(201);
+    let large = format!("\"{}\"", "x".repeat(30_000));
+    for id in 0..600 {
+        service.append(event(&id.to_string(), "s").replace(r#"{"n":1}"#, &large)).expect(201);
+    }
+    let idle: Vec<EventStream> = (0..IDLE).map(|_| EventStream::open(&service, EVENTS, &[])).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    for id in 2..12 {
+        service.post(OTHER, "application/json", event(&id.to_string(), "s")).expect(201);
+        service.get(OTHER).expect(200);
+    }
+    assert!(began.elapsed() < Duration::from_secs(3), "appends and reads took {:?}", began.elapsed());
+    let began = Instant::now();
+    let (heard, last) = EventStream::open(&service, OTHER, &[]).events();
+    assert_eq!((heard.last(), last.kind.as_deref()), (last.id.as_ref(), Some("caught-up")));
+    assert!(heard.len() > 11, "{heard:?}");
+    assert!(began.elapsed() < Duration::from_secs(6), "a follower waited {:?}", began.elapsed());
+    drop(idle);
+}
+
+#[test]
 fn many_followers_hear_everything_while_it_is_written() {
     const FOLLOWERS: usize = 1_000;
     const EVENTS_WRITTEN: u64 = 3_000;
