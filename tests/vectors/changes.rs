@@ -214,7 +214,7 @@ pub(crate) fn of_the_tree() -> Vec<Case> {
         in_level("level-cut-within-its-header", &|files| files.change(LEVEL, |level| level.truncate(31))),
         in_level("level-empty", &|files| files.set(LEVEL, Vec::new())),
         in_level("first-root-of-zeros-before-an-opening", &|files| {
-            files.change(LEVEL, |level| level[32..].fill(0))
+            files.change(LEVEL, |level| level[32..].fill(0));
         }),
         invalid(
             "level-of-another-ledger",
