@@ -164,8 +164,10 @@ impl Slot {
             return Err(unfit("it gives no versions (ETags) of objects"));
         }
         let bytes = got.bytes().await.map_err(|error| failed(&error))?;
-        // What is no text is no tree head either: whoever compares it refuses it.
-        let note = String::from_utf8_lossy(&bytes).into_owned();
+        // Shown as text, two that differ would be taken for the same.
+        let note = String::from_utf8(bytes.into());
+        let note =
+            note.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "bytes that are no UTF-8 text"))?;
         Ok(Some(Held { note, version }))
     }
 

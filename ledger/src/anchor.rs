@@ -19,6 +19,8 @@ use crate::replacement::replace;
 const HEAD: &str = ".head";
 /// How the name of a head ends while it is written.
 const UNFINISHED: &str = ".new";
+/// What is found where bytes are no UTF-8.
+const NO_TEXT: &str = "bytes that are no UTF-8 text";
 
 /// Why an anchor did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -69,10 +71,10 @@ fn shown(note: Option<&str>) -> String {
 
 /// Remembers one tree head, as its signed note, for each ledger by name.
 pub trait Anchor: fmt::Debug + Send + Sync + 'static {
-    /// What is remembered of the ledger, be it a tree head or not; what is no UTF-8 with U+FFFD in the place of what is none.
+    /// What is remembered of the ledger, be it a tree head or not.
     ///
     /// # Errors
-    /// [`AnchorError::Unreachable`]; [`AnchorError::Damaged`] for what can neither be read nor replaced.
+    /// [`AnchorError::Unreachable`]; [`AnchorError::Damaged`] for what is no text, or neither can be read nor replaced.
     fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError>;
 
     /// Puts a head in the place of the one that is expected there. Returned `Ok` ⇒ durable.
@@ -144,8 +146,9 @@ impl FolderAnchor {
         }
         let mut note = vec![0; bytes];
         file.read_exact_at(&mut note, 0).map_err(unreachable)?;
-        // What is no text is no tree head either: whoever compares it refuses it.
-        Ok(Some(String::from_utf8_lossy(&note).into_owned()))
+        // Shown as text, two that differ would be taken for the same.
+        let note = String::from_utf8(note);
+        note.map(Some).map_err(|_| AnchorError::Damaged { anchor: anchor(), found: NO_TEXT.to_owned() })
     }
 
     /// Returned `Ok` ⇒ durable; a crash before leaves the old head or the new one.
@@ -244,7 +247,9 @@ mod tests {
             file.write_all_at(bytes, 0).unwrap();
         };
         write(b"o\n1\n\xff\xfe");
-        assert_eq!(anchor.recall(&main).unwrap().as_deref(), Some("o\n1\n\u{fffd}\u{fffd}"));
+        assert!(matches!(anchor.recall(&main), Err(AnchorError::Damaged { .. })));
+        let lossy = anchor.swap(&main, Some("o\n1\n\u{fffd}\u{fffd}"), "x");
+        assert!(matches!(lossy, Err(AnchorError::Damaged { .. })), "{lossy:?}");
         RealDisk.remove_file(&path).unwrap();
         write(&vec![b'x'; MAX_NOTE_BYTES + 1]);
         assert!(matches!(anchor.recall(&main), Err(AnchorError::Damaged { .. })));

@@ -473,10 +473,10 @@ pub enum OptionsError {
     },
 }
 
-/// Why a ledger did not end cleanly. What was acknowledged is durable all the same.
+/// Why a ledger did not end cleanly. What was acknowledged is durable all the same, unless the disk lied: then the reason says so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloseError {
     /// The writer had stopped before.
-    #[error("the writer had stopped after a failed write ({0}); what was acknowledged is durable")]
+    #[error("the writer had stopped after a failed write ({0})")]
     Poisoned(String),
 }

@@ -390,7 +390,7 @@ impl Ledger {
     /// time.
     ///
     /// # Errors
-    /// If the writer had stopped before; what was acknowledged is durable all the same.
+    /// If the writer had stopped before; what was acknowledged is durable all the same, unless the reason says otherwise.
     pub fn close(&self) -> Result<(), CloseError> {
         self.inner.close()
     }

@@ -189,6 +189,7 @@ fn open_with(
     let corrupt = corrupt || inner.shared.is_corrupt();
     *inner.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(lock);
     if !corrupt {
+        inner.shared.tree.store_at_opening();
         if let Some(loss) = &loss {
             let recorded = append_own(&inner.shared, &ServiceEvent::Recovered(loss));
             recorded.map_err(|error| OpenError::Unrecorded {

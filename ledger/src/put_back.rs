@@ -234,7 +234,7 @@ fn replay(
     keyring: &Arc<Keyring>,
 ) -> Result<Option<Replayed>, OpenError> {
     let decompressor = Decompressor::new().map_err(io::Error::other).map_err(looking)?;
-    match Replay::new(environment, ledger, keyring, decompressor).run() {
+    match Replay::new(environment, ledger, keyring, decompressor).of_trial().run() {
         Ok(replayed) if matches!(replayed.tail, TailState::Corrupt(_)) => Ok(None),
         Ok(replayed) => Ok(Some(replayed)),
         // Not a log that goes on, or none of this ledger's.

@@ -85,6 +85,8 @@ pub(crate) struct Replay<'a> {
     ledger: &'a Path,
     keyring: &'a Arc<Keyring>,
     decompressor: Decompressor,
+    /// `false`: nothing is made again beside the segments.
+    mends: bool,
     /// Loaded as soon as the ledger's keys are known.
     tables: Option<(Arc<IdTables>, TipTables)>,
 }
@@ -120,7 +122,12 @@ impl<'a> Replay<'a> {
     ) -> Self {
         let (disk, archives) = (Arc::clone(&environment.disk), Arc::clone(&environment.archives));
         let (folder, index) = (segments_folder(ledger), ledger.join(INDEX));
-        Self { disk, archives, folder, index, ledger, keyring, decompressor, tables: None }
+        Self { disk, archives, folder, index, ledger, keyring, decompressor, mends: true, tables: None }
+    }
+
+    /// The same for a look at what the log would be: nothing beside it is written.
+    pub(crate) fn of_trial(self) -> Self {
+        Self { mends: false, ..self }
     }
 
     /// Changes nothing on the disk but tables, which can be made again.

@@ -279,6 +279,36 @@ impl Tree {
         leaves::settle(&*self.disk, &self.ledger_folder, ended.number, &bytes)
     }
 
+    /// Has the file hold the groups that there are, and nothing behind them, before an epoch begins: a file that ends earlier was cut
+    /// since. Where the first groups are to be made again, they are stored once they are.
+    ///
+    /// Syscalls: those of `store_groups`; `ftruncate` and `fsync` where a loss was declared; `fsync` of the folder.
+    pub(crate) fn store_at_opening(&self) {
+        let stored = self.cut_behind().and_then(|()| self.store_groups());
+        if let Err(error) = stored.and_then(|()| self.disk.sync_folder(&self.ledger_folder.join(TREE))) {
+            tracing::warn!(%error, "a level of the tree could not be stored; it is made again later");
+        }
+    }
+
+    /// Cuts off what a declared loss left behind the last group: other events complete those groups now.
+    fn cut_behind(&self) -> io::Result<()> {
+        let groups = match &self.state.read().unwrap_or_else(PoisonError::into_inner).groups {
+            Groups::Whole(levels) => levels.groups(),
+            Groups::Lacking { .. } => return Ok(()),
+        };
+        let path = self.ledger_folder.join(TREE).join(LEVEL_1);
+        let file = match self.disk.open(&path, OpenMode::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened?,
+        };
+        let end = LevelsHeader::offset_of(groups);
+        if file.len()? <= end {
+            return Ok(());
+        }
+        file.set_len(end)?;
+        file.sync_all()
+    }
+
     fn has_unstored_groups(&self) -> bool {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let Groups::Whole(levels) = &state.groups else { return false };

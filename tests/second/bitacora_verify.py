@@ -303,7 +303,7 @@ def walk_ledger(folder: str, store: str, heads: "Heads", answer: Answer) -> None
     if answer.log.ledger is not None:
         level.begin(answer.log.ledger)
         for index, root in enumerate(archives.roots):
-            level.check(index, root)
+            level.check(index, root, answer.log.epoch)
     before: Optional[Leaves] = None
     for number in range(first, last + 1):
         with naming(segment_name(number)):
@@ -322,7 +322,7 @@ def walk_ledger(folder: str, store: str, heads: "Heads", answer: Answer) -> None
     if hole is not None:
         raise missing(hole)
     archives.end()
-    level.end(answer.log.tree_size)
+    level.end(answer.log.tree_size, answer.log.epoch)
     heads.look_behind(last)
 
 
@@ -1163,7 +1163,7 @@ class Leaves:
         self.level, self.heads = level, heads
         self.absent: list[tuple[int, int]] = []
         self.gaps: list[Gap] = []
-        self.tree = Tree()
+        self.tree, self.epoch = Tree(), 0
         self.file: Optional[BinaryIO] = None
         self.length = self.offset = 0
         self.lost: Optional[Fault] = None  # what is wrong with the first leaf of zeros, unless zeros go on
@@ -1178,6 +1178,7 @@ class Leaves:
     def begin(self, header: Any, data: bytes) -> None:
         """Compares the file's header with the segment's."""
         self.tree = Tree(header.tree_size, peaks_of(header, data))
+        self.epoch = header.epoch
         self.level.begin(header.ledger)
         self.heads.begin(self.number, header)
         if self.file is None:
@@ -1224,7 +1225,7 @@ class Leaves:
         for index, root in groups:
             with naming(self.name):
                 self.heads.archives.check_group(index, root)
-            self.level.check(index, root)
+            self.level.check(index, root, self.epoch)
         for n in range(frame.count):
             self.heads.leaf(frame.first + n, entries[LEAF_BYTES * n + 8 : LEAF_BYTES * (n + 1)])
 
@@ -1259,7 +1260,7 @@ def written_length(file: BinaryIO, length: int) -> int:
 
 
 class Level:
-    """The file of the roots of complete groups of 256 leaves. It may lag, and have zeros or a part of a root at its end."""
+    """The file of the roots of complete groups of 256 leaves. Of the last epoch it may lag, and have zeros or a part of a root at its end."""
 
     NAME = "tree/level-1"
 
@@ -1267,6 +1268,7 @@ class Level:
         self.file: Optional[BinaryIO] = None
         self.length = 0
         self.lost: Optional[Fault] = None  # what is wrong with the first root of zeros, unless zeros go on
+        self.lacks: Optional[tuple[int, Fault]] = None  # the same of the first one that is not there, or is zeros, and its epoch
         try:
             self.file, self.length = open_file(folder, self.NAME)
         except FileNotFoundError:
@@ -1281,20 +1283,28 @@ class Level:
             with naming(self.NAME):
                 require_equal(read_at(self.file, 0, LEVEL_HEADER.bytes), expected, "level", "header", 0)
 
-    def check(self, index: int, root: bytes) -> None:
-        """Compares the root of a group with the one that is stored for it, if one is."""
+    def check(self, index: int, root: bytes, epoch: int) -> None:
+        """Compares the root of a group, completed in that epoch, with the one that is stored for it, if one is."""
         offset = LEVEL_HEADER.bytes + HASH_BYTES * index
-        if self.file is None or offset + HASH_BYTES > self.length:
+        if self.file is None:
+            return
+        if offset + HASH_BYTES > self.length:
+            cut = Fault("level", f"the file ends before the root of group {index}", self.length, self.NAME)
+            self.lacks = self.lacks or (epoch, cut)
             return
         stored = read_at(self.file, offset, HASH_BYTES)
         wrong = Fault("level", f"root {root.hex()} of group {index} expected, {stored.hex()} found", offset, self.NAME)
         if stored == NO_HASH != root:
             self.lost = self.lost or wrong
+            self.lacks = self.lacks or (epoch, wrong)
         elif stored != root:
             raise wrong
 
-    def end(self, size: int) -> None:
-        """A tree of this size is through: behind the first root of zeros there have to be zeros, as far as it has groups."""
+    def end(self, size: int, epoch: int) -> None:
+        """A tree of this size is through, its last segment of this epoch. What was completed in an earlier one was stored when this
+        one began. Behind the first root of zeros there have to be zeros, as far as the tree has groups."""
+        if self.lacks is not None and self.lacks[0] < epoch:
+            raise self.lacks[1]
         end = min(self.length, LEVEL_HEADER.bytes + HASH_BYTES * (size // GROUP_LEAVES))
         if self.file is None or self.lost is None:
             return

@@ -166,6 +166,7 @@ pub(crate) fn of_the_tree() -> Vec<Case> {
     let bytes = |number: u32| whole.bytes(&leaves(number)).to_vec();
     let in_leaves =
         |name: &str, change: &dyn Fn(&mut Files)| invalid(name, with(change), &leaves(2), "leaves");
+    let in_level = |name: &str, change: &dyn Fn(&mut Files)| invalid(name, with(change), LEVEL, "level");
     vec![
         in_leaves("leaves-swapped", &|files| {
             files.set(&leaves(2), bytes(3));
@@ -208,6 +209,13 @@ pub(crate) fn of_the_tree() -> Vec<Case> {
         in_leaves("leaves-of-zeros-before-others", &|files| {
             files.change(&leaves(2), |leaves| leaves[40..4000].fill(0));
         }),
+        in_level("level-cut-before-its-first-root", &|files| files.change(LEVEL, |level| level.truncate(32))),
+        in_level("level-cut-within-its-first-root", &|files| files.change(LEVEL, |level| level.truncate(63))),
+        in_level("level-cut-within-its-header", &|files| files.change(LEVEL, |level| level.truncate(31))),
+        in_level("level-empty", &|files| files.set(LEVEL, Vec::new())),
+        in_level("first-root-of-zeros-before-an-opening", &|files| {
+            files.change(LEVEL, |level| level[32..].fill(0));
+        }),
         invalid(
             "level-of-another-ledger",
             with(&|files| files.set(LEVEL, other.bytes(LEVEL).to_vec())),
@@ -232,7 +240,7 @@ pub(crate) fn of_endless_zeros() -> Vec<Case> {
     vec![
         invalid("endless-zeros-from-a-leaf-on", endless(&name, 80), &name, "leaves"),
         invalid("endless-zeros-behind-the-leaves", endless(&name, all(&name)), &name, "leaves"),
-        Case::new("endless-zeros-from-the-first-group-on", endless(LEVEL, 32), Expected::alone()),
+        invalid("endless-zeros-from-the-first-group-on", endless(LEVEL, 32), LEVEL, "level"),
         Case::new("endless-zeros-from-the-second-group-on", endless(LEVEL, 64), Expected::alone()),
         Case::new("endless-zeros-behind-the-level", endless(LEVEL, all(LEVEL)), Expected::alone()),
     ]

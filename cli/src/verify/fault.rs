@@ -214,6 +214,16 @@ pub enum FaultKind {
         /// What the level says.
         found: String,
     },
+    /// The stored level ends before the root of a group of leaves that an epoch before the last one completed.
+    #[error(
+        "the file ends before the root of positions {first} to {last}, and a later opening has stored missing ones again; it was cut since"
+    )]
+    LevelCut {
+        /// The first position of the group.
+        first: u64,
+        /// Its last one.
+        last: u64,
+    },
     /// The stored level has another root for a group of leaves.
     #[error("root {expected} of the leaves {first} to {last} expected, {found} found")]
     LevelRoot {
@@ -374,6 +384,7 @@ impl FaultKind {
             | Self::LeavesCut
             | Self::Level(_)
             | Self::LevelOf { .. }
+            | Self::LevelCut { .. }
             | Self::LevelRoot { .. } => Checked::Leaf,
             Self::Open(_)
             | Self::Body(_)

@@ -110,9 +110,9 @@ impl<'a> Joining<'a> {
         self.report.fault = self.checks.archives.check_links(&self.history).err();
     }
 
-    /// What is not in the report yet: where frames end that heads name, and why a part was not opened.
-    pub(super) fn found(self) -> (Vec<PlacedEnd>, Option<Arc<Gap>>) {
-        (self.ends, self.part_gap)
+    /// What is not in the report yet: where frames end that heads name, why a part was not opened, and the last epoch.
+    pub(super) fn found(self) -> (Vec<PlacedEnd>, Option<Arc<Gap>>, Option<Epoch>) {
+        (self.ends, self.part_gap, self.end.map(|end| end.epoch))
     }
 
     fn join(&mut self, number: SegmentNumber, passed: Option<CheckedSegment>) -> Result<(), Ended> {

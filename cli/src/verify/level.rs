@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
 use bitacora_formats::{
-    LEVELS_HEADER_BYTES, LedgerId, LevelsHeader, Position, TILE_WIDTH, TREE_HASH_BYTES, TreeHash,
+    Epoch, LEVELS_HEADER_BYTES, LedgerId, LevelsHeader, Position, TILE_WIDTH, TREE_HASH_BYTES, TreeHash,
     is_all_zeros,
 };
 
@@ -21,16 +21,24 @@ pub(super) struct StoredLevel {
     file: File,
     /// Bytes that it had when it was opened: it is added to.
     file_bytes: u64,
-    /// The first group for which only zeros are stored.
+    /// The first group for which only zeros are stored, or nothing.
     lost: Mutex<Option<LostGroup>>,
 }
 
-/// A group whose root was not stored yet, or lost with the power: if so, zeros go on behind it.
+/// A group whose root was not stored yet, or lost with the power: if so, zeros go on behind it, or nothing comes.
 #[derive(Clone, Copy)]
 struct LostGroup {
     group: Group,
-    /// Where the frame begins that completes it.
-    first: Position,
+    completed: Completed,
+}
+
+/// The frame that completes a group.
+#[derive(Clone, Copy)]
+pub(super) struct Completed {
+    /// Where it begins.
+    pub(super) first: Position,
+    /// The opening that wrote it.
+    pub(super) epoch: Epoch,
 }
 
 /// What of it is not what it must be, and where that begins.
@@ -72,37 +80,44 @@ impl StoredLevel {
         Err(WrongLevel { offset: 0, kind })
     }
 
-    /// Compares a group, completed by the frame that begins at `first`, with what is stored for it. Whether zeros are what was
+    /// Compares a group, completed by such a frame, with what is stored for it. Whether zeros, or a file that ends before, are what was
     /// lost with the power is told at the end.
-    pub(super) fn check(&self, group: Group, first: Position) -> Result<(), WrongLevel> {
+    pub(super) fn check(&self, group: Group, completed: Completed) -> Result<(), WrongLevel> {
         let offset = LevelsHeader::offset_of(group.number);
         let mut stored = [0; TREE_HASH_BYTES];
-        if offset + TREE_HASH_BYTES as u64 > self.file_bytes || self.read(&mut stored, offset).is_none() {
-            return Ok(());
-        }
-        let found = TreeHash(stored);
-        if found == group.root {
-            return Ok(());
-        }
-        if is_all_zeros(&stored) {
-            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-            if lost.is_none_or(|lost| group.number < lost.group.number) {
-                *lost = Some(LostGroup { group, first });
+        let is_there = offset + TREE_HASH_BYTES as u64 <= self.file_bytes;
+        let found = self.read(&mut stored, offset).filter(|()| is_there).map(|()| TreeHash(stored));
+        match found {
+            Some(found) if found == group.root => Ok(()),
+            Some(found) if !is_all_zeros(&stored) => Err(group.wrong(found)),
+            _ => {
+                let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+                if lost.is_none_or(|lost| group.number < lost.group.number) {
+                    *lost = Some(LostGroup { group, completed });
+                }
+                Ok(())
             }
-            return Ok(());
         }
-        Err(group.wrong(found))
     }
 
-    /// All segments are through, with so many events: what begins with zeros has to end with them, as far as the tree has
-    /// groups. What lies behind these is not looked at. Gives what is wrong, and the first position that it may touch.
-    pub(super) fn end(&self, events: u64) -> Result<(), (Position, WrongLevel)> {
+    /// All segments are through, with so many events, the last one of this epoch: what begins with zeros has to end with them, as far
+    /// as the tree has groups, and the groups of earlier epochs have to be there, since the opening of the last one stored them. What
+    /// lies behind the last group is not looked at. Gives what is wrong, and the first position that it may touch.
+    pub(super) fn end(&self, events: u64, last: Epoch) -> Result<(), (Position, WrongLevel)> {
         let lost = *self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(LostGroup { group, first }) = lost else { return Ok(()) };
+        let Some(LostGroup { group, completed: Completed { first, epoch } }) = lost else { return Ok(()) };
         let mut stored = [0; TREE_HASH_BYTES];
         let offset = LevelsHeader::offset_of(group.number);
+        let is_read = self.read(&mut stored, offset).is_some();
         // Who opens the ledger stores it again.
-        if self.read(&mut stored, offset).is_none() || TreeHash(stored) == group.root {
+        if is_read && TreeHash(stored) == group.root {
+            return Ok(());
+        }
+        if epoch < last {
+            let wrong = if is_read { group.wrong(TreeHash(stored)) } else { group.cut(self.file_bytes) };
+            return Err((first, wrong));
+        }
+        if !is_read {
             return Ok(());
         }
         let end = LevelsHeader::offset_of(events / TILE_WIDTH as u64).min(self.file_bytes);
@@ -136,6 +151,13 @@ impl Group {
         (first, first + TILE_WIDTH as u64 - 1)
     }
 
+    /// The file ends at so many bytes, before its root does.
+    fn cut(self, file_bytes: u64) -> WrongLevel {
+        let (first, last) = self.positions();
+        let offset = file_bytes.min(LevelsHeader::offset_of(self.number + 1));
+        WrongLevel { offset, kind: FaultKind::LevelCut { first, last } }
+    }
+
     fn wrong(self, found: TreeHash) -> WrongLevel {
         let (first, last) = self.positions();
         let kind = FaultKind::LevelRoot { first, last, expected: self.root, found };
@@ -151,6 +173,11 @@ mod tests {
 
     fn position(number: u64) -> Position {
         Position::new(number).unwrap()
+    }
+
+    /// Completed in the last epoch.
+    fn at(first: u64) -> Completed {
+        Completed { first: position(first), epoch: Epoch(3) }
     }
 
     fn group(number: u64) -> Group {
@@ -169,7 +196,7 @@ mod tests {
 
     /// Which group is wrong in the end, by its place, and from which position on.
     fn wrong_in(level: &StoredLevel, groups: u64) -> Option<(u64, Position)> {
-        let ended = level.end(groups * TILE_WIDTH as u64);
+        let ended = level.end(groups * TILE_WIDTH as u64, Epoch(3));
         ended.err().map(|(first, wrong)| (wrong.offset, first))
     }
 
@@ -185,7 +212,7 @@ mod tests {
             .chain([(vec![], None), (vec![end], None)])
         {
             let level = zeros(groups + 1, &bytes_at);
-            assert!(level.check(group(0), position(9)).is_ok());
+            assert!(level.check(group(0), at(9)).is_ok());
             assert_eq!(wrong_in(&level, groups), expected, "bytes at {bytes_at:?}");
         }
     }
@@ -195,7 +222,7 @@ mod tests {
         for order in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
             let level = zeros(5, &[LevelsHeader::offset_of(4)]);
             for number in order {
-                assert!(level.check(group(number), position(10 * number)).is_ok());
+                assert!(level.check(group(number), at(10 * number)).is_ok());
             }
             assert_eq!(wrong_in(&level, 5), Some((LevelsHeader::offset_of(1), position(10))), "{order:?}");
         }
@@ -205,7 +232,7 @@ mod tests {
     fn what_changes_while_it_is_read_is_no_fault() {
         let lost = || {
             let level = zeros(3, &[LevelsHeader::offset_of(2)]);
-            assert!(level.check(group(0), position(1)).is_ok());
+            assert!(level.check(group(0), at(1)).is_ok());
             level
         };
         assert!(wrong_in(&lost(), 3).is_some());
@@ -217,7 +244,27 @@ mod tests {
         assert_eq!(wrong_in(&stored_again, 3), None);
         // What is behind the end that it had is being written.
         let longer = zeros(2, &[LevelsHeader::offset_of(3) - 1]);
-        assert!(longer.check(group(2), position(1)).is_ok());
+        assert!(longer.check(group(2), at(1)).is_ok());
+    }
+
+    #[test]
+    fn what_an_earlier_epoch_completed_is_stored_whatever_became_of_the_power() {
+        let earlier = |first| Completed { epoch: Epoch(2), ..at(first) };
+        for (groups, bytes, expected) in [(0, 0, 32), (1, 0, 64), (1, 31, 95), (2, 0, 64)] {
+            let mut level = zeros(groups, &[]);
+            level.file_bytes += bytes;
+            level.file.set_len(level.file_bytes).unwrap();
+            assert!(level.check(group(1), earlier(9)).is_ok());
+            assert!(level.check(group(2), at(20)).is_ok());
+            assert_eq!(
+                wrong_in(&level, 3),
+                Some((expected, position(9))),
+                "{groups} groups and {bytes} bytes"
+            );
+            assert!(level.end(3 * TILE_WIDTH as u64, Epoch(2)).is_ok(), "as long as that epoch lasts");
+            level.file.write_all_at(&ROOT.0, LevelsHeader::offset_of(1)).unwrap();
+            assert_eq!(wrong_in(&level, 3), None, "stored meanwhile");
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use bitacora_formats::{
-    Decompressor, LedgerId, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentEnd, SegmentHeader,
-    SegmentNumber, SigningChain,
+    Decompressor, Epoch, LedgerId, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentEnd,
+    SegmentHeader, SegmentNumber, SigningChain,
 };
 
 use super::archives::{self, ArchiveChecks, Archives};
@@ -23,7 +23,7 @@ use super::genesis::Genesis;
 use super::heads::HeadsExpected;
 use super::idle::{IdleThreads, Passing};
 use super::joining::{Joining, Passed};
-use super::level::StoredLevel;
+use super::level::{Completed, StoredLevel};
 use super::pass::pass;
 use super::plan::{NoPlan, Plan};
 use super::released::{NoLinks, ReleasedSegments};
@@ -232,9 +232,9 @@ fn check_segments(
         let _stopping = Stopping(&claims);
         joining.run(&claims, &passed);
     });
-    let (ends, part_gap) = joining.found();
-    if let (Some(level), Some(head), None) = (&level, report.head, &report.fault) {
-        let ended = level.end(head.position);
+    let (ends, part_gap, epoch) = joining.found();
+    if let (Some(level), Some(head), Some(epoch), None) = (&level, report.head, epoch, &report.fault) {
+        let ended = level.end(head.position, epoch);
         report.fault = ended.err().map(|(first, wrong)| level_fault(first, wrong));
     }
     if options.leaves == LeavesWanted::All {
@@ -247,9 +247,11 @@ fn check_segments(
 
 /// The stored level has to be that of the archives too.
 fn archived_level(level: &StoredLevel, before: &Before<'_>) -> Result<(), Fault> {
+    let epoch = before.end.as_ref().map_or(Epoch(u32::MAX), |end| end.epoch);
     for group in before.archives.groups() {
         let first = Position::new(group.positions().0).unwrap_or(Position::FIRST);
-        level.check(group, first).map_err(|wrong| level_fault(first, wrong))?;
+        let completed = Completed { first, epoch };
+        level.check(group, completed).map_err(|wrong| level_fault(first, wrong))?;
     }
     Ok(())
 }

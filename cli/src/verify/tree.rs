@@ -2,8 +2,8 @@
 //! frame. Its leaves are those of the records where these are opened, else those that lie beside the segment.
 
 use bitacora_formats::{
-    FrameHeader, Frontier, LEAF_ENTRY_BYTES, LeafEntry, Position, SegmentHeader, SegmentNumber, TILE_WIDTH,
-    TreeHash,
+    Epoch, FrameHeader, Frontier, LEAF_ENTRY_BYTES, LeafEntry, Position, SegmentHeader, SegmentNumber,
+    TILE_WIDTH, TreeHash,
 };
 
 use super::archives::Archives;
@@ -12,12 +12,13 @@ use super::folder::{LedgerFolder, SHOWN_LEVEL_1, shown, shown_leaves};
 use super::frames::OpenedEvent;
 use super::heads::SegmentHeads;
 use super::leaves::{FrameLeaves, NoLeaves, SegmentLeaves};
-use super::level::{Group, StoredLevel, WrongLevel};
+use super::level::{Completed, Group, StoredLevel, WrongLevel};
 use super::window::Window;
 
 /// The tree, up to some frame of a segment.
 pub(super) struct SegmentTree<'a> {
     number: SegmentNumber,
+    epoch: Epoch,
     frontier: Frontier,
     /// `None` from the first frame on whose leaves are not there.
     leaves: Option<SegmentLeaves<'a>>,
@@ -74,6 +75,7 @@ impl<'a> SegmentTree<'a> {
     pub(super) fn without_leaves(header: &SegmentHeader, archives: &'a Archives) -> Self {
         Self {
             number: header.number,
+            epoch: header.epoch,
             frontier: header.frontier.clone(),
             leaves: None,
             lost: None,
@@ -155,7 +157,8 @@ impl<'a> SegmentTree<'a> {
             })?;
         }
         let Some(level) = self.level else { return Ok(()) };
-        let checked = groups.iter().try_for_each(|group| level.check(*group, header.first_position));
+        let completed = Completed { first: header.first_position, epoch: self.epoch };
+        let checked = groups.iter().try_for_each(|group| level.check(*group, completed));
         checked.map_err(|wrong| level_fault(header.first_position, wrong))
     }
 

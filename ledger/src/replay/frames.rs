@@ -108,10 +108,12 @@ impl Replay<'_> {
         };
         if let Some(ids) = ids.filter(|_| frames > 0) {
             progress.ids.add_ended(header.number, progress.end.tip.hash, Arc::new(ids));
-            progress.ids.write_some();
+            if self.mends {
+                progress.ids.write_some();
+            }
         }
         if frames > 0
-            && let Some(before) = progress.leaves.replace(leaves)
+            && let Some(before) = progress.leaves.replace(leaves).filter(|_| self.mends)
         {
             // It is followed by this one: it is durable.
             before.settle(&*self.disk, self.ledger);

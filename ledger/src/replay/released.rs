@@ -93,7 +93,9 @@ impl Replay<'_> {
         progress.segments.push(Arc::new(Segment::released(released, end.tree_root, tier)));
         if let Some(ids) = ids {
             progress.ids.add_ended(header.number, end.tip.hash, Arc::new(ids));
-            progress.ids.write_some();
+            if self.mends {
+                progress.ids.write_some();
+            }
         }
         Ok(())
     }

@@ -7,6 +7,8 @@ use bitacora_cli::verify::{FaultKind, Gap, LeavesWanted, Verdict};
 use bitacora_formats::{LEVELS_HEADER_BYTES, TREE_HASH_BYTES};
 use bitacora_ledger::AppendRequest;
 
+use bitacora_tests::folders::copy_folder;
+
 use crate::sample::{Sample, event};
 
 /// How the level is named in findings.
@@ -78,7 +80,8 @@ fn a_changed_level_is_found_at_its_group() {
 #[test]
 fn zeros_are_lost_roots_only_up_to_the_last_group() {
     let (sample, whole) = sample();
-    for group in 0..3 {
+    // The first group was complete before the last opening, which stored it.
+    for group in 1..3 {
         let mut lost = whole.clone();
         lost[root_at(group)..].fill(0);
         assert_eq!(found(&sample, &lost, "lost"), None, "from group {group} on");
@@ -86,15 +89,51 @@ fn zeros_are_lost_roots_only_up_to_the_last_group() {
         lost.extend([7; TREE_HASH_BYTES]);
         assert_eq!(found(&sample, &lost, "more behind"), None, "from group {group} on");
     }
-    for group in 0..2 {
+    for end in [root_at(1), root_at(2), root_at(3)] {
         let mut changed = whole.clone();
-        changed[root_at(group)..root_at(2)].fill(0);
-        let (offset, kind) = found(&sample, &changed, "a root behind zeros").unwrap();
-        assert!(matches!(kind, FaultKind::LevelRoot { .. }) && offset == root_at(group) as u64, "{kind}");
+        changed[root_at(0)..end].fill(0);
+        let (offset, kind) = found(&sample, &changed, "an early root of zeros").unwrap();
+        assert!(matches!(kind, FaultKind::LevelRoot { .. }) && offset == root_at(0) as u64, "{kind}");
     }
-    for bytes in 0..whole.len() {
+    let mut changed = whole.clone();
+    changed[root_at(1)..root_at(2)].fill(0);
+    let (offset, kind) = found(&sample, &changed, "a root behind zeros").unwrap();
+    assert!(matches!(kind, FaultKind::LevelRoot { .. }) && offset == root_at(1) as u64, "{kind}");
+}
+
+#[test]
+fn a_level_that_is_cut_short_is_a_fault_where_an_opening_has_stored_it_since() {
+    let (sample, whole) = sample();
+    for bytes in 0..root_at(1) {
+        let (offset, kind) = found(&sample, &whole[..bytes], "cut").unwrap();
+        assert_eq!((offset, kind), (bytes as u64, FaultKind::LevelCut { first: 1, last: 256 }), "at {bytes}");
+    }
+    for bytes in root_at(1)..whole.len() {
         assert_eq!(found(&sample, &whole[..bytes], "cut"), None, "at {bytes}");
     }
+}
+
+#[test]
+fn an_opening_stores_the_level_before_its_epoch_begins() {
+    let (sample, whole) = sample();
+    let ledger = sample.open();
+    let events = (0..300).map(|number| event(&format!("more.{number}"), "s")).collect();
+    ledger.append(AppendRequest::of(events)).unwrap().wait().unwrap();
+    // As a crash leaves it, with what a loss left behind the last group.
+    let crashed = sample.ledger().with_file_name("crashed");
+    copy_folder(&sample.ledger(), &crashed).unwrap();
+    ledger.close().unwrap();
+    fs::remove_dir_all(sample.ledger()).unwrap();
+    fs::rename(&crashed, sample.ledger()).unwrap();
+    assert_eq!(fs::read(sample.ledger().join(SHOWN)).unwrap(), whole, "it lags");
+    assert_eq!(found(&sample, &whole, "it lags"), None);
+    fs::write(sample.ledger().join(SHOWN), [&whole[..], &[9; 3 * TREE_HASH_BYTES]].concat()).unwrap();
+    let ledger = sample.open();
+    let stored = fs::read(sample.ledger().join(SHOWN)).unwrap();
+    assert_eq!(stored.len(), root_at(4));
+    assert_eq!(stored[..root_at(3)], whole);
+    ledger.close().unwrap();
+    assert_eq!(found(&sample, &stored, "stored"), None);
 }
 
 #[test]
