@@ -209,7 +209,7 @@ fn list(
             limits.write(none, output)?;
         }
         for one in rolling {
-            output.line(&format!("calls {}: {}", scope_words(&one.scope), one.rolling))?;
+            output.line(format!("calls {}: {}", scope_words(&one.scope), one.rolling))?;
         }
         let mut buckets = pages.iter().flat_map(|page| &page.buckets).peekable();
         if buckets.peek().is_none() {
