@@ -54,7 +54,11 @@ const GOLDEN: [Golden; 8] = [
         digest: "51c53a57c330c56be5ba3876c8402e6b8301b7d227923dd40ada1de878af35de",
         decisions: 120,
     },
-    Golden { frames: include_str!("golden-v8.ndjson"), digest: "", decisions: 180 },
+    Golden {
+        frames: include_str!("golden-v8.ndjson"),
+        digest: "5de00a7fec1c32494ea49cf772a38142ce024beaaabc9ed3c936b4d4dce11830",
+        decisions: 180,
+    },
 ];
 
 /// A frame as it is kept here.
