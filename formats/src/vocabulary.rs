@@ -23,6 +23,7 @@ mod file_guard;
 mod import;
 mod json_object;
 mod list;
+mod local_time;
 mod map;
 mod model;
 mod number;
@@ -110,6 +111,9 @@ pub use import::{
 };
 pub use json_object::{JsonObject, MAX_OBJECT_MEMBERS};
 pub use list::{BoundedList, ListError};
+pub use local_time::{
+    LocalMinute, LocalMinuteError, LocalTime, LocalTimes, MAX_LOCAL_TIMES, MAX_ZONE_BYTES, ZoneName,
+};
 pub use map::{BoundedMap, TooMany};
 pub use model::{ModelCalled, ModelStatus};
 pub use number::{BoundedNumber, NumberError};
@@ -120,7 +124,10 @@ pub use policy::{
 pub use policy_settings::{ExitCodeGlobs, MAX_EXIT_CODE_GLOBS, PolicySettings, UnregisteredTools};
 pub use position::EventPosition;
 pub use principal::{PrincipalCreated, PrincipalExpired, PrincipalRevoked, Role};
-pub use rate::{MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, RateBy, RateConfigured, RateLimit, RateScope};
+pub use rate::{
+    DayLimit, MAX_DAY_CALLS, MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, MAX_ROLLING_CALLS, MAX_ROLLING_S,
+    MAX_ROLLING_WINDOWS, RateBy, RateConfigured, RateLimit, RateScope, RollingRate, RollingWindow,
+};
 pub use risk::Risk;
 pub use rule::{
     ArgumentCondition, Glob, MAX_EQUAL_TEXT_BYTES, MAX_GLOB_BYTES, MAX_RULE_ALTERNATIVES, MAX_RULE_ARGUMENTS,

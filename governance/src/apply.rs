@@ -322,7 +322,7 @@ impl State {
                 agent: placed.event.agent.as_deref().unwrap_or(NOBODY),
                 role: decision.role.as_str(),
             };
-            self.rates.apply_taken(&question, placed.time);
+            self.rates.apply_taken(&question, decision.local_times.as_ref(), placed.time);
         }
         if !decision.imported && has_budgets(decision.reactor_version) {
             let run = decision.run.as_ref().map(BoundedRef::as_str);

@@ -372,6 +372,7 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         clock_offset_us: Some(state.clock().offset())
             .filter(|offset| *offset > 0 && !facts.imported)
             .map(ClockOffset::new),
+        local_times: climb.local_times.clone(),
         imported: facts.imported,
     }
 }

@@ -11,6 +11,7 @@ use crate::calls::OpenCall;
 use crate::derived::Meaning;
 use crate::keys::ScopedKey;
 use crate::limits::ALONE_LIFE;
+use crate::local_time::LocalSource;
 use crate::outcome::Outcome;
 use crate::policy::{ArgumentMatches, Guarded};
 use crate::rate::RateQuestion;
@@ -127,6 +128,8 @@ pub struct CallFacts {
     pub imported: bool,
     /// When it happened there.
     pub imported_time: Option<Micros>,
+    /// Where local times are taken from.
+    pub(crate) local_times: LocalSource,
     /// The version of the rules by which it is judged.
     pub reactor_version: u32,
 }

@@ -13,6 +13,7 @@ use crate::arguments::{
 use crate::compiled_cache::CompiledCache;
 use crate::compiled_tool::CompiledTool;
 use crate::examination::CallFacts;
+use crate::local_time::LocalSource;
 use crate::policies::Policies;
 use crate::policy::{ArgumentMatches, Policy};
 use crate::reactor::{ReactorRefusal, RefusalCode};
@@ -113,6 +114,7 @@ impl Examiner<'_> {
                 .as_deref()
                 .filter(|_| imported)
                 .and_then(|time| bitacora_formats::parse_time(time).ok()),
+            local_times: LocalSource::Zones,
             reactor_version: REACTOR_VERSION,
         })
     }

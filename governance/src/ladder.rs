@@ -4,8 +4,8 @@ mod ruling;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, BreakerCondition, Idempotency, LadderStep, Milliseconds, Mode, Name, OnExceed, ReasonCode,
-    Risk, Score, Step, TrustUse, UnregisteredTools, Verdict,
+    BlastRadius, BreakerCondition, Idempotency, LadderStep, LocalTimes, Milliseconds, Mode, Name, OnExceed,
+    ReasonCode, Risk, Score, Step, TrustUse, UnregisteredTools, Verdict,
 };
 
 use crate::approvals::Claim;
@@ -59,6 +59,8 @@ pub(crate) struct Climb {
     pub(crate) budgets: BudgetsDue,
     /// What goes round.
     pub(crate) round: Option<Objection>,
+    /// What clocks show in the zones that it looks at.
+    pub(crate) local_times: Option<LocalTimes>,
     /// Whether the call has to leave out the files that the policy names as secret.
     pub(crate) excludes_secrets: bool,
     /// Whether the rule that speaks has a person look at each call: no standing consent lifts that.
@@ -144,7 +146,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let (said, earlier_outcome) = repeated(state, facts, tool, time)?;
     climb.earlier_outcome = earlier_outcome;
     climb.say(Step::Idempotency, outlived(state, tool, facts, time).or(said));
-    let (said, retry_after) = too_many(state, facts, tool, time);
+    let (said, retry_after) = too_many(state, facts, tool, (time, climb.local_times.as_ref()));
     climb.retry_after = retry_after;
     climb.say(Step::Rate, said);
     if has_budgets(facts.reactor_version) {
@@ -157,7 +159,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     let is_critical = is_critical(tool, facts) || state.is_critical_by_contract(facts, time);
     let broken = broken(climb.breaker, stopped_verdict(facts.reactor_version, is_critical));
     climb.say(Step::Breaker, broken.or_else(|| evaded(state, facts, &climb.assessment, time)));
-    let ruling = ruled(state, facts, risk, time);
+    let ruling = ruled(state, facts, risk, (time, climb.local_times.as_ref()));
     if let Ruling::Said(said) = &ruling {
         climb.rule = said.rule.map(|rule| rule.id.clone());
         climb.least_score = said.min_trust_score;
@@ -221,6 +223,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         retry_after: None,
         budgets: BudgetsDue::default(),
         round: None,
+        local_times: state.local_times(facts, state.time_of_day(facts, time)),
         excludes_secrets: false,
         asks_each_time: false,
     }
@@ -345,12 +348,12 @@ fn too_many(
     state: &State,
     facts: &CallFacts,
     tool: Option<&RegisteredTool>,
-    time: Micros,
+    (time, local): (Micros, Option<&LocalTimes>),
 ) -> (Said, Option<Milliseconds>) {
     if facts.imported || tool.is_none() {
         return (None, None);
     }
-    match state.rates().due(&facts.rate_question(), time) {
+    match state.rates().due(&facts.rate_question(), local, time) {
         Ok(()) => (None, None),
         Err(RateRefusal::Limited { retry_after, .. }) => (deny(ReasonCode::RateLimited), Some(retry_after)),
         Err(RateRefusal::Full) => {

@@ -44,6 +44,7 @@ mod keys;
 mod ladder;
 pub mod limits;
 mod live_sessions;
+mod local_time;
 mod measured;
 mod meter;
 mod modes;
@@ -61,6 +62,7 @@ mod recorded_facts;
 mod registry;
 mod rejudging;
 mod replica;
+mod rolling_rates;
 mod rounds;
 mod schema_bounds;
 mod schema_keywords;
@@ -110,14 +112,15 @@ pub use examination::{CallFacts, Examination};
 pub use governance::{Governance, StateCopy};
 pub use grants::Grants;
 pub use imports::{Import, ImportedDimension};
+pub use local_time::{ZONE_DATA, has_zone};
 pub use modes::Modes;
 pub use outcome::{Ending, Outcome};
 pub use policies::{Policies, PolicyVersion};
 pub use policy::{
     ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, GuardFinding, Guarded,
-    MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, Part, Placed,
-    PointerError, Policy, PolicyDiff, PolicyDigest, PolicyDigestError, PolicyError, PolicyWarning, Question,
-    RuleVerdict, STARTER_POLICY, VerdictChange, WindowError, WorktreesError, parse_policy,
+    MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, MAX_POLICY_ZONES, Part,
+    Placed, PointerError, Policy, PolicyDiff, PolicyDigest, PolicyDigestError, PolicyError, PolicyWarning,
+    Question, RuleVerdict, STARTER_POLICY, VerdictChange, WindowError, WorktreesError, parse_policy,
 };
 pub use principals::Principals;
 pub use queries::{DimensionStanding, StateCounts};

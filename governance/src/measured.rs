@@ -1,13 +1,15 @@
 //! Reasons with their own numbers, from version 6 of the rules on: what was counted, where the limit is, and what lifts it.
 
 use bitacora_formats::vocabulary::{
-    BreakerCondition, FailuresCounted, Milliseconds, ReasonCode, Score, SpendLimits, TrustRules, Verdict,
+    BreakerCondition, FailuresCounted, Milliseconds, RateBy, ReasonCode, Score, SpendLimits, TrustRules,
+    Verdict,
 };
 use bitacora_formats::{Micros, format_time, format_usd};
 
 use crate::budgets::BudgetStanding;
 use crate::examination::CallFacts;
 use crate::ladder::{Climb, blocked_until};
+use crate::rate::word;
 use crate::rounds::{Objection, Turning};
 use crate::state::State;
 use crate::trust::TrustRecord;
@@ -47,7 +49,14 @@ impl State {
                 climb.round.map(|round| of_round(&facts.tool, &round))
             }
             ReasonCode::RateLimited => {
-                let (by, limit) = self.rates().met(&facts.rate_question(), time)?;
+                let question = facts.rate_question();
+                if let Ok(Some((wait, by))) =
+                    self.rates().rolling.wait(&question, climb.local_times.as_ref(), time)
+                    && climb.retry_after.is_some_and(|longest| longest.get() == wait)
+                {
+                    return Some(of_rolling(by, wait));
+                }
+                let (by, limit) = self.rates().met(&question, time)?;
                 let wait = climb.retry_after.map_or(0, Milliseconds::get);
                 Some(format!(
                     "Too many calls of this {by}: {} at once and {} more every {} ms are taken. Ask again in {wait} ms.",
@@ -201,6 +210,13 @@ fn second(time: Micros) -> String {
     const SECOND: u64 = 1_000_000;
     let text = format_time(Micros(time.0.div_ceil(SECOND).saturating_mul(SECOND)));
     text.split('.').next().map_or_else(String::new, |seconds| format!("{seconds}Z"))
+}
+
+fn of_rolling(by: RateBy, wait: u64) -> String {
+    format!(
+        "The calls of this {} that are taken in a while, or on a day, are all taken, or the last one is too near. Ask again in {wait} ms.",
+        word(by)
+    )
 }
 
 fn of_round(tool: &str, round: &Objection) -> String {

@@ -33,8 +33,8 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    CallBounds, Glob, KeyLife, MAX_RULES, PolicySettings, PolicyTimes, Risk, Rule, Score, TrustRules,
-    TrustUse, UnregisteredTools, Verdict, Workspaces,
+    CallBounds, Glob, KeyLife, LocalTimes, MAX_RULES, PolicySettings, PolicyTimes, Risk, Rule, Score,
+    TrustRules, TrustUse, UnregisteredTools, Verdict, Workspaces,
 };
 
 use compiled_rule::{CompiledRule, Fit};
@@ -44,6 +44,7 @@ use index::RuleIndex;
 use places::Places;
 
 use crate::arguments::{Examined, PlaceText, Reach, is_cut};
+use crate::local_time::Zone;
 
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};
@@ -58,6 +59,9 @@ pub use starter::STARTER_POLICY;
 pub use warning::PolicyWarning;
 pub use window::WindowError;
 pub(crate) use workspaces::WorkspaceRules;
+
+/// Time zones that one policy names.
+pub const MAX_POLICY_ZONES: usize = 8;
 
 /// The rules of a policy, ready to judge.
 #[derive(Debug, Clone)]
@@ -74,6 +78,8 @@ pub struct Policy {
     rules: Vec<CompiledRule>,
     index: RuleIndex,
     places: Places,
+    /// The time zones that it names, each once.
+    zones: Vec<Zone>,
 }
 
 /// A call, as rules look at it.
@@ -105,6 +111,8 @@ pub struct Question<'a> {
     pub is_in_session_folder: Option<bool>,
     /// Governed time.
     pub time: Micros,
+    /// What clocks show in the zones that the policy names.
+    pub local: Option<&'a LocalTimes>,
     /// Whether its arguments may name places of which the tool's registration says nothing.
     pub unlisted: bool,
     /// Which conditions on arguments are met.
@@ -131,6 +139,7 @@ impl<'a> Question<'a> {
             risk: None,
             is_in_session_folder: None,
             time: Micros(0),
+            local: None,
             unlisted: false,
             arguments,
             reactor_version: crate::version::REACTOR_VERSION,
@@ -189,14 +198,21 @@ impl Policy {
         let mut ids = BTreeMap::new();
         let (mut index, mut places) = (RuleIndex::default(), Places::default());
         let mut compiled = Vec::with_capacity(rules.len());
+        let mut zones: Vec<Zone> = Vec::new();
         for (number, rule) in (0_u32..).zip(rules) {
             let second = compiled.len() + 1;
             if let Some(first) = ids.insert(rule.id.as_str(), second) {
                 return Err(PolicyError::DuplicateId { id: rule.id.to_string(), first, second });
             }
             let rule = CompiledRule::compile(rule, &mut places)?;
+            if let Some(name) = rule.zone().filter(|name| zones.iter().all(|zone| zone.name != **name)) {
+                zones.push(Zone::of(name));
+            }
             index.add(number, rule.tool.as_deref(), rule.context.as_deref());
             compiled.push(rule);
+        }
+        if zones.len() > MAX_POLICY_ZONES {
+            return Err(PolicyError::TooManyZones);
         }
         let settings = PolicySettings::default();
         let digest = PolicyDigest::of(&rules.iter().collect::<Vec<_>>(), trust, &settings);
@@ -211,6 +227,7 @@ impl Policy {
             rules: compiled,
             index,
             places,
+            zones,
         })
     }
 
@@ -294,6 +311,22 @@ impl Policy {
         let parts = examined.parts.as_slice();
         let waits = |part: &PlaceText| !is_cut(part) && self.polls.iter().any(|glob| glob.matches(part));
         !parts.is_empty() && parts.iter().all(waits)
+    }
+
+    /// The time zones that it names.
+    pub(crate) fn zones(&self) -> &[Zone] {
+        &self.zones
+    }
+
+    /// Refuses a policy that names a time zone which is not built in: its windows would hold perhaps, at any time.
+    ///
+    /// # Errors
+    /// The first such zone.
+    pub fn check_zones(&self) -> Result<(), PolicyError> {
+        match self.zones.iter().find(|zone| !zone.is_known()) {
+            Some(zone) => Err(PolicyError::UnknownZone(zone.name.to_string())),
+            None => Ok(()),
+        }
     }
 
     /// What it is known by.

@@ -5,12 +5,13 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BoundedText, MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, Milliseconds, RateBy, RateConfigured, RateLimit,
-    RateScope,
+    BoundedText, LocalTimes, MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, Milliseconds, RateBy, RateConfigured,
+    RateLimit, RateScope, RollingRate,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Journaled;
+use crate::rolling_rates::RollingRates;
 
 /// Limits that may be configured.
 pub const MAX_RATE_LIMITS: usize = 4_096;
@@ -30,6 +31,19 @@ pub struct RateQuestion<'a> {
     pub agent: &'a str,
     /// The role.
     pub role: &'a str,
+}
+
+impl RateQuestion<'_> {
+    /// The scopes that a call counts in.
+    pub(crate) fn scopes(&self) -> [RateScope; 3] {
+        [(RateBy::Tool, self.tool), (RateBy::Agent, self.agent), (RateBy::Role, self.role)].map(
+            |(by, name)| {
+                // A name that no event can hold is counted under one that stands for what is not known.
+                let name = BoundedText::new(name).or_else(|_| BoundedText::new("-")).ok();
+                RateScope { by, name }
+            },
+        )
+    }
 }
 
 /// Why a call is not taken now.
@@ -68,6 +82,9 @@ pub struct Rates {
     pub(crate) buckets: Journaled<RateScope, Bucket>,
     /// Buckets by the time when they will be full.
     leaving: Journaled<(Micros, RateScope), ()>,
+    /// Limits on the last while, and on days.
+    #[serde(default, skip_serializing_if = "RollingRates::is_empty")]
+    pub(crate) rolling: RollingRates,
 }
 
 /// What is left of a bucket at some time.
@@ -97,6 +114,7 @@ impl Rates {
     /// # Errors
     /// See [`RateError`].
     pub fn check(&self, configured: &RateConfigured) -> Result<(), RateError> {
+        self.rolling.check(configured)?;
         let Some(limit) = configured.limit else { return Ok(()) };
         let in_bounds = limit.burst <= MAX_RATE_CALLS
             && limit.refill <= MAX_RATE_CALLS
@@ -113,6 +131,7 @@ impl Rates {
         if self.check(configured).is_err() {
             return;
         }
+        self.rolling.apply_configured(configured);
         let scope = &configured.scope;
         let touched =
             |key: &RateScope| key.by == scope.by && (scope.name.is_none() || key.name == scope.name);
@@ -131,11 +150,13 @@ impl Rates {
     ///
     /// # Errors
     /// See [`RateRefusal`]; of several empty buckets the one that takes longest.
-    pub fn due(&self, question: &RateQuestion<'_>, time: Micros) -> Result<(), RateRefusal> {
-        if self.limits.is_empty() {
-            return Ok(());
-        }
-        let mut refusal: Option<(u64, RateBy)> = None;
+    pub fn due(
+        &self,
+        question: &RateQuestion<'_>,
+        local: Option<&LocalTimes>,
+        time: Micros,
+    ) -> Result<(), RateRefusal> {
+        let mut refusal = self.rolling.wait(question, local, time)?;
         let mut new = 0;
         for (key, limit) in self.counted(question) {
             let bucket = self.buckets.get(&key);
@@ -167,7 +188,8 @@ impl Rates {
     }
 
     /// Folds a call that was taken: a token of each of its buckets is gone. Buckets that are full by now leave, a few at a time.
-    pub fn apply_taken(&mut self, question: &RateQuestion<'_>, time: Micros) {
+    pub fn apply_taken(&mut self, question: &RateQuestion<'_>, local: Option<&LocalTimes>, time: Micros) {
+        self.rolling.apply_taken(question, local, time);
         // Without a limit there is no bucket.
         if self.limits.is_empty() {
             return;
@@ -191,12 +213,14 @@ impl Rates {
         self.limits.pause();
         self.buckets.pause();
         self.leaving.pause();
+        self.rolling.pause();
     }
 
     pub(crate) fn resume(&mut self) {
         self.limits.resume();
         self.buckets.resume();
         self.leaving.resume();
+        self.rolling.resume();
     }
 
     /// What was applied since the last time stands.
@@ -204,6 +228,7 @@ impl Rates {
         self.limits.keep();
         self.buckets.keep();
         self.leaving.keep();
+        self.rolling.keep();
     }
 
     /// What was applied since the last [`keep`](Self::keep) is as it was.
@@ -211,6 +236,12 @@ impl Rates {
         self.limits.discard();
         self.buckets.discard();
         self.leaving.discard();
+        self.rolling.discard();
+    }
+
+    /// The limits on the last while, sorted by their scopes.
+    pub fn rolling(&self) -> impl Iterator<Item = (&RateScope, &RollingRate)> {
+        self.rolling.limits.iter()
     }
 
     /// The limits, sorted by their scopes.
@@ -233,12 +264,7 @@ impl Rates {
 
     /// The buckets that a call counts in, with their limits.
     fn counted(&self, question: &RateQuestion<'_>) -> impl Iterator<Item = (RateScope, Limit)> {
-        let names =
-            [(RateBy::Tool, question.tool), (RateBy::Agent, question.agent), (RateBy::Role, question.role)];
-        names.into_iter().filter_map(|(by, name)| {
-            // A name that no event can hold is counted under one that stands for what is not known.
-            let name = BoundedText::new(name).or_else(|_| BoundedText::new("-")).ok();
-            let key = RateScope { by, name };
+        question.scopes().into_iter().filter_map(|key| {
             let limit = self.limit_of(&key)?;
             Some((key, limit))
         })
@@ -316,7 +342,7 @@ impl Limit {
     }
 }
 
-const fn word(by: RateBy) -> &'static str {
+pub(crate) const fn word(by: RateBy) -> &'static str {
     match by {
         RateBy::Tool => "tool",
         RateBy::Agent => "agent",
@@ -338,6 +364,7 @@ mod tests {
                 refill,
                 period_ms: Milliseconds::new(period_ms).unwrap(),
             }),
+            rolling: None,
         }
     }
 
@@ -346,7 +373,7 @@ mod tests {
     }
 
     fn wait(rates: &Rates, time: Micros) -> Option<u64> {
-        match rates.due(&CALL, time) {
+        match rates.due(&CALL, None, time) {
             Ok(()) => None,
             Err(RateRefusal::Limited { retry_after, .. }) => Some(retry_after.get()),
             Err(RateRefusal::Full) => panic!("full"),
@@ -359,12 +386,12 @@ mod tests {
         rates.apply_configured(&limit(RateBy::Tool, Some("sh"), Some((2, 3, 1_000))));
         for _ in 0..2 {
             assert_eq!(wait(&rates, ms(0)), None);
-            rates.apply_taken(&CALL, ms(0));
+            rates.apply_taken(&CALL, None, ms(0));
         }
         assert_eq!(wait(&rates, ms(0)), Some(334));
         assert_eq!(wait(&rates, ms(333)), Some(1));
         assert_eq!(wait(&rates, ms(334)), None);
-        rates.apply_taken(&CALL, ms(334));
+        rates.apply_taken(&CALL, None, ms(334));
         assert_eq!(wait(&rates, ms(334)), Some(333));
         assert_eq!(wait(&rates, ms(10_000)), None);
     }
@@ -373,9 +400,9 @@ mod tests {
     fn a_name_has_its_own_limit_or_that_of_all() {
         let mut rates = Rates::default();
         rates.apply_configured(&limit(RateBy::Agent, None, Some((1, 1, 1_000))));
-        rates.apply_taken(&CALL, ms(0));
+        rates.apply_taken(&CALL, None, ms(0));
         assert_eq!(wait(&rates, ms(0)), Some(1_000));
-        assert_eq!(rates.due(&RateQuestion { agent: "other", ..CALL }, ms(0)), Ok(()));
+        assert_eq!(rates.due(&RateQuestion { agent: "other", ..CALL }, None, ms(0)), Ok(()));
         rates.apply_configured(&limit(RateBy::Agent, Some("ci"), Some((9, 1, 1_000))));
         assert_eq!(wait(&rates, ms(0)), None);
         rates.apply_configured(&limit(RateBy::Agent, Some("ci"), Some((0, 1, 1_000))));
@@ -392,8 +419,8 @@ mod tests {
         let emptied = || {
             let mut rates = Rates::default();
             rates.apply_configured(&limit(RateBy::Agent, None, Some((1, 1, 1_000))));
-            rates.apply_taken(&CALL, ms(0));
-            rates.apply_taken(&other, ms(0));
+            rates.apply_taken(&CALL, None, ms(0));
+            rates.apply_taken(&other, None, ms(0));
             rates
         };
         // What is configured, and whether there is a token again for one agent and for the other.
@@ -408,7 +435,7 @@ mod tests {
         ] {
             let mut rates = emptied();
             rates.apply_configured(&limit(by, name, Some((1, 1, 1_000))));
-            let found = [CALL, other].map(|question| rates.due(&question, ms(0)).is_ok());
+            let found = [CALL, other].map(|question| rates.due(&question, None, ms(0)).is_ok());
             assert_eq!(found, filled, "{by:?} {name:?}");
             assert_eq!(rates.buckets.len(), rates.leaving.len());
         }
@@ -418,11 +445,11 @@ mod tests {
     fn a_bucket_that_nothing_comes_back_to_never_leaves() {
         let mut rates = Rates::default();
         rates.apply_configured(&limit(RateBy::Agent, None, Some((1, 0, 1_000))));
-        rates.apply_taken(&CALL, ms(0));
+        rates.apply_taken(&CALL, None, ms(0));
         let much_later = ms(1_000 * 86_400 * 366);
         assert_eq!(wait(&rates, much_later), Some(NEVER_MS));
         // Others come and go, and sweep out what is full.
-        rates.apply_taken(&RateQuestion { agent: "other", ..CALL }, much_later);
+        rates.apply_taken(&RateQuestion { agent: "other", ..CALL }, None, much_later);
         assert_eq!(wait(&rates, much_later), Some(NEVER_MS), "it is as empty as it was");
         assert_eq!(rates.buckets.len(), 2);
         let mut levels = rates.levels(much_later);
@@ -450,13 +477,13 @@ mod tests {
         let mut rates = Rates::default();
         rates.apply_configured(&limit(RateBy::Agent, None, Some((1, 1, 1_000))));
         for number in 0..MAX_RATE_BUCKETS {
-            rates.apply_taken(&RateQuestion { agent: &format!("a{number}"), ..CALL }, ms(0));
+            rates.apply_taken(&RateQuestion { agent: &format!("a{number}"), ..CALL }, None, ms(0));
         }
         rates.keep();
-        assert_eq!(rates.due(&CALL, ms(999)), Err(RateRefusal::Full));
-        assert_eq!(rates.due(&CALL, ms(1_000)), Ok(()));
+        assert_eq!(rates.due(&CALL, None, ms(999)), Err(RateRefusal::Full));
+        assert_eq!(rates.due(&CALL, None, ms(1_000)), Ok(()));
         let before = rates.clone();
-        rates.apply_taken(&CALL, ms(1_000));
+        rates.apply_taken(&CALL, None, ms(1_000));
         assert_eq!(rates.buckets.len(), MAX_RATE_BUCKETS - SWEPT_AT_ONCE + 1);
         assert_eq!(rates.buckets.len(), rates.leaving.len());
         rates.discard();

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use bitacora_formats::vocabulary::{
-    BoundedRef, DecisionMade, Dimension, LadderStep, Milliseconds, Mode, NameRef, OutcomeRules, ReasonCode,
-    Sha256Text, Step, Verdict,
+    BoundedRef, DecisionMade, Dimension, LadderStep, LocalTimes, Milliseconds, Mode, NameRef, OutcomeRules,
+    ReasonCode, Sha256Text, Step, Verdict,
 };
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -38,6 +38,7 @@ pub(crate) struct RecordedDecision<'a> {
     pub(crate) run: Option<BoundedRef<'a, 1024>>,
     pub(crate) session_folder: Option<Cow<'a, Sha256Text>>,
     pub(crate) poll: bool,
+    pub(crate) local_times: Option<LocalTimes>,
     pub(crate) reactor_version: u32,
     pub(crate) outcome: OutcomeRules,
     pub(crate) imported: bool,
@@ -85,6 +86,7 @@ impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
             run: inputs.run.as_ref().map(Into::into),
             session_folder: inputs.session_folder.as_ref().map(Cow::Borrowed),
             poll: inputs.poll,
+            local_times: inputs.local_times.clone(),
             reactor_version: inputs.reactor_version,
             outcome: inputs.outcome,
             imported: inputs.imported,
@@ -116,6 +118,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
             run: inputs.run,
             session_folder: inputs.session_folder.map(Cow::Owned),
             poll: inputs.poll,
+            local_times: inputs.local_times,
             reactor_version: inputs.reactor_version,
             outcome: inputs.outcome,
             imported: inputs.imported,
@@ -161,6 +164,8 @@ struct Inputs<'a> {
     server: Option<NameRef<'a>>,
     #[serde(default)]
     poll: bool,
+    #[serde(default)]
+    local_times: Option<LocalTimes>,
     #[serde(default)]
     outcome: OutcomeRules,
     #[serde(default)]

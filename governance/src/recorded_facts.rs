@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::{ArgumentsRefusal, Examined, PlaceText, Reach};
 use crate::compiled_schema::Violation;
 use crate::examination::CallFacts;
+use crate::local_time::LocalSource;
 use crate::policy::{ArgumentMatches, Guarded};
 use crate::session_folder::folder_digest;
 
@@ -152,6 +153,7 @@ impl CallFacts {
             policy_version: kept.policy_version,
             imported: inputs.imported,
             imported_time: kept.imported_time,
+            local_times: LocalSource::Recorded(inputs.local_times.clone()),
             reactor_version: inputs.reactor_version,
         })
     }

@@ -30,7 +30,7 @@ pub use patch::StatePatch;
 pub use prediction::Prediction;
 
 /// The form of [`StatePatch`]. It counts up whenever a program of the form before would not read one, or take it for something else.
-pub const REPLICA_FORM: u32 = 1;
+pub const REPLICA_FORM: u32 = 2;
 
 /// Who predicted calls are said to come from; nothing is recorded of them.
 const PREDICTED: &str = "urn:bitacora:predicted";

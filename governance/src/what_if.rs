@@ -73,8 +73,9 @@ impl WhatIf {
         let time_of_day = Micros(time.0.saturating_sub(offset));
         let matches = matches.as_ref().unwrap_or(&facts.matches);
         let is_in_session_folder = facts.is_in(inputs.session_folder.as_ref());
-        let said =
-            rule_on(policy, &facts, matches, &Circumstances { risk, time_of_day, is_in_session_folder });
+        let local = policy.local_times(inputs.local_times.as_ref(), time_of_day);
+        let circumstances = Circumstances { risk, time_of_day, local: local.as_ref(), is_in_session_folder };
+        let said = rule_on(policy, &facts, matches, &circumstances);
         let rule = said.rule.map(|rule| rule.id.clone());
         let certain = said.certain && counts_in_the_same_workspace(policy, &facts);
         let ruling = Ruling::Said(said);

@@ -1,6 +1,8 @@
 //! `rates`: how many calls are taken in a time, and what is left of that.
 
 use bitacora_server::answers::{RateList, RateRequest, RateScopeAnswer};
+use std::str::FromStr;
+
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::Global;
@@ -34,15 +36,8 @@ enum RatesCommand {
     Set {
         #[command(flatten)]
         scope: Scope,
-        /// Calls that are taken at once, at most.
-        #[arg(long, value_name = "CALLS")]
-        burst: u32,
-        /// Calls that come back in a period.
-        #[arg(long, value_name = "CALLS")]
-        refill: u32,
-        /// The period, in milliseconds.
-        #[arg(long, value_name = "MS", default_value_t = 60_000)]
-        period_ms: u64,
+        #[command(flatten)]
+        how: How,
     },
     /// Take a limit away.
     Clear {
@@ -60,6 +55,72 @@ struct Scope {
     /// Which one. Without it: each by itself that has no limit of its own.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+}
+
+/// How many calls are taken. What is not named is not limited.
+#[derive(Debug, Args)]
+struct How {
+    /// Calls that are taken at once, at most.
+    #[arg(long, value_name = "CALLS", requires = "refill", required_unless_present_any = ["within", "a_day", "apart_s"])]
+    burst: Option<u32>,
+    /// Calls that come back in a period.
+    #[arg(long, value_name = "CALLS", requires = "burst")]
+    refill: Option<u32>,
+    /// The period, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 60_000)]
+    period_ms: u64,
+    /// Calls that are taken in the last so many seconds, at most: `2/3600`. It may be given up to four times.
+    #[arg(long, value_name = "CALLS/SECONDS")]
+    within: Vec<Within>,
+    /// Calls that are taken on one day, at most.
+    #[arg(long, value_name = "CALLS")]
+    a_day: Option<u32>,
+    /// The time zone of that day, such as `Europe/Madrid`. UTC without it.
+    #[arg(long, value_name = "ZONE", requires = "a_day")]
+    zone: Option<String>,
+    /// Seconds between two calls, at least.
+    #[arg(long, value_name = "SECONDS")]
+    apart_s: Option<u32>,
+}
+
+/// So many calls in so many seconds.
+#[derive(Debug, Clone, Copy)]
+struct Within {
+    calls: u32,
+    period_s: u32,
+}
+
+impl FromStr for Within {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parsed = text.split_once('/').and_then(|(calls, period_s)| {
+            Some(Self { calls: calls.parse().ok()?, period_s: period_s.parse().ok()? })
+        });
+        parsed.ok_or("write it as calls and seconds, such as 2/3600")
+    }
+}
+
+impl How {
+    fn limit(&self) -> Option<String> {
+        let (burst, refill) = self.burst.zip(self.refill)?;
+        let limit = JsonObject::new().raw("burst", burst).raw("refill", refill);
+        Some(limit.raw("period_ms", self.period_ms).end())
+    }
+
+    fn rolling(&self) -> Option<String> {
+        let window = |within: &Within| {
+            JsonObject::new().raw("calls", within.calls).raw("period_s", within.period_s).end()
+        };
+        let windows: Vec<_> = self.within.iter().map(window).collect();
+        let windows = (!windows.is_empty()).then(|| format!("[{}]", windows.join(",")));
+        let day = self
+            .a_day
+            .map(|calls| JsonObject::new().raw("calls", calls).maybe("zone", self.zone.as_deref()).end());
+        let is_any = windows.is_some() || day.is_some() || self.apart_s.is_some();
+        let rolling = JsonObject::new().maybe_raw("windows", windows).maybe_raw("day", day);
+        is_any.then(|| rolling.maybe_raw("apart_s", self.apart_s).end())
+    }
 }
 
 /// By what calls are counted.
@@ -88,7 +149,7 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let (scope, limit) = match arguments.command.as_ref() {
+    let (scope, limit, rolling) = match arguments.command.as_ref() {
         None => {
             list(None, None, global, output)?;
             return Ok(Exit::Done);
@@ -97,14 +158,12 @@ pub(crate) fn run(
             list(*by, name.as_deref(), global, output)?;
             return Ok(Exit::Done);
         }
-        Some(RatesCommand::Set { scope, burst, refill, period_ms }) => {
-            let limit = JsonObject::new().raw("burst", burst).raw("refill", refill);
-            (scope, Some(limit.raw("period_ms", period_ms).end()))
-        }
-        Some(RatesCommand::Clear { scope }) => (scope, None),
+        Some(RatesCommand::Set { scope, how }) => (scope, how.limit(), how.rolling()),
+        Some(RatesCommand::Clear { scope }) => (scope, None, None),
     };
     let named = JsonObject::new().text("by", scope.by.name()).maybe("name", scope.name.as_deref());
-    let body = JsonObject::new().raw("scope", named.end()).maybe_raw("limit", limit).end();
+    let body = JsonObject::new().raw("scope", named.end()).maybe_raw("limit", limit);
+    let body = body.maybe_raw("rolling", rolling).end();
     with_service(global, |service| {
         if matches!(arguments.command, Some(RatesCommand::Clear { .. })) && !is_set(scope, service)? {
             let why = "there is no such limit, `bitacora rates` shows those there are; nothing was recorded";
@@ -122,6 +181,7 @@ fn is_set(scope: &Scope, service: &mut Service) -> Result<bool, CommandError> {
     each_page(service, &path, |_, page: RateList| {
         let is_it = |limited: &RateRequest| limited.limit.is_some() && limited.scope.name == scope.name;
         is_set |= page.limits.iter().any(is_it);
+        is_set |= page.rolling.iter().any(|rolling| rolling.scope.name == scope.name);
         Ok(())
     })?;
     Ok(is_set)
@@ -143,7 +203,14 @@ fn list(
                 limits.row(&[&burst, &refill, &limit.period_ms.to_string(), &scope_words(&limited.scope)]);
             }
         }
-        limits.write("no limit is set: calls are taken as they come", output)?;
+        let mut rolling = pages.iter().flat_map(|page| &page.rolling).peekable();
+        let none = "no limit is set: calls are taken as they come";
+        if rolling.peek().is_none() || !limits.is_empty() {
+            limits.write(none, output)?;
+        }
+        for one in rolling {
+            output.line(format!("calls {}: {}", scope_words(&one.scope), one.rolling))?;
+        }
         let mut buckets = pages.iter().flat_map(|page| &page.buckets).peekable();
         if buckets.peek().is_none() {
             return Ok(());

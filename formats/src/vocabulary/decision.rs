@@ -11,7 +11,8 @@ use serde_json::value::{RawValue, to_raw_value};
 pub use self::ladder::{LadderStep, Step};
 
 use super::{
-    BoundedText, ClockOffset, Dimension, EventData, Milliseconds, Mode, Name, Score, Sha256Text, Verdict,
+    BoundedText, ClockOffset, Dimension, EventData, LocalTimes, Milliseconds, Mode, Name, Score, Sha256Text,
+    Verdict,
 };
 
 /// Reasons in words, in bytes.
@@ -345,6 +346,9 @@ pub struct DecisionInputs {
     /// Microseconds that governed time was ahead of the clock; without it none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset_us: Option<ClockOffset>,
+    /// What clocks showed in the time zones that it looked at, of UTC alone without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_times: Option<LocalTimes>,
     /// Whether the history was recorded elsewhere and brought here.
     #[serde(default, skip_serializing_if = "is_false")]
     pub imported: bool,

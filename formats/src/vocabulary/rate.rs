@@ -3,14 +3,25 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedText, EventData, Milliseconds};
+use super::{BoundedList, BoundedNumber, BoundedText, EventData, Milliseconds, ZoneName};
 
 /// The most calls that a limit may let through at once, or let return in a period.
 pub const MAX_RATE_CALLS: u32 = 1_000_000;
 /// The longest period of a limit, in milliseconds: 30 days.
 pub const MAX_RATE_PERIOD_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 
-/// `rate.configured`: a limit is set, changed or, without `limit`, taken away.
+/// Rolling windows of one limit.
+pub const MAX_ROLLING_WINDOWS: usize = 4;
+/// The most calls of a rolling window.
+pub const MAX_ROLLING_CALLS: u32 = 100;
+/// The longest rolling window, and the furthest that calls are kept apart, in seconds: 30 days.
+pub const MAX_ROLLING_S: u32 = 30 * 86_400;
+/// The most calls of a local day.
+pub const MAX_DAY_CALLS: u32 = 1_000_000;
+/// The zone of a day where none is named.
+const UTC: &str = "UTC";
+
+/// `rate.configured`: a limit is set, changed or, without `limit` and `rolling`, taken away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateConfigured {
     /// Whose calls are counted together.
@@ -18,6 +29,61 @@ pub struct RateConfigured {
     /// How many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<RateLimit>,
+    /// How many in the last while, on a day, and how far apart; besides `limit`, where both are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolling: Option<RollingRate>,
+}
+
+/// How many calls are taken in the last while, on a day, and how far apart. All that is there holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RollingRate {
+    /// So many calls at most in each of these spans that end now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<BoundedList<RollingWindow, 1, MAX_ROLLING_WINDOWS>>,
+    /// So many at most on one day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<DayLimit>,
+    /// Seconds between two calls, at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart_s: Option<BoundedNumber<1, MAX_ROLLING_S>>,
+}
+
+/// So many calls at most in a span that ends now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RollingWindow {
+    /// How many.
+    pub calls: BoundedNumber<1, MAX_ROLLING_CALLS>,
+    /// How long the span is, in seconds.
+    pub period_s: BoundedNumber<1, MAX_ROLLING_S>,
+}
+
+/// So many calls at most on one day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DayLimit {
+    /// How many.
+    pub calls: BoundedNumber<1, MAX_DAY_CALLS>,
+    /// The time zone whose clocks show the day, such as `Europe/Madrid`; UTC without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<ZoneName>,
+}
+
+impl DayLimit {
+    /// Returns the time zone whose clocks show the day.
+    #[must_use]
+    pub fn zone(&self) -> ZoneName {
+        self.zone.clone().or_else(|| ZoneName::new(UTC).ok()).unwrap_or(ZoneName::LEAST)
+    }
+}
+
+impl RollingRate {
+    /// `true` where it limits nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Whose calls are counted together: those of one tool, agent or role, or of each one by itself.

@@ -1,7 +1,7 @@
 //! What the active policy says of a call: its rules, and the files that it guards.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{ReasonCode, Risk, Verdict};
+use bitacora_formats::vocabulary::{LocalTimes, ReasonCode, Risk, Verdict};
 
 use super::{Said, deny, review};
 use crate::arguments::{NO_CONTEXT, clean_folder};
@@ -37,7 +37,12 @@ pub(crate) enum Ruling<'s> {
     Said(RuleVerdict<'s>),
 }
 
-pub(super) fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>, time: Micros) -> Ruling<'s> {
+pub(super) fn ruled<'s>(
+    state: &'s State,
+    facts: &CallFacts,
+    risk: Option<Risk>,
+    (time, local): (Micros, Option<&LocalTimes>),
+) -> Ruling<'s> {
     if state.policy_version().is_none() {
         return Ruling::NoPolicy;
     }
@@ -45,6 +50,7 @@ pub(super) fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>,
     let circumstances = Circumstances {
         risk,
         time_of_day: state.time_of_day(facts, time),
+        local,
         is_in_session_folder: facts.is_in(state.session_folder(facts).as_ref()),
     };
     Ruling::Said(rule_on(policy, facts, &facts.matches, &circumstances))
@@ -52,17 +58,19 @@ pub(super) fn ruled<'s>(state: &'s State, facts: &CallFacts, risk: Option<Risk>,
 
 impl State {
     /// Returns the time of day that rules hold by, at a governed time.
-    fn time_of_day(&self, facts: &CallFacts, time: Micros) -> Micros {
+    pub(super) fn time_of_day(&self, facts: &CallFacts, time: Micros) -> Micros {
         if facts.imported { time } else { self.clock().shown_at(time) }
     }
 }
 
 /// What rules look at that the call itself does not say.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Circumstances {
+pub(crate) struct Circumstances<'a> {
     /// The risk that the registry gives the tool, where it knows the tool.
     pub(crate) risk: Option<Risk>,
     pub(crate) time_of_day: Micros,
+    /// What clocks show in the zones that the policy names.
+    pub(crate) local: Option<&'a LocalTimes>,
     /// Whether the call works in the folder of its session, where that is known.
     pub(crate) is_in_session_folder: Option<bool>,
 }
@@ -73,7 +81,7 @@ pub(crate) fn rule_on<'p>(
     policy: &'p Policy,
     facts: &CallFacts,
     matches: &ArgumentMatches,
-    circumstances: &Circumstances,
+    circumstances: &Circumstances<'_>,
 ) -> RuleVerdict<'p> {
     let cwd = facts.cwd.as_deref().and_then(clean_folder);
     let judge = |context: Part<'_>| {
@@ -91,6 +99,7 @@ pub(crate) fn rule_on<'p>(
             risk: circumstances.risk,
             is_in_session_folder: circumstances.is_in_session_folder,
             time: circumstances.time_of_day,
+            local: circumstances.local,
             unlisted: facts.examined.as_ref().is_some_and(|found| found.unlisted),
             arguments: matches,
             reactor_version: facts.reactor_version,

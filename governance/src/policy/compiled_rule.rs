@@ -1,6 +1,6 @@
 //! A rule that is ready to be compared with calls.
 
-use bitacora_formats::vocabulary::{Glob, OneOrMany, Rule, RuleMatch, Verdict};
+use bitacora_formats::vocabulary::{Glob, OneOrMany, Rule, RuleMatch, Verdict, ZoneName};
 
 use super::arguments::PlaceCondition;
 use super::destinations::DestinationGlobs;
@@ -87,13 +87,14 @@ impl CompiledRule {
             (Some(_), None) => Fit::Perhaps,
             (Some(risks), Some(risk)) => Fit::from(risks.as_slice().contains(&risk)),
         };
-        let in_time = self.window.is_none_or(|window| window.contains(question.time));
+        let in_time =
+            self.window.as_ref().map_or(Fit::Yes, |window| window.fit(question.time, question.local));
         let in_folder = match (self.rule.matches.in_session_folder, question.is_in_session_folder) {
             (None, _) => Fit::Yes,
             (Some(_), None) => Fit::Perhaps,
             (Some(asked), Some(is_in)) => Fit::from(asked == is_in),
         };
-        if risk == Fit::No || in_folder == Fit::No || !in_time {
+        if risk == Fit::No || in_folder == Fit::No || in_time == Fit::No {
             return Fit::No;
         }
         let parts = [
@@ -106,7 +107,7 @@ impl CompiledRule {
             (&self.cwd, question.cwd),
             (&self.context, question.context),
         ];
-        let mut fit = risk.min(in_folder);
+        let mut fit = risk.min(in_folder).min(in_time);
         for (globs, part) in parts {
             let Some(globs) = globs else { continue };
             fit = fit.min(part.fit(globs));
@@ -149,6 +150,11 @@ impl CompiledRule {
         self.rule.action != Verdict::Allow
             || self.names_server()
             || server.is_none_or(|server| is_called_after(tool, server))
+    }
+
+    /// The time zone that it holds by, where it names one.
+    pub(super) fn zone(&self) -> Option<&ZoneName> {
+        self.window.as_ref()?.zone()
     }
 
     pub(super) fn verdict(&self) -> RuleVerdict<'_> {
@@ -229,10 +235,10 @@ mod tests {
     #[test]
     fn rules_of_before_take_a_servers_tool_for_the_one_of_that_name() {
         let mut expected = vec![Verdict::Allow; 5];
-        expected.extend([Verdict::Review; 2]);
+        expected.resize(REACTOR_VERSION as usize, Verdict::Review);
         assert_eq!(said("Task", false), expected, "of a server");
         assert_eq!(said("Ta*", true), expected, "by a glob");
-        assert_eq!(said("Task", true), vec![Verdict::Allow; 7]);
+        assert_eq!(said("Task", true), vec![Verdict::Allow; REACTOR_VERSION as usize]);
     }
 
     #[test]

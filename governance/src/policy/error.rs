@@ -3,9 +3,11 @@
 use bitacora_formats::JsonError;
 use bitacora_formats::vocabulary::MAX_RULES;
 
+use super::MAX_POLICY_ZONES;
 use super::glob::GlobError;
 use super::places::PointerError;
 use super::window::WindowError;
+use crate::local_time::ZONE_DATA;
 
 /// Why a policy cannot be taken. No part of it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -97,6 +99,12 @@ pub enum PolicyError {
         /// What is wrong with it.
         problem: WorktreesError,
     },
+    /// Its windows name more time zones than [`MAX_POLICY_ZONES`].
+    #[error("a policy names at most {MAX_POLICY_ZONES} time zones; write its windows in fewer")]
+    TooManyZones,
+    /// A window names a time zone that is not built in.
+    #[error("found time zone `{}`, expected a name of the IANA zone data {ZONE_DATA} such as `Europe/Madrid`", .0.escape_debug())]
+    UnknownZone(String),
     /// A time window holds never, or always.
     #[error("rule `{}`, match.time_window: {problem}", rule.escape_debug())]
     Window {

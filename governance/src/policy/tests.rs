@@ -26,6 +26,7 @@ fn call<'a>(tool: &'a str, arguments: &'a ArgumentMatches) -> Question<'a> {
         is_in_session_folder: Some(true),
         // A Sunday, 05:12 UTC.
         time: Micros(1_795_324_320_000_000),
+        local: None,
         unlisted: false,
         arguments,
         reactor_version: REACTOR_VERSION,

@@ -1,7 +1,9 @@
 //! When a rule holds, as minutes of a week.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{TimeWindow, Weekday};
+use bitacora_formats::vocabulary::{LocalTimes, TimeWindow, Weekday, ZoneName};
+
+use super::compiled_rule::Fit;
 
 const MINUTE_MICROS: u64 = 60 * 1_000_000;
 const DAY_MINUTES: u64 = 24 * 60;
@@ -23,12 +25,14 @@ pub enum WindowError {
 }
 
 /// Days on which it begins, and minutes of those days.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Window {
     /// A bit for each day, Monday the lowest.
     days: u8,
     from: u64,
     to: u64,
+    /// Whose days and minutes; those of UTC without one.
+    zone: Option<ZoneName>,
 }
 
 impl Window {
@@ -44,12 +48,21 @@ impl Window {
         if from == to || from == DAY_MINUTES {
             return Err(WindowError::NoTime);
         }
-        Ok(Self { days, from, to })
+        Ok(Self { days, from, to, zone: window.zone.clone() })
     }
 
-    /// Whether a time lies within.
-    pub(super) fn contains(self, time: Micros) -> bool {
-        let minutes = time.0 / MINUTE_MICROS;
+    pub(super) const fn zone(&self) -> Option<&ZoneName> {
+        self.zone.as_ref()
+    }
+
+    /// Returns whether a time lies within. Perhaps, where it is not known what clocks of its zone show.
+    pub(super) fn fit(&self, time: Micros, local: Option<&LocalTimes>) -> Fit {
+        let Some(zone) = &self.zone else { return Fit::from(self.contains(time.0 / MINUTE_MICROS)) };
+        let local = local.and_then(|local| local.in_zone(zone));
+        local.map_or(Fit::Perhaps, |local| Fit::from(self.contains(local.local.minutes())))
+    }
+
+    fn contains(&self, minutes: u64) -> bool {
         let (day, minute) = ((minutes / DAY_MINUTES + FIRST_WEEKDAY) % 7, minutes % DAY_MINUTES);
         let begins_on = |day: u64| self.days & (1 << day) != 0;
         if self.from < self.to {

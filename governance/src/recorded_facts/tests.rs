@@ -61,6 +61,7 @@ fn facts() -> CallFacts {
         policy_version: Some(4),
         imported: false,
         imported_time: None,
+        local_times: LocalSource::Recorded(None),
         reactor_version: REACTOR_VERSION,
     }
 }

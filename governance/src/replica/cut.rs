@@ -141,6 +141,12 @@ impl State {
             }),
             keys: changes(&keys.used, &before.keys.used, |key, _| executor.is_own(key.agent())),
             rate_limits: changes(&rates.limits, &before.rates.limits, |scope, _| executor.is_in_rate(scope)),
+            rolling_limits: changes(&rates.rolling.limits, &before.rates.rolling.limits, |scope, _| {
+                executor.is_in_rate(scope)
+            }),
+            rolling_taken: changes(&rates.rolling.taken, &before.rates.rolling.taken, |scope, _| {
+                executor.is_in_rate(scope)
+            }),
             rate_buckets: changes(&rates.buckets, &before.rates.buckets, |scope, _| {
                 executor.is_in_rate(scope)
             }),

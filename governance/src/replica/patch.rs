@@ -2,7 +2,7 @@
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BudgetConfigured, ContractDefined, Dimension, Name, RateLimit, RateScope,
+    BudgetConfigured, ContractDefined, Dimension, Name, RateLimit, RateScope, RollingRate,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,7 @@ use crate::modes::Modes;
 use crate::policies::Policies;
 use crate::rate::Bucket;
 use crate::registry::Registry;
+use crate::rolling_rates::TakenCalls;
 use crate::rounds::{Round, RoundName};
 use crate::shelved::Shelved;
 use crate::state::{GovernedTime, State, Unread};
@@ -100,6 +101,8 @@ patches! {
         keys: ScopedKey => UsedKey,
         rate_limits: RateScope => RateLimit,
         rate_buckets: RateScope => Bucket,
+        rolling_limits: RateScope => RollingRate,
+        rolling_taken: RateScope => TakenCalls,
         budgets: Name => BudgetConfigured,
         meters: WindowKey => Meter,
         rounds: RoundName => Round,
@@ -133,6 +136,8 @@ impl State {
         self.keys.shares.hold_only(agent, self.keys.used.len());
         patch.rate_limits.apply(&mut self.rates.limits);
         patch.rate_buckets.apply(&mut self.rates.buckets);
+        patch.rolling_limits.apply(&mut self.rates.rolling.limits);
+        patch.rolling_taken.apply(&mut self.rates.rolling.taken);
         patch.budgets.apply(&mut self.budgets.configured);
         patch.meters.apply(&mut self.budgets.meters);
         patch.rounds.apply(&mut self.rounds.by_name);

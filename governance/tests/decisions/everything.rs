@@ -6,6 +6,7 @@ use crate::desk::{Desk, governed, scope_of, tool};
 use crate::gate_history::at_the_gate;
 use crate::imports::{accept, batch};
 use crate::rounds_history::going_round;
+use crate::times_history::in_time;
 
 /// One of everything that calls go through.
 pub(crate) fn live() -> Desk {
@@ -43,6 +44,7 @@ pub(crate) fn live() -> Desk {
     by_a_clock_that_jumped(&mut desk);
     at_the_gate(&mut desk);
     going_round(&mut desk);
+    in_time(&mut desk);
     desk
 }
 

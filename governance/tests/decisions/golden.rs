@@ -18,7 +18,7 @@ struct Golden {
     decisions: u64,
 }
 
-const GOLDEN: [Golden; 7] = [
+const GOLDEN: [Golden; 8] = [
     Golden {
         frames: include_str!("golden-v1.ndjson"),
         digest: "942d6220116d72d268490024d8b1625b05e8227780e271a875dc92d8ce128cfe",
@@ -53,6 +53,11 @@ const GOLDEN: [Golden; 7] = [
         frames: include_str!("golden-v7.ndjson"),
         digest: "51c53a57c330c56be5ba3876c8402e6b8301b7d227923dd40ada1de878af35de",
         decisions: 120,
+    },
+    Golden {
+        frames: include_str!("golden-v8.ndjson"),
+        digest: "5de00a7fec1c32494ea49cf772a38142ce024beaaabc9ed3c936b4d4dce11830",
+        decisions: 180,
     },
 ];
 
@@ -144,7 +149,7 @@ fn the_rules_say_of_the_recorded_histories_what_they_said() {
 /// What version 5 is new for takes more approvals than a file of them should have: tests of bounds have it.
 #[test]
 fn the_newer_histories_have_what_their_rules_are_new_for() {
-    let [_, second, third, fourth, _, sixth, seventh] = &GOLDEN;
+    let [_, second, third, fourth, _, sixth, seventh, eighth] = &GOLDEN;
     for said in [
         "budget.charged",
         "settled",
@@ -203,6 +208,20 @@ fn the_newer_histories_have_what_their_rules_are_new_for() {
         r#"\"reactor_version\":7"#,
     ] {
         assert!(seventh.frames.contains(said), "{said}");
+    }
+    for said in [
+        r#"\"at_end\":\"deny\""#,
+        "approval-lapsed",
+        "run-budget-spent",
+        "run-aborted",
+        r#"\"budget\":\"run:own\""#,
+        r#"\"elapsed_ms\":60000"#,
+        "run.overdue",
+        r#"\"zone\":\"Asia/Kathmandu\""#,
+        r#"\"rolling\":"#,
+        r#"\"reactor_version\":8"#,
+    ] {
+        assert!(eighth.frames.contains(said), "{said}");
     }
 }
 

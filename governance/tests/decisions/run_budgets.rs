@@ -1,7 +1,7 @@
 //! A run's own budget, and the end that a run does not tell.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{DecisionMade, TrustRules, Verdict};
+use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, TrustRules, Verdict};
 use bitacora_governance::SCHEDULER_SOURCE;
 use serde_json::{Value, json};
 
@@ -167,7 +167,7 @@ fn what_follows_is_as_the_run_was_begun() {
                     .ladder
                     .iter()
                     .filter_map(|said| said.code)
-                    .map(|code| code.as_str())
+                    .map(ReasonCode::as_str)
                     .collect();
                 assert!(denied.contains(&"run-aborted".to_owned()), "{denied:?}");
             }

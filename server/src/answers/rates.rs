@@ -1,6 +1,7 @@
 //! How many calls are taken in a time.
 
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 /// How many calls are taken in a time.
@@ -11,6 +12,8 @@ pub struct RateList {
     pub evaluated_at: String,
     /// What is configured, by scope.
     pub limits: Vec<RateRequest>,
+    /// What is configured for the last while, for days and for the time between two calls, by scope.
+    pub rolling: Vec<RollingRateAnswer>,
     /// The buckets of which a call has taken something that has not come back, by scope. All others are full.
     pub buckets: Vec<RateBucketAnswer>,
     /// The `after` of the next page; absent at the end. Buckets come behind all limits.
@@ -24,6 +27,20 @@ pub struct RateRequest {
     pub scope: RateScopeAnswer,
     /// How many; without it the limit is taken away.
     pub limit: Option<RateLimitAnswer>,
+    /// How many in the last while (`windows`: `calls`, `period_s`), on a day (`day`: `calls`, `zone`), and how far apart (`apart_s`); without it none of
+    /// these is limited.
+    #[schema(value_type = Option<Object>)]
+    pub rolling: Option<Value>,
+}
+
+/// How many calls of a scope are taken in the last while, on a day, and how far apart.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct RollingRateAnswer {
+    /// Whose calls are counted together.
+    pub scope: RateScopeAnswer,
+    /// As `rate.configured` records it.
+    #[schema(value_type = Object)]
+    pub rolling: Value,
 }
 
 /// Whose calls are counted together.

@@ -342,6 +342,7 @@ pub(super) fn compiled(body: &[u8]) -> Result<(Sent, Policy), Problem> {
     let sent = Sent::read(body)?;
     let policy = Policy::compile(&sent.rules, &sent.trust)
         .and_then(|policy| policy.with_settings(sent.settings.clone()))
+        .and_then(|policy| policy.check_zones().map(|()| policy))
         .map_err(|error| Problem::new(Code::Schema, format!("the rules cannot be meant: {error}")))?;
     let digest = policy.digest().to_string();
     if sent.digest.as_ref().is_some_and(|said| said.as_str() != digest) {

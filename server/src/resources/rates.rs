@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::format_time;
-use bitacora_formats::vocabulary::{RateBy, RateConfigured, RateLimit, RateScope};
-use bitacora_governance::RateLevel;
+use bitacora_formats::vocabulary::{RateBy, RateConfigured, RateLimit, RateScope, RollingRate};
+use bitacora_governance::{RateLevel, ZONE_DATA, has_zone};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::act::Act;
@@ -52,18 +52,23 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         .read(move || {
             let rates = copy.state.all_rates();
             let limits = rates.limits().map(|(scope, limit)| Listed::Limit(scope, limit));
+            let rolling = rates.rolling().map(|(scope, rolling)| Listed::Rolling(scope, rolling));
             let buckets = rates.levels(head.time).map(|(scope, level)| Listed::Bucket(scope, level));
             let behind = |listed: &Listed<'_>| {
                 meant.includes(listed.scope())
                     && paging.after.as_ref().is_none_or(|after| listed.key() > *after)
             };
-            let page = paging.page(limits.chain(buckets).filter(behind), Listed::key);
+            let page = paging.page(limits.chain(rolling).chain(buckets).filter(behind), Listed::key);
             let mut json = JsonWriter::with_capacity(128 + RATE_BYTES * page.items.len());
             json.begin_object();
             json.text_member("evaluatedAt", &format_time(head.time));
             json.key("limits");
             json.begin_array();
             page.items.iter().for_each(|listed| listed.write_limit(&mut json));
+            json.end_array();
+            json.key("rolling");
+            json.begin_array();
+            page.items.iter().for_each(|listed| listed.write_rolling(&mut json));
             json.end_array();
             json.key("buckets");
             json.begin_array();
@@ -77,29 +82,44 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     Ok(page_answer(&question, &head, bytes))
 }
 
-/// An item of the list: all limits, and then the buckets.
+/// An item of the list: all limits, those on the last while, and then the buckets.
 enum Listed<'a> {
     Limit(&'a RateScope, &'a RateLimit),
+    Rolling(&'a RateScope, &'a RollingRate),
     Bucket(&'a RateScope, RateLevel),
 }
 
-/// The place of an item: whether it is a bucket, and whose it is.
-type RateKey = (bool, RateScope);
+/// The place of an item: in which of the lists, and whose it is.
+type RateKey = (u8, RateScope);
 
 impl Listed<'_> {
     fn scope(&self) -> &RateScope {
         match self {
-            Self::Limit(scope, _) | Self::Bucket(scope, _) => scope,
+            Self::Limit(scope, _) | Self::Rolling(scope, _) | Self::Bucket(scope, _) => scope,
         }
     }
 
     fn key(&self) -> RateKey {
-        (matches!(self, Self::Bucket(..)), self.scope().clone())
+        let list = match self {
+            Self::Limit(..) => 0,
+            Self::Rolling(..) => 1,
+            Self::Bucket(..) => 2,
+        };
+        (list, self.scope().clone())
     }
 
     fn write_limit(&self, json: &mut JsonWriter) {
         if let Self::Limit(scope, limit) = self {
             write_limit(scope, limit, json);
+        }
+    }
+
+    fn write_rolling(&self, json: &mut JsonWriter) {
+        if let Self::Rolling(scope, rolling) = self {
+            json.begin_object();
+            json.serialized_member("scope", scope);
+            json.serialized_member("rolling", rolling);
+            json.end_object();
         }
     }
 
@@ -176,7 +196,19 @@ pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
         .read(|members| {
             let scope: RateScope = members.require("scope")?;
             members.refuse_every("scope", [scope.name.as_deref()])?;
-            Ok(RateConfigured { scope, limit: members.take("limit")? })
+            let (limit, rolling) = (members.take("limit")?, members.take::<RollingRate>("rolling")?);
+            if let Some(zone) = rolling.as_ref().and_then(|rolling| rolling.day.as_ref()?.zone.clone())
+                && !has_zone(&zone)
+            {
+                return Err(members.bad(
+                    "rolling",
+                    &format!("found zone `{zone}`, expected a name of the IANA zone data {ZONE_DATA}"),
+                ));
+            }
+            if rolling.as_ref().is_some_and(RollingRate::is_empty) {
+                return Err(members.bad("rolling", &"it limits nothing; give `windows`, `day` or `apart_s`"));
+            }
+            Ok(RateConfigured { scope, limit, rolling })
         })
         .await?;
     Ok(act.record(STREAM, &configured).await?.answer())

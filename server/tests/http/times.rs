@@ -80,3 +80,46 @@ fn a_run_is_held_to_its_own_budget_and_told_of_where_it_tells_no_end() {
     let run = service.request("GET", "/v1/ledgers/main/runs/r1", &min, b"").expect(200).json();
     assert_eq!((&run["state"], &run["overdue"]), (&json!("aborted"), &json!(false)));
 }
+
+#[test]
+fn windows_and_rates_go_by_the_clocks_of_zones_that_are_built_in() {
+    let service = governed("allow");
+    earn(&service, "fs.write", "src");
+    let get = |resource: &str| service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json();
+    let window = |zone: &str| {
+        let window = json!({"days": ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"], "zone": zone});
+        json!({"rules": [{"id": "r", "match": {"time_window": window}, "action": "allow", "reason": "for a test"}]})
+    };
+    let refused = put(&service, "policy", &window("Mars/Olympus")).expect_problem(422, "schema");
+    assert!(refused["detail"].as_str().unwrap().contains("Europe/Madrid"), "{refused}");
+    put(&service, "policy", &window("Asia/Kolkata")).expect(201);
+    post(&service, "policy/2:activate", &json!({})).expect(200);
+    let made = ask(&service, write("c1"));
+    assert_eq!((&made["verdict"], &made["rule"]), (&json!("allow"), &json!("r")));
+    let position: u64 = made["position"].as_str().unwrap().parse().unwrap();
+    let event = get(&format!("events/{position}"));
+    let zone = &event["event"]["data"]["inputs"]["local_times"]["times"][0]["zone"];
+    assert_eq!(zone, "Asia/Kolkata", "{event}");
+
+    let set = |rolling: Value| put(&service, "rates", &json!({"scope": {"by": "agent"}, "rolling": rolling}));
+    for wrong in [
+        json!({}),
+        json!({"apart": 60}),
+        json!({"day": {"calls": 1, "zone": "Mars/Olympus"}}),
+        json!({"windows": [{"calls": 101, "period_s": 60}]}),
+        json!({"windows": []}),
+    ] {
+        set(wrong).expect_problem(400, "bad-body");
+    }
+    let rolling = json!({"windows": [{"calls": 2, "period_s": 3_600}], "day": {"calls": 8, "zone": "Europe/Madrid"}, "apart_s": 1_800});
+    set(rolling.clone()).expect(200);
+    assert_eq!(get("rates")["rolling"], json!([{"scope": {"by": "agent"}, "rolling": rolling}]));
+    let [first, second] = ["c2", "c3"].map(|call| {
+        let mut request = write(call);
+        request["args"]["path"] = json!(format!("src/{call}.rs"));
+        ask(&service, request)
+    });
+    assert_eq!((&first["verdict"], &second["reasonCode"]), (&json!("allow"), &json!("rate-limited")));
+    let wait = second["retryAfterMs"].as_u64().unwrap();
+    assert!((1_700_000..=1_800_000).contains(&wait), "{second}");
+}

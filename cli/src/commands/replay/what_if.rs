@@ -116,7 +116,9 @@ impl Tried {
                 (file.rules, file.trust.unwrap_or(TrustRules::v2()), settings)
             }
         };
-        let policy = Policy::compile(&rules, &trust).and_then(|policy| policy.with_settings(settings));
+        let policy = Policy::compile(&rules, &trust)
+            .and_then(|policy| policy.with_settings(settings))
+            .and_then(|policy| policy.check_zones().map(|()| policy));
         policy.map_err(|error| ReplayFailure::Policy(error.to_string()).into())
     }
 

@@ -1,4 +1,4 @@
-//! When a rule holds: days and hours, in UTC.
+//! When a rule holds: days and hours, of UTC or of a time zone.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::super::BoundedList;
+use super::super::{BoundedList, ZoneName};
 use super::given;
 
 /// Minutes of a day.
 const DAY_MINUTES: u16 = 24 * 60;
 
-/// A span of every week, in UTC. Its first minute is within, its last is not.
+/// A span of every week. Its first minute is within, its last is not.
 ///
 /// It may cross midnight; `days` are then those on which it begins. Without `from` and `to` it is whole days, without `days`
 /// every day.
@@ -32,6 +32,10 @@ pub struct TimeWindow {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "TimeOfDay")]
     pub to: Option<TimeOfDay>,
+    /// The time zone whose clocks show these days and hours, such as `Europe/Madrid`. Left out, they are those of UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[schemars(with = "ZoneName")]
+    pub zone: Option<ZoneName>,
 }
 
 /// A day of the week.
