@@ -91,6 +91,7 @@ mod tiers;
 mod tip_tables;
 mod tree;
 mod visit;
+mod whole_behind;
 mod witness;
 
 pub use anchor::{Anchor, AnchorError, FolderAnchor};

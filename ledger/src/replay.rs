@@ -60,6 +60,10 @@ pub(crate) struct Replayed {
     /// Files of zeros, made ahead and never used.
     pub(crate) unwritten: Vec<PathBuf>,
     pub(crate) tail: TailState,
+    /// The header of the last segment behind the damage that is whole, whose end `head` and `end` are then.
+    pub(crate) behind: Option<SegmentHeader>,
+    /// The damage behind that end.
+    pub(crate) lost_end: Option<Fault>,
     /// The file before the last written one, and where its bytes end.
     pub(crate) before_last: Option<(PathBuf, u64)>,
 }
@@ -245,6 +249,8 @@ impl<'a> Replay<'a> {
             untold,
             unwritten,
             tail,
+            behind: None,
+            lost_end: None,
             before_last: None,
         })
     }
