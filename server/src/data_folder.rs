@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Environment, FolderLock, OpenMode, Rollback};
 
+/// The file that marks a data folder.
+const MARK: &str = "FORMAT";
+/// How the mark of any version begins; a number and a newline follow.
+const ANY_FORMAT: &[u8] = b"bitacora-data v";
 /// The whole content of the file `FORMAT`.
 const FORMAT: &[u8] = b"bitacora-data v1\n";
 /// The longest `FORMAT` that is read, bytes.
@@ -78,6 +82,50 @@ impl DataFolder {
         Ok(Self(folder.to_owned()))
     }
 
+    /// Returns whether the folder has the mark of any version.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn is_marked(environment: &Environment, folder: &Path) -> Result<bool, DataError> {
+        let found = found_mark(environment, folder)?;
+        Ok(found.as_deref().is_some_and(is_mark))
+    }
+
+    /// Writes the mark of a folder again that has lost it: where it is missing, or is the mark of no version, and these ledgers and no others
+    /// lie there. Whoever calls this knows from a list under the keyring's seal that they do. `true`: it was written. What stood there is kept
+    /// beside it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn mend_mark(
+        environment: &Environment,
+        folder: &Path,
+        listed: &[LedgerName],
+    ) -> Result<bool, DataError> {
+        let found = found_mark(environment, folder)?;
+        let is_here = |names: Result<Vec<LedgerName>, _>| names.is_ok_and(|names| names == listed);
+        if listed.is_empty()
+            || found.as_deref().is_some_and(is_mark)
+            || !is_here(Self(folder.to_owned()).ledger_names(environment))
+        {
+            return Ok(false);
+        }
+        let disk = &environment.disk;
+        let put = |name: &str, bytes: &[u8]| -> io::Result<()> {
+            let unfinished = folder.join(format!("{name}.new"));
+            unless(io::ErrorKind::NotFound, disk.remove_file(&unfinished))?;
+            let file = disk.open(&unfinished, OpenMode::CreateNew)?;
+            file.write_all_at(bytes, 0)?;
+            file.sync_all()?;
+            disk.rename(&unfinished, &folder.join(name))?;
+            disk.sync_folder(folder)
+        };
+        let damaged = found.map_or(Ok(()), |found| put("FORMAT.damaged", &found));
+        let written = damaged.and_then(|()| put(MARK, FORMAT));
+        written.map_err(|source| DataError::Disk { path: folder.join(MARK), source })?;
+        Ok(true)
+    }
+
     /// Keeps other services away until the lock is dropped.
     pub(crate) fn lock(&self, environment: &Environment) -> Result<Box<dyn FolderLock>, DataError> {
         let path = self.0.join("lock");
@@ -108,6 +156,24 @@ impl DataFolder {
             .filter_map(|entry| entry.name.parse().ok())
             .collect())
     }
+}
+
+/// What stands in the place of the mark, as far as that is read.
+fn found_mark(environment: &Environment, folder: &Path) -> Result<Option<Vec<u8>>, DataError> {
+    let path = folder.join(MARK);
+    let mut bytes = vec![0; MAX_FORMAT_BYTES];
+    let read = match environment.disk.open(&path, OpenMode::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.and_then(|file| file.read_at(&mut bytes, 0)),
+    };
+    bytes.truncate(read.map_err(|source| DataError::Disk { path, source })?);
+    Ok(Some(bytes))
+}
+
+/// Whether this is the mark of a data folder, of any version.
+fn is_mark(bytes: &[u8]) -> bool {
+    let number = bytes.strip_prefix(ANY_FORMAT).and_then(|rest| rest.strip_suffix(b"\n"));
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
 /// The mark comes last and whole: a folder that has it has everything.

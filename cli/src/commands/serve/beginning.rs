@@ -4,10 +4,11 @@ use std::io;
 use std::path::Path;
 
 use bitacora_formats::{Keyring, LedgerName};
-use bitacora_ledger::{Environment, Ledger, Options};
+use bitacora_ledger::{Anchor, Environment, Ledger, Options};
 use bitacora_server::{DataError, DataFolder};
 
 use super::ServeError;
+use crate::anchor;
 use crate::commands::keys;
 use crate::error::CommandError;
 use crate::keyring_file::{self, KeyringFileError};
@@ -34,6 +35,7 @@ impl Beginning<'_> {
     ) -> Result<(Keyring, KnownLedgers), CommandError> {
         keyring_file::refuse_in_data(self.keyring, Some(self.data))?;
         let mut known = KnownLedgers::read(self.data).map_err(ServeError::from)?;
+        self.mend_mark(&known)?;
         let is_first = known.is_empty() && self.present()?.is_empty();
         if is_first && create.is_empty() {
             return Err(ServeError::NotBegun(self.data.to_owned()).into());
@@ -42,7 +44,7 @@ impl Beginning<'_> {
         let _alone = self.lock()?;
         let keyring = self.keyring(is_first)?;
         let mut present = self.present()?;
-        known.check(self.data, &present, &keyring).map_err(ServeError::from)?;
+        known.check(self.data, &present, &keyring, self.anchor()).map_err(ServeError::from)?;
         // Of one that is to be made the anchor is asked when it is.
         self.check_anchored(&[&present[..], create].concat(), &keyring)?;
         for name in create {
@@ -58,19 +60,44 @@ impl Beginning<'_> {
         Ok((keyring, known))
     }
 
-    /// Refuses to go on without a ledger that the anchor remembers, unless it is said to be a new one for this folder.
-    fn check_anchored(&self, present: &[LedgerName], keyring: &Keyring) -> Result<(), CommandError> {
-        let Some(heads) = self.options.heads.as_ref().filter(|heads| !heads.anchor_is_new) else {
+    /// Writes the mark of the data folder again, where it is lost and the sealed list is of just the ledgers that are there.
+    fn mend_mark(&self, known: &KnownLedgers) -> Result<(), CommandError> {
+        let is_marked = DataFolder::is_marked(self.environment, self.data).map_err(ServeError::from)?;
+        if is_marked || known.is_empty() {
+            return Ok(());
+        }
+        let Ok(keyring) = keyring_file::load(self.keyring, Some(self.data), PassphraseSource::User) else {
             return Ok(());
         };
-        let Some(anchor) = &heads.anchor else { return Ok(()) };
-        match check_anchored(&**anchor, self.data, present, keyring) {
+        let Some(listed) = known.sealed_names(&keyring.keyring) else { return Ok(()) };
+        if DataFolder::mend_mark(self.environment, self.data, &listed).map_err(ServeError::from)? {
+            tracing::warn!(data = %self.data.display(), "the data folder's FORMAT was damaged or missing; it was written again");
+        }
+        Ok(())
+    }
+
+    /// The anchor, unless it is said to be a new one for this folder.
+    fn anchor(&self) -> Option<&dyn Anchor> {
+        self.options.heads.as_ref().filter(|heads| !heads.anchor_is_new)?.anchor.as_deref()
+    }
+
+    /// Refuses to go on without a ledger that the anchor remembers, unless it is said to be a new one for this folder.
+    fn check_anchored(&self, present: &[LedgerName], keyring: &Keyring) -> Result<(), CommandError> {
+        let Some(anchor) = self.anchor() else { return Ok(()) };
+        match check_anchored(anchor, self.data, present, keyring) {
             // Ledgers wait for an anchor that has to answer; one that is missing is missed by the next start.
             Err(KnownLedgersError::Anchor(error)) => {
                 tracing::error!(%error, "the service starts without being told which ledgers the anchor remembers");
                 Ok(())
             }
-            checked => Ok(checked.map_err(ServeError::from)?),
+            checked => {
+                if checked.map_err(ServeError::from)?
+                    && let Err(error) = anchor::note_used(self.keyring)
+                {
+                    tracing::warn!(%error, "it could not be noted beside the keyring that an anchor is used");
+                }
+                Ok(())
+            }
         }
     }
 
