@@ -77,7 +77,7 @@ impl From<AppendError> for Problem {
             AppendError::ConditionPastHead { after, head } => {
                 problem.with("position", after).with("tip", head)
             }
-            AppendError::SubjectKey(error) => {
+            AppendError::SubjectKey(error) | AppendError::SubjectKeyDamaged(error) => {
                 tell_of_a_key(&error);
                 problem
             }
