@@ -12,6 +12,7 @@ use bitacora_governance::Reactor;
 
 use crate::anchor::AnchorError;
 use crate::archived_state::begin_in_archives;
+use crate::derived_key;
 use crate::disk::Disk;
 use crate::environment::Environment;
 use crate::error::{OpenError, ReadError};
@@ -67,6 +68,8 @@ fn open(
         Remembered::refuse_foreign(disk, folder, keyring, &named)?;
     }
     let Read { inner, generation, end } = read?;
+    // What is derived is made again where it does not open.
+    derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
     let looked_at = Looked { shared: &inner.shared, generation, end };
     let is_new = options.heads.as_ref().is_some_and(|heads| heads.anchor_is_new);
     looked_at.refuse_rollback(&anchored, is_new)?;

@@ -23,6 +23,7 @@ mod courier;
 mod creation;
 mod declaration;
 mod declared_loss;
+mod derived_key;
 mod disk;
 mod entropy;
 mod environment;

@@ -14,6 +14,7 @@ use bitacora_formats::{
 };
 
 use crate::cold::{ColdAccess, ColdArchives, ColdTier};
+use crate::derived_key;
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
 use crate::error::OpenError;
@@ -383,7 +384,9 @@ pub(crate) fn refuse_wrong_keyring(
     let mut refused = None;
     for (number, header) in first.into_iter().chain(last) {
         let what = match header.unwrap_key(keyring) {
-            Ok(_) if is_signed_by(keyring, &header) => return Ok(()),
+            Ok(_) if is_signed_by(keyring, &header) => {
+                return derived_key::refuse_another(disk, ledger, keyring, header.ledger);
+            }
             Ok(_) => "the ledger's signing key is not its own".to_owned(),
             Err(error) => error.to_string(),
         };
