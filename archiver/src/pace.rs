@@ -1,6 +1,7 @@
 //! How much of the machine archiving takes, how far it is, and when it is to end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -68,6 +69,8 @@ pub struct Tally {
     released: AtomicU64,
     failures: AtomicU64,
     is_failing: AtomicBool,
+    /// An archive that the store lacks, of events that lie nowhere else.
+    missing: Mutex<Option<String>>,
 }
 
 /// A [`Tally`] at one moment.
@@ -94,6 +97,16 @@ pub struct Tallied {
 }
 
 impl Tally {
+    /// Returns an archive that the store lacked when it was looked last, of events that lie nowhere else.
+    #[must_use]
+    pub fn missing(&self) -> Option<String> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn looked(&self, missing: Option<String>) {
+        *self.missing.lock().unwrap_or_else(PoisonError::into_inner) = missing;
+    }
+
     /// Has a run end soon. The next one goes on.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);

@@ -362,6 +362,33 @@ impl Archiver {
         }
     }
 
+    /// Looks whether the store has every archive of events that were let go, and notes the first one that is missing in the tally. Nothing
+    /// is read but whether it is there.
+    ///
+    /// # Errors
+    /// The store does not answer, or the manifests cannot be read; then nothing is noted.
+    pub fn look(&self) -> Result<(), ArchiverError> {
+        let released = self.ledger.released_through().map_or(0, Position::get);
+        let mut missing = None;
+        for manifest in self.kept(ColdAccess::Reading)? {
+            let (range, origin) = (manifest.manifest().range, &manifest.manifest().origin);
+            if range.first().get() > released {
+                break;
+            }
+            let name = range.object_name(origin.ledger, origin.generation);
+            match self.objects.version(&name) {
+                Ok(_) => {}
+                Err(ArchiveStoreError::Missing { .. }) => {
+                    missing = Some(self.objects.shown(&name));
+                    break;
+                }
+                Err(error) => return Err(StoredError::from(error).into()),
+            }
+        }
+        self.tally.looked(missing);
+        Ok(())
+    }
+
     /// Reads an archive of an earlier run to its last byte.
     fn see_again(&self, manifest: &SignedManifest, pace: Pace) -> Result<(), ArchiverError> {
         let origin = &manifest.manifest().origin;

@@ -154,6 +154,7 @@ impl OpenFolder {
         let folder = DataFolder::open_or_begin(environment, data)?.ledger(&global.ledger);
         let name = Some(&global.ledger);
         let ledger = Ledger::open_for_reading(environment, &folder, Arc::clone(keyring), name)?;
+        note_doubt(global, &ledger);
         Ok(Self { ledger, _lock: None })
     }
 
@@ -185,8 +186,14 @@ impl OpenFolder {
             OpenError::Locked(_) => AccessError::Held(data.to_owned()),
             error => error.into(),
         })?;
+        note_doubt(global, &ledger);
         Ok(Self { ledger, _lock: Some(lock) })
     }
+}
+
+/// Notes what a ledger that was opened says against itself.
+fn note_doubt(global: &Global, ledger: &Ledger) {
+    ledger.doubt().into_iter().for_each(|reason| global.doubt.note(reason));
 }
 
 /// A folder that is no data folder yet is not begun here.

@@ -1,6 +1,7 @@
 //! Where tree heads are remembered, outside the data folder: by default in a folder beside the keyring.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -9,8 +10,12 @@ use bitacora_archiver::{ArchivePlace, ArchivePlaceError, ObjectAnchor, StoreErro
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, Governing, HeadOptions, Options};
 
+use crate::durable_file;
+
 /// What the folder's name has behind the keyring's.
 const BESIDE_KEYRING: &str = ".anchors";
+/// What the file's name has behind the keyring's that says that an anchor was used.
+const USED: &str = ".anchored";
 /// What says that there is none.
 const NONE: &str = "none";
 
@@ -37,7 +42,7 @@ pub(crate) enum NotRecalled {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{anchor}: {source}")]
-    Unreachable { anchor: String, source: std::io::Error },
+    Unreachable { anchor: String, source: io::Error },
     #[error("{0}: no tree head is remembered there")]
     Nothing(String),
 }
@@ -87,7 +92,7 @@ impl AnchorPlace {
         let recalled = anchor.recall(ledger).map_err(|error| match error {
             AnchorError::Unreachable { anchor, source } => NotRecalled::Unreachable { anchor, source },
             other @ (AnchorError::Moved { .. } | AnchorError::Damaged { .. }) => {
-                NotRecalled::Unreachable { anchor: url.to_string(), source: std::io::Error::other(other) }
+                NotRecalled::Unreachable { anchor: url.to_string(), source: io::Error::other(other) }
             }
         });
         let shown = anchor.shown(ledger);
@@ -120,9 +125,26 @@ pub(crate) fn options_beside(keyring: &Path, environment: &Environment) -> Optio
 }
 
 fn folder_beside(keyring: &Path) -> PathBuf {
+    beside(keyring, BESIDE_KEYRING)
+}
+
+fn beside(keyring: &Path, ending: &str) -> PathBuf {
     let mut path = OsString::from(keyring);
-    path.push(BESIDE_KEYRING);
+    path.push(ending);
     path.into()
+}
+
+/// Whether an anchor has remembered a ledger of this keyring, as far as a file beside it says. What cannot be told counts as said.
+pub(crate) fn was_used(keyring: &Path) -> bool {
+    beside(keyring, USED).try_exists().unwrap_or(true)
+}
+
+/// Says beside the keyring that an anchor remembers a ledger of it. Returned `Ok` ⇒ durable.
+pub(crate) fn note_used(keyring: &Path) -> io::Result<()> {
+    if was_used(keyring) {
+        return Ok(());
+    }
+    durable_file::replace(&beside(keyring, USED), b"an anchor remembers ledgers of this keyring\n")
 }
 
 fn in_folder(environment: &Environment, folder: &Path) -> Arc<dyn Anchor> {

@@ -59,7 +59,7 @@ use crate::commands::verify::VerifyArguments;
 use crate::keyring_file::lies_in_data;
 use crate::place_parser::PlaceParser;
 use crate::token::{self, Named, TokenError};
-use bitacora_client::{Connection, ServiceUrl, Token};
+use bitacora_client::{Connection, Doubt, ServiceUrl, Token};
 
 /// The address that a service listens on, and is looked for, where none is named.
 pub(crate) const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);
@@ -115,6 +115,9 @@ pub(crate) struct Global {
     pub(crate) ledger: LedgerName,
     #[arg(skip)]
     said: Said,
+    /// What answers said against the ledger.
+    #[arg(skip)]
+    pub(crate) doubt: Doubt,
 }
 
 /// The names that a command line gives itself, apart from variables and defaults.
@@ -333,7 +336,7 @@ impl Global {
             Named::Unsaid if url.is_on_this_machine() => self.admin_token()?,
             Named::Unsaid => None,
         };
-        Ok(Connection::new(url.clone(), token))
+        Ok(Connection::new(url.clone(), token).noting(&self.doubt))
     }
 
     /// The token of an agent: one that is named. The admin token is never taken for it.

@@ -7,15 +7,19 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::{ControlFile, Keyring, LedgerName, UnverifiedTreeHead};
+use bitacora_formats::{ControlFile, Keyring, LedgerName, UnverifiedTreeHead, undo_one_flip};
 use bitacora_ledger::{Anchor, AnchorError};
 use bitacora_server::DataFolder;
 
 /// Its name in the data folder.
 const FILE: &str = "LEDGERS";
+/// A list that was damaged, beside the one that was written again.
+const DAMAGED_FILE: &str = "LEDGERS.damaged";
 /// Bytes of the longest list that is read.
 const MAX_LIST_BYTES: usize = 64 * 1024;
 const FIRST_LINE: &str = "bitacora-ledgers v2";
+/// The largest list in which the bit is looked for that has changed, in bytes: the names of as many ledgers as a service has.
+const MAX_MENDED_BYTES: usize = 32 * 1024;
 /// The first line of a list that has no seal.
 const UNSEALED_FIRST_LINE: &str = "bitacora-ledgers v1";
 
@@ -47,8 +51,10 @@ pub(crate) struct KnownLedgers {
     folder: DataFolder,
     file: PathBuf,
     names: BTreeSet<LedgerName>,
-    /// The bytes of a list that says to be sealed.
+    /// The bytes of a list that says to be sealed, or that is none.
     sealed: Option<Vec<u8>>,
+    /// `true`: the file has to be written again.
+    is_mended: bool,
 }
 
 impl KnownLedgers {
@@ -58,29 +64,49 @@ impl KnownLedgers {
         let bytes = folder.read(FILE, MAX_LIST_BYTES + 1);
         let bytes = bytes.map_err(|source| KnownLedgersError::Disk { path: file.clone(), source })?;
         let Some(bytes) = bytes else {
-            return Ok(Self { folder, file, names: BTreeSet::new(), sealed: None });
+            return Ok(Self { folder, file, names: BTreeSet::new(), sealed: None, is_mended: false });
         };
         let text = std::str::from_utf8(&bytes).ok().filter(|text| text.len() <= MAX_LIST_BYTES);
-        let list = text.and_then(parse);
-        let (names, is_sealed) = list.ok_or_else(|| KnownLedgersError::Malformed(file.clone()))?;
-        Ok(Self { folder, file, names, sealed: is_sealed.then_some(bytes) })
+        let parsed = text.and_then(parse);
+        let is_sealed = parsed.as_ref().is_none_or(|(_, is_sealed)| *is_sealed);
+        let names = parsed.map(|(names, _)| names).unwrap_or_default();
+        Ok(Self { folder, file, names, sealed: is_sealed.then_some(bytes), is_mended: false })
     }
 
-    /// Whether any ledger has stood here.
+    /// Whether no ledger has stood here.
     pub(crate) fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.names.is_empty() && self.sealed.is_none()
     }
 
-    /// Refuses to go on with a list that this keyring did not seal, or without one of the ledgers.
+    /// The ledgers of a list that this keyring sealed.
+    pub(crate) fn sealed_names(&self, keyring: &Keyring) -> Option<Vec<LedgerName>> {
+        self.sealed
+            .as_deref()
+            .and_then(|bytes| unsealed(bytes, keyring))
+            .map(|names| names.into_iter().collect())
+    }
+
+    /// Refuses to go on with a list that this keyring did not seal, or without one of the ledgers. A list of which one bit has changed is
+    /// what its seal says; another one that is damaged is what is there, where that is what the anchor remembers.
     pub(crate) fn check(
-        &self,
+        &mut self,
         data: &Path,
         present: &[LedgerName],
         keyring: &Keyring,
+        anchor: Option<&dyn Anchor>,
     ) -> Result<(), KnownLedgersError> {
-        if let Some(bytes) = &self.sealed {
-            let unsealed = ControlFile::Ledgers.unseal(keyring.derived_state_key(), bytes);
-            unsealed.map_err(|_| KnownLedgersError::Foreign(self.file.clone()))?;
+        if let Some(bytes) = &self.sealed
+            && unsealed(bytes, keyring).is_none()
+        {
+            let Some(names) = mended(bytes, keyring).or_else(|| anchored(anchor, present, keyring)) else {
+                let is_list = std::str::from_utf8(bytes).is_ok_and(|text| parse(text).is_some());
+                let file = self.file.clone();
+                return Err(match is_list {
+                    true => KnownLedgersError::Foreign(file),
+                    false => KnownLedgersError::Malformed(file),
+                });
+            };
+            (self.names, self.is_mended) = (names, true);
         }
         match self.names.iter().find(|name| !present.contains(name)) {
             None => Ok(()),
@@ -100,34 +126,78 @@ impl KnownLedgers {
     ) -> Result<(), KnownLedgersError> {
         let known = self.names.len();
         self.names.extend(present.iter().cloned());
-        if self.names.len() == known && self.sealed.is_some() {
+        if self.names.len() == known && self.sealed.is_some() && !self.is_mended {
             return Ok(());
         }
         let lines = self.names.iter().map(LedgerName::as_str);
         let text: String = std::iter::once(FIRST_LINE).chain(lines).flat_map(|line| [line, "\n"]).collect();
         let sealed = ControlFile::Ledgers.seal(keyring.derived_state_key(), &text).into_bytes();
         let failed = |source| KnownLedgersError::Disk { path: self.file.clone(), source };
+        if let Some(damaged) = self.sealed.as_ref().filter(|_| self.is_mended) {
+            self.folder.replace(DAMAGED_FILE, damaged).map_err(failed)?;
+            tracing::warn!(
+                file = %self.file.display(), damaged = DAMAGED_FILE,
+                "the list of ledgers was damaged; it was written again, and the damaged one is kept"
+            );
+        }
         self.folder.replace(FILE, &sealed).map_err(failed)?;
-        self.sealed = Some(sealed);
+        (self.sealed, self.is_mended) = (Some(sealed), false);
         Ok(())
     }
 }
 
-/// Refuses to go on without a ledger of this keyring that the anchor remembers: a thief takes its line out of the list, too.
+/// The names of a list that this keyring sealed.
+fn unsealed(bytes: &[u8], keyring: &Keyring) -> Option<BTreeSet<LedgerName>> {
+    ControlFile::Ledgers.unseal(keyring.derived_state_key(), bytes).ok()?;
+    std::str::from_utf8(bytes)
+        .ok()
+        .and_then(parse)
+        .filter(|(_, is_sealed)| *is_sealed)
+        .map(|(names, _)| names)
+}
+
+/// The names of such a list of which one bit has changed since.
+fn mended(bytes: &[u8], keyring: &Keyring) -> Option<BTreeSet<LedgerName>> {
+    let bytes = Some(bytes).filter(|bytes| bytes.len() <= MAX_MENDED_BYTES)?;
+    undo_one_flip(bytes, |bytes| unsealed(bytes, keyring)).map(|(names, _)| names)
+}
+
+/// The ledgers that are here, where they are the ones of this keyring that the anchor remembers.
+fn anchored(
+    anchor: Option<&dyn Anchor>,
+    present: &[LedgerName],
+    keyring: &Keyring,
+) -> Option<BTreeSet<LedgerName>> {
+    let here: BTreeSet<_> = present.iter().cloned().collect();
+    (!here.is_empty() && of_keyring(anchor?, keyring).ok()? == here).then_some(here)
+}
+
+/// The ledgers of this keyring that the anchor remembers.
+fn of_keyring(anchor: &dyn Anchor, keyring: &Keyring) -> Result<BTreeSet<LedgerName>, AnchorError> {
+    let mut own = BTreeSet::new();
+    for name in anchor.ledgers()? {
+        let Some(note) = anchor.recall(&name)? else { continue };
+        let head = UnverifiedTreeHead::parse(&note).ok();
+        if head.is_some_and(|head| head.verify_with_chain(keyring.signing_chain()).is_ok()) {
+            own.insert(name);
+        }
+    }
+    Ok(own)
+}
+
+/// Refuses to go on without a ledger of this keyring that the anchor remembers: a thief takes its line out of the list, too. `true`: it
+/// remembers one.
 pub(crate) fn check_anchored(
     anchor: &dyn Anchor,
     data: &Path,
     present: &[LedgerName],
     keyring: &Keyring,
-) -> Result<(), KnownLedgersError> {
-    for name in anchor.ledgers()?.into_iter().filter(|name| !present.contains(name)) {
-        let Some(note) = anchor.recall(&name)? else { continue };
-        let head = UnverifiedTreeHead::parse(&note).ok();
-        if head.is_some_and(|head| head.verify_with_chain(keyring.signing_chain()).is_ok()) {
-            return Err(KnownLedgersError::Anchored { data: data.to_owned(), name });
-        }
+) -> Result<bool, KnownLedgersError> {
+    let own = of_keyring(anchor, keyring)?;
+    match own.iter().find(|name| !present.contains(name)) {
+        Some(name) => Err(KnownLedgersError::Anchored { data: data.to_owned(), name: name.clone() }),
+        None => Ok(!own.is_empty()),
     }
-    Ok(())
 }
 
 /// The names of a list; `true`: it is to be sealed.
@@ -171,15 +241,15 @@ mod tests {
         let mut known = read(data.path()).unwrap();
         assert!(known.is_empty());
         let keyring = keyring(1);
-        known.check(data.path(), &names(&["main"]), &keyring).unwrap();
+        known.check(data.path(), &names(&["main"]), &keyring, None).unwrap();
         known.note(&names(&["main", "other"]), &keyring).unwrap();
         known.note(&names(&["other"]), &keyring).unwrap();
 
-        let known = read(data.path()).unwrap();
+        let mut known = read(data.path()).unwrap();
         let text = fs::read_to_string(&known.file).unwrap();
         assert!(text.starts_with("bitacora-ledgers v2\nmain\nother\nseal "), "{text}");
-        known.check(data.path(), &names(&["a", "main", "other"]), &keyring).unwrap();
-        let missing = known.check(data.path(), &names(&["other"]), &keyring).unwrap_err();
+        known.check(data.path(), &names(&["a", "main", "other"]), &keyring, None).unwrap();
+        let missing = known.check(data.path(), &names(&["other"]), &keyring, None).unwrap_err();
         assert!(matches!(&missing, KnownLedgersError::Missing { name, .. } if name.as_str() == "main"));
     }
 
@@ -190,19 +260,20 @@ mod tests {
         assert!(read(data.path()).unwrap().is_empty());
         fs::write(&file, "bitacora-ledgers v1\nmain\n").unwrap();
         let mut known = read(data.path()).unwrap();
-        assert!(known.check(data.path(), &[], &keyring(1)).is_err(), "its ledgers are missed");
-        known.check(data.path(), &names(&["main"]), &keyring(1)).unwrap();
+        assert!(known.check(data.path(), &[], &keyring(1), None).is_err(), "its ledgers are missed");
+        known.check(data.path(), &names(&["main"]), &keyring(1), None).unwrap();
         known.note(&names(&["main"]), &keyring(1)).unwrap();
         let sealed = fs::read_to_string(&file).unwrap();
         for text in [sealed.replace("main\n", ""), sealed.replace("main", "other")] {
             fs::write(&file, text).unwrap();
-            let known = read(data.path()).unwrap();
-            let refused = known.check(data.path(), &names(&["main", "other"]), &keyring(1)).unwrap_err();
+            let mut known = read(data.path()).unwrap();
+            let refused =
+                known.check(data.path(), &names(&["main", "other"]), &keyring(1), None).unwrap_err();
             assert!(matches!(refused, KnownLedgersError::Foreign(_)), "{refused}");
         }
         fs::write(&file, sealed).unwrap();
-        let known = read(data.path()).unwrap();
-        assert!(known.check(data.path(), &names(&["main"]), &keyring(2)).is_err(), "another keyring's");
+        let mut known = read(data.path()).unwrap();
+        assert!(known.check(data.path(), &names(&["main"]), &keyring(2), None).is_err(), "another keyring's");
     }
 
     #[test]
@@ -234,20 +305,47 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_written_into_the_folder_that_was_opened_and_not_into_a_copy_in_its_place() {
-        let below = tempfile::tempdir().unwrap();
-        let (data, away) = (below.path().join("data"), below.path().join("away"));
-        let mut known = read(&data).unwrap();
-        known.note(&names(&["main"]), &keyring(1)).unwrap();
-        fs::rename(&data, &away).unwrap();
-        fs::create_dir(&data).unwrap();
-        let list = fs::read(away.join(FILE)).unwrap();
-        fs::write(data.join(FILE), &list).unwrap();
-        fs::write(data.join("LEDGERS.new"), "of another service").unwrap();
-        known.note(&names(&["other"]), &keyring(1)).unwrap();
-        assert_eq!(fs::read(data.join(FILE)).unwrap(), list);
-        assert_eq!(fs::read(data.join("LEDGERS.new")).unwrap(), b"of another service");
-        assert!(fs::read_to_string(away.join(FILE)).unwrap().contains("\nother\n"));
+    fn a_list_of_which_one_bit_changed_is_what_its_seal_says() {
+        let data = tempfile::tempdir().unwrap();
+        let (file, keyring) = (data.path().join("LEDGERS"), keyring(1));
+        read(data.path()).unwrap().note(&names(&["main", "other"]), &keyring).unwrap();
+        let whole = fs::read(&file).unwrap();
+        for offset in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[offset] ^= 1 << (offset % 8);
+            fs::write(&file, &damaged).unwrap();
+            let mut known = read(data.path()).unwrap();
+            assert!(!known.is_empty());
+            let missing = known.check(data.path(), &names(&["main"]), &keyring, None).unwrap_err();
+            // The first line can become that of a list without a seal, with a line that names no ledger.
+            let is_missed =
+                matches!(&missing, KnownLedgersError::Missing { name, .. } if name.as_str() == "other");
+            assert!(is_missed, "byte {offset}: {missing}");
+            known.check(data.path(), &names(&["main", "other"]), &keyring, None).unwrap();
+            known.note(&names(&["main", "other"]), &keyring).unwrap();
+            assert_eq!(fs::read(&file).unwrap(), whole, "byte {offset}");
+            assert_eq!(fs::read(file.with_extension("damaged")).unwrap(), damaged);
+        }
+    }
+
+    #[test]
+    fn a_damaged_list_is_what_is_here_where_the_anchor_remembers_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, own) = (folder.path(), keyring(1));
+        let anchor = FolderAnchor::new(Arc::new(RealDisk), &data.join("anchors"));
+        fs::write(data.join("LEDGERS"), "bitacora-le\u{0}\u{0}gers v2\nmain\n").unwrap();
+        let check = |present: &[&str]| {
+            let mut known = read(data).unwrap();
+            known.check(data, &names(present), &own, Some(&anchor)).map(|()| known)
+        };
+        assert!(check(&["main"]).is_err(), "nobody remembers it");
+        let name: LedgerName = "main".parse().unwrap();
+        let origin = Origin { name: name.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
+        let note = TreeHead { origin, size: 1, root: TreeHash([2; 32]) }.sign(&own).to_string();
+        anchor.swap(&name, None, &note).unwrap();
+        assert!(check(&["main", "other"]).is_err() && check(&["other"]).is_err() && check(&[]).is_err());
+        check(&["main"]).unwrap().note(&names(&["main"]), &own).unwrap();
+        assert_eq!(read(data).unwrap().sealed_names(&own), Some(names(&["main"])));
     }
 
     #[test]
@@ -258,7 +356,9 @@ mod tests {
             ["", "main\n", "bitacora-ledgers v2\n", "bitacora-ledgers v1\n../x\n", "bitacora-ledgers v1"]
         {
             fs::write(data.path().join("LEDGERS"), text).unwrap();
-            assert!(matches!(read(data.path()), Err(KnownLedgersError::Malformed(_))), "{text:?}");
+            let mut known = read(data.path()).unwrap();
+            let refused = known.check(data.path(), &names(&["main"]), &keyring(1), None);
+            assert!(matches!(refused, Err(KnownLedgersError::Malformed(_))), "{text:?}");
         }
     }
 }

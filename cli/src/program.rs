@@ -30,6 +30,15 @@ fn run(arguments: &Arguments) -> Exit {
         // The variable may name another ledger than whoever reads the answer thinks of.
         let _unheard = writeln!(io::stderr(), "bitacora: asked {}", printable(&asked)).is_err();
     }
+    let doubt = arguments.global.doubt.reason();
+    if let Some(reason) = &doubt {
+        let reason = printable(reason);
+        let _unheard =
+            writeln!(io::stderr(), "bitacora: the answer rests on less than the ledger held: {reason}")
+                .is_err();
+    }
+    let in_doubt = |exit| if doubt.is_some() { exit_in_doubt(&arguments.command, exit) } else { exit };
+    let ended = ended.map(in_doubt);
     match (ended, flushed) {
         (Ok(exit), Ok(()) | Err(OutputError::Closed)) => exit,
         (Ok(exit), Err(error)) => {
@@ -39,8 +48,16 @@ fn run(arguments: &Arguments) -> Exit {
         }
         (Err(error), _) => {
             tell(&error);
-            error.exit()
+            in_doubt(error.exit())
         }
+    }
+}
+
+/// How a command ends whose ledger is in doubt: what was looked at is not all.
+fn exit_in_doubt(command: &Command, exit: Exit) -> Exit {
+    match (exit, command) {
+        (Exit::Done, _) | (Exit::Failed, Command::Read(_) | Command::Tail(_)) => Exit::Incomplete,
+        (exit, _) => exit,
     }
 }
 

@@ -27,7 +27,7 @@ use crate::output::{Output, printable};
 use crate::token;
 use crate::within::Connections;
 use bitacora_client::percent_encoded;
-use bitacora_client::{ClientError, Connection};
+use bitacora_client::{ClientError, Connection, Doubt};
 
 /// How long a read model is waited for that is being folded.
 pub(crate) const FOLD_PATIENCE: Duration = Duration::from_secs(600);
@@ -50,7 +50,7 @@ pub(crate) struct Service {
 /// The way to it.
 enum Way {
     Address(Connection),
-    Folder { config: Box<LedgersConfig>, open: Option<Within> },
+    Folder { config: Box<LedgersConfig>, open: Option<Within>, doubt: Doubt },
 }
 
 /// The one who asks.
@@ -149,10 +149,11 @@ impl Service {
             (Place::Service(url), Asker::Agent) => {
                 let token = global.agents_token()?;
                 lacks_agents_token = token.is_none();
-                Way::Address(Connection::new(url, token))
+                Way::Address(Connection::new(url, token).noting(&global.doubt))
             }
             (Place::Folder(data), _) => {
-                Way::Folder { config: Box::new(folder(global, data, read_models)?), open: None }
+                let config = Box::new(folder(global, data, read_models)?);
+                Way::Folder { config, open: None, doubt: global.doubt.clone() }
             }
         };
         Ok(Self { way, ledger, at_least: None, rests_on_now: false, lacks_agents_token, runtime })
@@ -285,16 +286,16 @@ impl Way {
         ledger: &LedgerName,
         runtime: &Runtime,
     ) -> Result<&mut Connection, ServiceFailure> {
-        let (config, open) = match self {
+        let (config, open, doubt) = match self {
             Self::Address(client) => return Ok(client),
-            Self::Folder { config, open } => (config, open),
+            Self::Folder { config, open, doubt } => (config, open, &*doubt),
         };
         if let Some(within) = open.take_if(|within| within.purpose < purpose) {
             within.close(runtime)?;
         }
         let within = match open.take() {
             Some(within) => within,
-            None => Within::open(config, ledger, purpose, runtime)?,
+            None => Within::open(config, ledger, (purpose, doubt), runtime)?,
         };
         Ok(&mut open.insert(within).client)
     }
@@ -311,7 +312,7 @@ impl Within {
     fn open(
         config: &LedgersConfig,
         ledger: &LedgerName,
-        purpose: Purpose,
+        (purpose, doubt): (Purpose, &Doubt),
         runtime: &Runtime,
     ) -> Result<Self, AccessError> {
         let (config, ledger) = (config.clone(), ledger.clone());
@@ -321,7 +322,7 @@ impl Within {
                 Purpose::Acts => InProcess::open(config, ledger).await,
             }
         })?);
-        let client = Connection::within(Arc::new(Connections(Arc::clone(&service))));
+        let client = Connection::within(Arc::new(Connections(Arc::clone(&service)))).noting(doubt);
         Ok(Self { client, service, purpose })
     }
 

@@ -16,6 +16,7 @@ use crate::call::{CallRequest, OutcomeReport};
 use crate::checkpoints::Checkpoints;
 use crate::connection::{Connection, Connector};
 use crate::cursor::Cursor;
+use crate::doubt::Doubt;
 use crate::error::ClientError;
 use crate::following::{FollowError, Following};
 use crate::percent::percent_encoded;
@@ -53,6 +54,12 @@ impl Client {
     #[must_use]
     pub fn with_backoff(self, backoff: Backoff) -> Self {
         Self { backoff, ..self }
+    }
+
+    /// Returns what answers said against the ledger: where it has a reason, they rest on less than the ledger held.
+    #[must_use]
+    pub fn doubt(&self) -> &Doubt {
+        self.pool.doubt()
     }
 
     /// Appends events, as one atomic request. Returned `Ok` ⇒ they are durable. What is busy, or whose outcome is unknown, is sent

@@ -10,7 +10,7 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Builder;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -19,6 +19,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
 use crate::answers::Problem;
+use crate::doubt::{Doubt, LEDGER_DOUBT};
 use crate::error::{ClientError, Refusal};
 use crate::limits::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_ANSWER_BYTES};
 use crate::service_url::ServiceUrl;
@@ -45,6 +46,7 @@ pub struct Connection {
     token: Option<Token>,
     within: Option<Arc<dyn Connector>>,
     connection: Option<SendRequest<Full<Bytes>>>,
+    doubt: Doubt,
 }
 
 /// An answer whose body comes piece by piece.
@@ -58,18 +60,31 @@ impl Connection {
     /// Asks the service at this address. Nothing is connected yet.
     #[must_use]
     pub fn new(url: ServiceUrl, token: Option<Token>) -> Self {
-        Self { url, token, within: None, connection: None }
+        Self { url, token, within: None, connection: None, doubt: Doubt::default() }
     }
 
     /// Asks a service of this process. Who has the folder needs no token.
     pub fn within(service: Arc<dyn Connector>) -> Self {
-        Self { url: ServiceUrl::Within, token: None, within: Some(service), connection: None }
+        let (url, doubt) = (ServiceUrl::Within, Doubt::default());
+        Self { url, token: None, within: Some(service), connection: None, doubt }
+    }
+
+    /// The same, with the doubt of its answers noted there.
+    #[must_use]
+    pub fn noting(self, doubt: &Doubt) -> Self {
+        Self { doubt: doubt.clone(), ..self }
+    }
+
+    /// Returns where the doubt of its answers is noted.
+    #[must_use]
+    pub fn doubt(&self) -> &Doubt {
+        &self.doubt
     }
 
     /// Another one for the same service, with a connection of its own.
     pub fn another(&self) -> Self {
         let (url, token) = (self.url.clone(), self.token.clone());
-        Self { url, token, within: self.within.clone(), connection: None }
+        Self { url, token, within: self.within.clone(), connection: None, doubt: self.doubt.clone() }
     }
 
     /// Posts a body and takes the whole answer.
@@ -138,6 +153,9 @@ impl Connection {
         let answer = answer.map_err(|error| self.broken(&error))?;
         self.connection = Some(connection);
         let (status, retry_after) = (answer.status(), retry_after(&answer));
+        if let Some(Ok(reason)) = answer.headers().get(LEDGER_DOUBT).map(HeaderValue::to_str) {
+            self.doubt.note(reason.to_owned());
+        }
         let ledger_id = answer.headers().get("ledger-id").and_then(|id| Some(id.to_str().ok()?.to_owned()));
         let pieces = Pieces { url: self.url.clone(), ledger_id, body: answer.into_body() };
         if status.is_success() { Ok(pieces) } else { Err(pieces.refusal(status, retry_after).await) }

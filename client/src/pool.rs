@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::connection::{Connection, Connector};
+use crate::doubt::Doubt;
 use crate::limits::MAX_IDLE_CONNECTIONS;
 use crate::service_url::ServiceUrl;
 use crate::token::Token;
@@ -19,6 +20,11 @@ impl Pool {
 
     pub(crate) fn within(service: Arc<dyn Connector>) -> Self {
         Self { first: Connection::within(service), idle: Mutex::default() }
+    }
+
+    /// Where the doubt of all its connections' answers is noted.
+    pub(crate) fn doubt(&self) -> &Doubt {
+        self.first.doubt()
     }
 
     /// A connection that nobody else uses; made when it is first used.

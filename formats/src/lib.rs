@@ -38,6 +38,7 @@ mod leaves;
 mod levels;
 pub mod limits;
 mod note;
+mod one_bit;
 mod opener;
 mod padding;
 mod part;
@@ -130,6 +131,7 @@ pub use note::{
     KeyId, NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKey, VerifierKeyError,
     is_bidi_control, sign_note,
 };
+pub use one_bit::undo_one_flip;
 pub use opener::{FrameOpenError, FrameOpener};
 pub use padding::{MAX_PADDED_BODY_BYTES, PADDED_BYTES, PaddingError, pad};
 pub use part::{PART_TAG_BYTES, PartError, check_part, open_part, part_blind, seal_part, sealed_action};

@@ -10,13 +10,13 @@ impl Ledger {
     /// key, which it is made of, is durable.
     ///
     /// # Errors
-    /// [`AppendError::SubjectKey`] where the subject's key can neither be read nor made.
+    /// [`AppendError::SubjectKey`] and [`AppendError::SubjectKeyDamaged`] where the subject's key can neither be read nor made.
     pub fn content_digest(&self, subject: Option<&str>, piece: &[u8]) -> Result<[u8; 32], AppendError> {
         let preparer = &self.shared().preparer;
         let Some(subject) = subject else {
             return Ok(content_digest(preparer.keys().index_key(), piece));
         };
-        let key = preparer.subjects().key_for(subject).map_err(AppendError::SubjectKey)?;
+        let key = preparer.subjects().key_for(subject).map_err(AppendError::of_subject_key)?;
         Ok(subject_content_digest(&key.secret, self.id(), piece))
     }
 }

@@ -63,7 +63,7 @@ impl Begun {
             }
         };
         let first_position = replayed.head.position.get().saturating_add(1);
-        Some(Fault { file: FILE.to_owned(), offset: 0, first_position, what })
+        Some(Fault { file: FILE.to_owned(), offset: 0, first_position, last_position: None, what })
     }
 
     /// `true`: the ledger was made again of its archives, ends where they did, and nobody remembers more. An opening begins the

@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::request::ExpectedVersion;
 use crate::rollback::Rollback;
 use crate::status::ReadOnlyReason;
+use crate::subjects::SubjectsError;
 
 /// What a caller does about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,6 +197,11 @@ pub enum AppendError {
     /// A subject's key could not be made durable.
     #[error("the key of the data subject could not be kept: {0}; nothing was appended")]
     SubjectKey(io::Error),
+    /// The file of a subject's key is damaged, or the key is gone that it leads to. Asking again gives the same.
+    #[error(
+        "the key of a data subject is damaged: {0}; nothing was appended, and nothing about others is held up"
+    )]
+    SubjectKeyDamaged(io::Error),
     /// A look-up that dedupe or a condition needs failed.
     #[error("the ledger could not look up what came before: {0}; nothing was appended")]
     LookUp(ReadError),
@@ -218,8 +224,19 @@ impl AppendError {
             Self::QueueFull { .. } | Self::ReadOnly(_) | Self::Closing | Self::Unknown => ErrorKind::Retry,
             Self::Reactor { code, .. } if code.is_passing() => ErrorKind::Retry,
             Self::Reactor { code: RefusalCode::Broken, .. } => ErrorKind::Stop,
-            Self::Poisoned(_) | Self::SubjectKey(_) | Self::LookUp(_) => ErrorKind::Stop,
+            Self::Poisoned(_) | Self::SubjectKey(_) | Self::SubjectKeyDamaged(_) | Self::LookUp(_) => {
+                ErrorKind::Stop
+            }
             _ => ErrorKind::Refused,
+        }
+    }
+
+    /// Returns why nothing can be appended about a subject, by why its key cannot be had.
+    pub(crate) fn of_subject_key(error: io::Error) -> Self {
+        if SubjectsError::is_lasting(&error) {
+            Self::SubjectKeyDamaged(error)
+        } else {
+            Self::SubjectKey(error)
         }
     }
 
@@ -252,6 +269,7 @@ impl AppendError {
             Self::Poisoned(_) => "writer-stopped",
             Self::Closing => "closing",
             Self::SubjectKey(_) => "subject-key",
+            Self::SubjectKeyDamaged(_) => "subject-key-damaged",
             Self::LookUp(_) => "look-up-failed",
             Self::Unknown => "unknown",
         }

@@ -11,16 +11,18 @@ pub struct Fault {
     pub offset: u64,
     /// The first position that cannot be read because of it.
     pub first_position: u64,
+    /// The last one, where what is whole behind it tells that.
+    pub last_position: Option<u64>,
     /// What was expected and what was found.
     pub what: String,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} at byte {}, from position {}: {}",
-            self.file, self.offset, self.first_position, self.what
-        )
+        let Self { file, offset, first_position, last_position, what } = self;
+        match last_position {
+            Some(last) => write!(f, "{file} at byte {offset}, positions {first_position} to {last}: {what}"),
+            None => write!(f, "{file} at byte {offset}, from position {first_position}: {what}"),
+        }
     }
 }

@@ -246,3 +246,17 @@ pub(crate) fn segments_of(name: &str) -> Option<(SegmentNumber, SegmentNumber)> 
 pub(crate) fn is_unfinished(name: &str) -> bool {
     name.strip_suffix(UNFINISHED).and_then(segments_of).is_some()
 }
+
+/// Whether the table of this name was sealed under this key, as far as its bytes can be read; `None` of what is no table.
+pub(crate) fn opens(disk: &dyn Disk, folder: &Path, name: &str, index_key: &Secret) -> Option<bool> {
+    segments_of(name)?;
+    let mut first_block = [0; ID_BLOCK_BYTES];
+    let file = disk.open(&folder.join(name), OpenMode::Read).ok()?;
+    file.read_exact_at(&mut first_block, 0).ok()?;
+    let header = IdTableHeader::parse(&first_block).ok()?;
+    match IdTable::load(disk, folder, index_key, header.binding) {
+        Ok(_) => Some(true),
+        Err(Doubt::Table(_)) => Some(false),
+        Err(Doubt::Disk(_)) => None,
+    }
+}

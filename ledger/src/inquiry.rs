@@ -11,6 +11,8 @@ use bitacora_formats::{After, Generation, Keyring, LedgerName, SegmentEnd};
 use bitacora_governance::Reactor;
 
 use crate::anchor::AnchorError;
+use crate::archived_state::begin_in_archives;
+use crate::derived_key;
 use crate::disk::Disk;
 use crate::environment::Environment;
 use crate::error::{OpenError, ReadError};
@@ -18,8 +20,7 @@ use crate::fault::Fault;
 use crate::heads;
 use crate::hot::HotState;
 use crate::index_folder::INDEX;
-use crate::ledger::Ledger;
-use crate::opening::begin_in_archives;
+use crate::ledger::{Inner, Ledger};
 use crate::options::{HeadOptions, Options};
 use crate::outline::end_of_segment;
 use crate::reading::{self, Read};
@@ -44,24 +45,55 @@ impl Ledger {
         name: &LedgerName,
         options: &Options,
     ) -> Result<Self, OpenError> {
-        let disk = &*environment.disk;
-        // Before the log is looked at, which is never behind its anchor: another process may be writing.
-        let anchored = options.heads.as_ref().map_or(Ok(Recalled::Unknown), |heads| recall(heads, name))?;
-        let (reactor, governance) = options.governing.begin();
-        let read = reading::open(environment, folder, Arc::clone(keyring), Some(name), governance);
-        if let Err(OpenError::Keyring { .. }) = &read {
-            let named = Options { name: Some(name.clone()), ..options.clone() };
-            Remembered::refuse_foreign(disk, folder, keyring, &named)?;
-        }
-        let Read { inner, generation, end } = read?;
-        let looked_at = Looked { shared: &inner.shared, generation, end };
-        let is_new = options.heads.as_ref().is_some_and(|heads| heads.anchor_is_new);
-        looked_at.refuse_rollback(&anchored, is_new)?;
-        if let Some(reactor) = reactor {
-            looked_at.catch_up(&reactor)?;
-        }
+        let inner = open(environment, folder, keyring, Some(name), options)?;
         Ok(Self { inner: Arc::new(inner) })
     }
+}
+
+fn open(
+    environment: &Environment,
+    folder: &Path,
+    keyring: &Arc<Keyring>,
+    name: Option<&LedgerName>,
+    options: &Options,
+) -> Result<Inner, OpenError> {
+    let disk = &*environment.disk;
+    // Before the log is looked at, which is never behind its anchor: another process may be writing.
+    let asked = options.heads.as_ref().zip(name);
+    let anchored = asked.map_or(Ok(Recalled::Unknown), |(heads, name)| recall(heads, name))?;
+    let (reactor, governance) = options.governing.begin();
+    let read = reading::open(environment, folder, Arc::clone(keyring), name, governance);
+    if let Err(OpenError::Keyring { .. }) = &read {
+        let named = Options { name: name.cloned(), ..options.clone() };
+        Remembered::refuse_foreign(disk, folder, keyring, &named)?;
+    }
+    let Read { inner, generation, end } = read?;
+    // What is derived is made again where it does not open.
+    derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
+    let looked_at = Looked { shared: &inner.shared, generation, end };
+    let is_new = options.heads.as_ref().is_some_and(|heads| heads.anchor_is_new);
+    looked_at.refuse_rollback(&anchored, is_new)?;
+    if let Some(reactor) = reactor {
+        looked_at.catch_up(&reactor)?;
+    }
+    Ok(inner)
+}
+
+/// Opens a ledger of which nothing before the damage can be read: as for questions, since nothing is written to it.
+pub(crate) fn open_damaged(
+    environment: &Environment,
+    folder: &Path,
+    keyring: &Arc<Keyring>,
+    options: &Options,
+    fault: Fault,
+) -> Result<Inner, OpenError> {
+    let inner = match open(environment, folder, keyring, options.name.as_ref(), options) {
+        Err(OpenError::Corrupt(_)) => return Err(OpenError::Corrupt(fault)),
+        opened => opened?,
+    };
+    let fault = inner.shared.segments.bounded(fault);
+    inner.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
+    Ok(inner)
 }
 
 /// What the anchor remembers; unknown where it does not answer and need not.
@@ -120,7 +152,13 @@ impl Looked<'_> {
         };
         if let Err(rollback) = standing.check_head(&head, holding) {
             let first_position = size_of(&head.note().to_string()).saturating_add(1);
-            self.is_damaged(Fault { file, offset: 0, first_position, what: rollback.to_string() });
+            self.is_damaged(Fault {
+                file,
+                offset: 0,
+                first_position,
+                last_position: None,
+                what: rollback.to_string(),
+            });
         }
         Ok(())
     }

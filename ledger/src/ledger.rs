@@ -35,6 +35,7 @@ use crate::reader::Reader;
 use crate::reading;
 use crate::receipt::Head;
 use crate::request::{AppendCondition, AppendRequest};
+use crate::segments::Side;
 use crate::shared::Shared;
 use crate::status::{Status, WriterState};
 
@@ -323,12 +324,22 @@ impl Ledger {
         TreeReader::new(self.shared()).consistency(from, to)
     }
 
-    /// The first position recorded at `time` or later; `None` where all that is durable is older.
+    /// Returns the first position recorded at `time` or later; `None` where all that is durable is older. Where damage hides which one
+    /// that is, the first one that is lost.
     ///
     /// # Errors
     /// As [`Self::read`].
     pub fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
-        self.shared().segments.first_at(time)
+        self.shared().segments.first_at(time, Side::Before)
+    }
+
+    /// As [`Self::first_at`]; where damage hides which one that is, the first one behind what is lost. Everything before `time` lies
+    /// before it.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn first_certainly_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
+        self.shared().segments.first_at(time, Side::Behind)
     }
 
     /// The event at a position. Blocks as [`Self::read`] does.
@@ -409,6 +420,11 @@ impl Inner {
             courier: Mutex::default(),
             lock: Mutex::default(),
         }
+    }
+
+    /// Nobody else writes to the ledger until this ends.
+    pub(crate) fn keep_locked(&self, lock: Box<dyn FolderLock>) {
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
     }
 
     pub(crate) fn start_notary(&self, start: NotaryStart) -> io::Result<()> {

@@ -23,6 +23,7 @@ mod courier;
 mod creation;
 mod declaration;
 mod declared_loss;
+mod derived_key;
 mod disk;
 mod entropy;
 mod environment;
@@ -95,6 +96,7 @@ mod tip_tables;
 mod tree;
 mod unproven;
 mod visit;
+mod whole_behind;
 mod witness;
 
 pub use anchor::{Anchor, AnchorError, FolderAnchor};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bitacora_formats::MAX_SEGMENT_HEADER_BYTES;
-use bitacora_formats::limits::{MAX_FRAME_BODY_BYTES, MAX_REQUEST_BYTES};
+use bitacora_formats::limits::{MAX_FRAME_BODY_BYTES, MAX_REQUEST_BYTES, MAX_SEGMENT_BYTES};
 
 /// Bytes of prepared requests that may wait for the sequencer; past it an append is refused as `queue-full`.
 pub const MAX_QUEUE_BYTES: usize = 64 * 1024 * 1024;
@@ -135,6 +135,12 @@ pub const MAX_CONDITION_SCAN_EVENTS: u64 = 1 << 20;
 
 /// A reader notes where a frame stands at least this many bytes after the last noted one.
 pub const FRAME_MARK_BYTES: u64 = 64 * 1024;
+
+/// Bytes of candidates that are opened in vain while what is whole behind damage is looked for in a segment.
+pub const SURVEY_TRIAL_BYTES: usize = 4 * MAX_SEGMENT_BYTES;
+
+/// Frames of a segment of which is remembered that their headers are authentic.
+pub const MAX_KNOWN_FRAMES: usize = 64;
 
 /// After a refusal for space, the next segment is tried again this often, in milliseconds.
 pub const SUPPLY_RETRY_MS: u64 = 500;

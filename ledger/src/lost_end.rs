@@ -15,9 +15,21 @@ impl Ledger {
     pub fn doubt(&self) -> Option<String> {
         match self.shared().writer() {
             WriterState::ReadOnly(reason @ (ReadOnlyReason::Corrupt(_) | ReadOnlyReason::Diverged(_))) => {
-                Some(reason.to_string())
+                Some(match self.shared().lost_behind() {
+                    Some(fault) => format!("{reason}; and its end is lost: {fault}"),
+                    None => reason.to_string(),
+                })
             }
             _ => None,
+        }
+    }
+
+    /// Returns the damage by which events are lost, before the head or behind it, where any is known.
+    #[must_use]
+    pub fn damage(&self) -> Option<Fault> {
+        match self.shared().writer() {
+            WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) => Some(fault),
+            _ => self.lost_end(),
         }
     }
 
@@ -37,7 +49,7 @@ impl Shared {
             {
                 Some(fault)
             }
-            _ => None,
+            _ => self.lost_behind().cloned(),
         }
     }
 

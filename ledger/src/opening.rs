@@ -11,6 +11,7 @@ use bitacora_formats::{After, Compressor, Decompressor, Epoch, Keyring, SegmentE
 use tokio::sync::oneshot;
 
 use crate::admission::Admission;
+use crate::archived_state::begin_in_archives;
 use crate::committer::{self, Commit, Committer, CommitterHandle};
 use crate::courier::CourierStart;
 use crate::declaration::{self, Begun};
@@ -22,6 +23,7 @@ use crate::heads;
 use crate::hot::HotState;
 use crate::inbox::{Inbox, Lane, Queued};
 use crate::index_folder::INDEX;
+use crate::inquiry;
 use crate::keeper::Keeper;
 use crate::leaves;
 use crate::ledger::Inner;
@@ -37,6 +39,7 @@ use crate::put_back;
 use crate::quarantine::{self, CutRecord, UnwrittenFrames};
 use crate::recall::{self, Recall};
 use crate::recover;
+use crate::release;
 use crate::remembered::{Remembered, first_segment, refuse_other_name};
 use crate::replay::{Replay, Replayed, TailState, refuse_wrong_keyring};
 use crate::segments::{Segments, segments_folder};
@@ -51,6 +54,7 @@ use crate::subjects::Subjects;
 use crate::supply::Supply;
 use crate::tree::Tree;
 use crate::unproven::Unproven;
+use crate::whole_behind;
 use bitacora_governance::{Governance, Reactor};
 
 /// The name of the lock file in a ledger's folder.
@@ -105,6 +109,7 @@ fn open_with(
         return Err(OpenError::Missing(folder.display().to_string()));
     }
     // The folder that is locked stays the ledger's, whatever stands under its name later.
+    let outside = environment;
     let environment = &environment.within(folder).map_err(in_step("opening the folder"))?;
     let disk = &*environment.disk;
     let lock = disk.lock(&folder.join(LOCK)).map_err(|source| match source.kind() {
@@ -126,7 +131,15 @@ fn open_with(
     if let Err(OpenError::Keyring { .. }) = &replayed {
         Remembered::refuse_foreign(disk, folder, &keyring, &options)?;
     }
-    let mut replayed = replayed?;
+    let mut replayed = match replayed {
+        // Nothing before the damage can be read: there is nothing to write on. What is whole behind it is served.
+        Err(OpenError::Corrupt(fault)) if on_loss == OnLoss::Refuse => {
+            let inner = inquiry::open_damaged(outside, folder, &keyring, &options, fault)?;
+            inner.keep_locked(lock);
+            return Ok((inner, None));
+        }
+        replayed => replayed?,
+    };
     let unwritten = UnwrittenFrames::all(disk, folder, replayed.keys.index_key());
     if on_loss == OnLoss::Declare || !unwritten.map_err(in_step("listing the quarantine"))?.is_empty() {
         // Only now is it known that the keyring is the ledger's. What is on the disk counts then, not what tables remember of it.
@@ -150,6 +163,8 @@ fn open_with(
         recover::settle(disk, folder, &replayed).map_err(in_step("making durable what is left"))?;
     }
     let corrupt = matches!(replayed.tail, TailState::Corrupt(_));
+    whole_behind::take_in(disk, folder, &keyring, &mut replayed)
+        .map_err(in_step("looking for what is whole"))?;
     if !corrupt {
         leaves::make_tree_folder(disk, folder);
     }
@@ -159,6 +174,7 @@ fn open_with(
     if !corrupt {
         let read_from = replayed.unread.map_or(SegmentNumber::FIRST, |unread| unread.number);
         heads::settle(disk, folder, replayed.keys.index_key(), read_from);
+        release::mend(disk, folder, &replayed.segments);
     }
     let cuts = if corrupt {
         Vec::new()
@@ -187,7 +203,7 @@ fn open_with(
     let inner = opening.start(replayed).map_err(in_step("starting the threads"))?;
     // What no table spared the opening from reading may turn out to be damaged only now.
     let corrupt = corrupt || inner.shared.is_corrupt();
-    *inner.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(lock);
+    inner.keep_locked(lock);
     if !corrupt {
         inner.shared.tree.store_at_opening();
         if let Some(loss) = &loss {
@@ -270,19 +286,17 @@ impl Opening {
             reactor,
             entropy,
         ));
-        let segments = Segments::default();
-        replayed.segments.into_iter().for_each(|segment| segments.add(segment));
+        let disk = Arc::clone(&environment.disk);
         let tips = Arc::new(RwLock::new(replayed.tips));
         let (recalls, recalled) = mpsc::channel();
-        let tree = Tree::load(
-            Arc::clone(&environment.disk),
-            &folder,
-            replayed.ledger,
-            replayed.grown,
-            replayed.frontier.clone(),
-        );
+        let tree = match &replayed.behind {
+            Some(header) => Tree::of_reader(disk, &folder, header, &replayed.end),
+            None => Tree::load(disk, &folder, replayed.ledger, replayed.grown, replayed.frontier.clone()),
+        };
+        let segments = Segments::default();
+        replayed.segments.into_iter().for_each(|segment| segments.add(segment));
         let writer = corrupt
-            .clone()
+            .map(|fault| segments.bounded(fault))
             .map_or(WriterState::Ready, |fault| WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
         let shared = Arc::new(Shared::new(Parts {
             id: replayed.ledger,
@@ -302,6 +316,7 @@ impl Opening {
             unproven: Unproven::new(options.heads.is_some()),
             head: replayed.head,
             writer,
+            lost_end: replayed.lost_end,
             governance,
         }));
         let inner = Inner::without_threads(Arc::clone(&shared));
@@ -350,23 +365,6 @@ impl Opening {
         }
         inner.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(threads);
         Ok(inner)
-    }
-}
-
-/// Puts the newest state that archives keep into `hot`; after which event the log is still to be folded. Where they give none, all
-/// of it is, archives included, and what stands against that is heard of then.
-pub(crate) fn begin_in_archives(shared: &Shared, hot: &mut HotState, reactor: u32) -> After {
-    let state = shared.tier.state(shared.head().position, reactor).unwrap_or_else(|error| {
-        tracing::warn!(%error, "the state that archives keep cannot be read; events are folded instead");
-        None
-    });
-    let Some(state) = state else { return After::START };
-    match hot.restore(state.position, &state.bytes) {
-        Ok(()) => After::new(state.position.get()),
-        Err(what) => {
-            tracing::warn!(%what, "the state that archives keep cannot be used; events are folded instead");
-            After::START
-        }
     }
 }
 

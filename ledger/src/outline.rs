@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bitacora_formats::{
-    ChainHash, FOOTER_BYTES, FrameOpener, Keyring, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment,
-    SegmentEnd, SegmentFooter, SegmentHeader, SegmentNumber, SegmentWalk, Step, is_all_zeros,
+    ChainHash, FOOTER_BYTES, FRAME_MAGIC, FrameOpener, Keyring, MAX_SEGMENT_HEADER_BYTES, Position,
+    ReleasedSegment, SegmentEnd, SegmentFooter, SegmentHeader, SegmentNumber, SegmentWalk, Step,
+    is_all_zeros, undo_one_flip,
 };
 
 use crate::cold::ColdTier;
@@ -29,14 +30,14 @@ pub(crate) struct Outline<'a> {
 }
 
 /// One segment by its header.
-struct Outlined {
-    header: SegmentHeader,
+pub(crate) struct Outlined {
+    pub(crate) header: SegmentHeader,
     footer: Option<SegmentFooter>,
-    frames: Frames,
+    pub(crate) frames: Frames,
 }
 
 /// Where the frames of a segment are.
-enum Frames {
+pub(crate) enum Frames {
     InFile { file: Arc<dyn DiskFile>, bytes: u64, opener: FrameOpener },
     Archived(Box<ReleasedSegment>),
 }
@@ -155,13 +156,19 @@ impl<'a> Outline<'a> {
             segments.push(Arc::new(match frames {
                 Frames::InFile { file, opener, .. } => {
                     let frames = header.stored_bytes() as u64..frames_until;
-                    Segment::ended(&header, file, opener, frames, position)
+                    Segment::ended(&header, file, opener, frames, Some(position))
                 }
                 Frames::Archived(released) => Segment::released(&released, next?.1, Arc::clone(tier)),
             }));
         }
         (segments.len() == count).then_some(segments)
     }
+}
+
+/// The bytes that may be a header: what stands before the first frame.
+fn header_bytes(start: &[u8]) -> Option<&[u8]> {
+    let end = start.windows(FRAME_MAGIC.len()).position(|found| found == FRAME_MAGIC)?;
+    start.get(..end)
 }
 
 /// The chain hash at the end of a segment, by the header of the next one, which the opening has looked at.
@@ -187,12 +194,34 @@ pub(crate) fn end_of_segment(
 
 impl Outlined {
     /// `None` where there is any doubt.
-    fn read(disk: &dyn Disk, path: &Path, keyring: &Keyring) -> io::Result<Option<Self>> {
+    pub(crate) fn read(disk: &dyn Disk, path: &Path, keyring: &Keyring) -> io::Result<Option<Self>> {
+        Self::read_by(disk, path, keyring, |start| SegmentHeader::parse(start).ok())
+    }
+
+    /// The same of a segment that is known to be damaged: one flipped bit of its header is undone, where its certificate shows what it was.
+    pub(crate) fn read_damaged(disk: &dyn Disk, path: &Path, keyring: &Keyring) -> io::Result<Option<Self>> {
+        let certified = |start: &[u8]| {
+            SegmentHeader::parse(start).ok().filter(|header| header.verify_certificate().is_ok())
+        };
+        Self::read_by(disk, path, keyring, |start| {
+            certified(start).or_else(|| {
+                let bytes = header_bytes(start);
+                bytes.and_then(|bytes| undo_one_flip(bytes, certified)).map(|(header, _)| header)
+            })
+        })
+    }
+
+    fn read_by(
+        disk: &dyn Disk,
+        path: &Path,
+        keyring: &Keyring,
+        parse: impl Fn(&[u8]) -> Option<SegmentHeader>,
+    ) -> io::Result<Option<Self>> {
         let file = disk.open(path, OpenMode::Read)?;
         let bytes = file.len()?;
         let mut start = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX).min(MAX_SEGMENT_HEADER_BYTES)];
         file.read_exact_at(&mut start, 0)?;
-        let Ok(header) = SegmentHeader::parse(&start) else { return Ok(None) };
+        let Some(header) = parse(&start) else { return Ok(None) };
         if header.verify_certificate().is_err() || !is_signed_by(keyring, &header) {
             return Ok(None);
         }
@@ -208,7 +237,7 @@ impl Outlined {
     }
 
     /// The same of a segment that was released.
-    fn read_released(
+    pub(crate) fn read_released(
         disk: &dyn Disk,
         folder: &Path,
         keyring: &Keyring,
@@ -224,7 +253,7 @@ impl Outlined {
     }
 
     /// Whether the next header goes on from this segment, as far as can be told without reading all of it.
-    fn is_followed_by(&self, next: &Self) -> bool {
+    pub(crate) fn is_followed_by(&self, next: &Self) -> bool {
         if let Frames::Archived(released) = &self.frames {
             return released.end_before(&next.header).is_ok();
         }
@@ -244,7 +273,7 @@ impl Outlined {
     }
 
     /// Where the last frame of an ended segment ends: before the footer, or where an opening cut the file.
-    fn frames_end(&self) -> Option<u64> {
+    pub(crate) fn frames_end(&self) -> Option<u64> {
         let Frames::InFile { bytes, .. } = &self.frames else { return Some(0) };
         let footer = if self.footer.is_some() { FOOTER_BYTES as u64 } else { 0 };
         bytes.checked_sub(footer).filter(|end| *end > self.header.stored_bytes() as u64)

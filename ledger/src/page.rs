@@ -14,6 +14,7 @@ use crate::openers::open_all;
 use crate::query::{Filter, From, PageEnd, ReadQuery, StoredEvent};
 use crate::reader::{Origin, Placed, Reader};
 use crate::recent::OpenFrame;
+use crate::segments::Side;
 use crate::shared::Shared;
 
 /// Takes the events of a page in, one by one; each is lent for the call.
@@ -33,6 +34,8 @@ pub struct PageBuilder<'a> {
     high: u64,
     /// Where many events follow one another.
     commitments: Option<Commitments<'a>>,
+    /// What was to be looked at when the page began.
+    begun: (u64, u64),
     /// The last position that the query allows, without regard to times.
     until: u64,
     /// What stood behind the head is lost: the page goes on there, and whoever follows it hears so.
@@ -89,10 +92,12 @@ impl<'a> PageBuilder<'a> {
             From::Before(before) => (1, before.map_or(head, |before| (before.get() - 1).min(head))),
         };
         if let Some(since) = query.filter.since {
-            let first = shared.segments.first_at(since)?;
+            let first = shared.segments.first_at(since, Side::Before)?;
             low = low.max(first.map_or(u64::MAX, Position::get));
         }
-        if let Some(first) = query.filter.before.map(|before| shared.segments.first_at(before)).transpose()? {
+        if let Some(first) =
+            query.filter.before.map(|before| shared.segments.first_at(before, Side::Behind)).transpose()?
+        {
             high = high.min(first.map_or(u64::MAX, |first| first.get() - 1));
         }
         let events = (high.saturating_add(1).saturating_sub(low)).min(query.limit as u64);
@@ -105,6 +110,7 @@ impl<'a> PageBuilder<'a> {
             limit: query.limit.max(1),
             low,
             high,
+            begun: (low, high),
             commitments,
             until,
             is_cut,
@@ -131,11 +137,37 @@ impl<'a> PageBuilder<'a> {
         matches!(self.query.from, From::Before(_))
     }
 
-    /// Looks at every remaining event up to `bound`, itself included, in the page's direction.
+    /// Looks at every remaining event up to `bound`, itself included, in the page's direction. The page ends before damage, where it
+    /// has looked at anything before; the next one meets it.
     ///
     /// # Errors
     /// Damage or a disk error at the place that was read.
     pub fn scan(&mut self, bound: Position) -> Result<(), ReadError> {
+        let scanned = self.scan_on(bound);
+        self.end_before_damage(scanned)
+    }
+
+    /// Looks at the events at `positions`, which ascend; all other remaining events up to `bound`, itself included, are
+    /// taken not to match. The page ends before damage as with [`Self::scan`].
+    ///
+    /// # Errors
+    /// As [`Self::scan`].
+    pub fn pick(&mut self, positions: &[Position], bound: Position) -> Result<(), ReadError> {
+        let picked = self.pick_on(positions, bound);
+        self.end_before_damage(picked)
+    }
+
+    fn end_before_damage(&mut self, looked: Result<(), ReadError>) -> Result<(), ReadError> {
+        match looked {
+            Err(ReadError::Corrupt(_)) if self.begun != (self.low, self.high) => {
+                self.state = State::Spent;
+                Ok(())
+            }
+            looked => looked,
+        }
+    }
+
+    fn scan_on(&mut self, bound: Position) -> Result<(), ReadError> {
         while let Some(next) = self.next_position(bound) {
             if let Some(gap) = self.archived_gap(next) {
                 let edge = if self.is_descending() { *gap.start() } else { *gap.end() };
@@ -150,12 +182,7 @@ impl<'a> PageBuilder<'a> {
         Ok(())
     }
 
-    /// Looks at the events at `positions`, which ascend; all other remaining events up to `bound`, itself included, are
-    /// taken not to match.
-    ///
-    /// # Errors
-    /// As [`Self::scan`].
-    pub fn pick(&mut self, positions: &[Position], bound: Position) -> Result<(), ReadError> {
+    fn pick_on(&mut self, positions: &[Position], bound: Position) -> Result<(), ReadError> {
         while let Some(range) = self.remaining() {
             let next = if self.is_descending() {
                 let after = positions.partition_point(|at| at <= range.end());
@@ -219,6 +246,15 @@ impl<'a> PageBuilder<'a> {
             self.high = self.high.min(bound.get() - 1);
         } else {
             self.low = self.low.max(bound.get().saturating_add(1));
+        }
+    }
+
+    /// The event at `position` is what is looked at next.
+    fn pass_before(&mut self, position: Position) {
+        if self.is_descending() {
+            self.high = self.high.min(position.get());
+        } else {
+            self.low = self.low.max(position.get());
         }
     }
 
@@ -290,7 +326,10 @@ impl<'a> PageBuilder<'a> {
         match self.ahead.pop_front() {
             Some(ahead) => {
                 self.frames += 1;
-                ahead.frame
+                match ahead.frame {
+                    Err(ReadError::Corrupt(_)) => self.reader.frame_with(next),
+                    frame => frame,
+                }
             }
             None => self.frame_with(next),
         }
@@ -388,7 +427,11 @@ impl<'a> PageBuilder<'a> {
         }
         for mut placed in entries {
             placed.commitment = self.commitments.as_mut().and_then(|known| known.of(placed.at));
-            if self.consider(&Origin::of_frame(frame), &placed)? {
+            let considered = self.consider(&Origin::of_frame(frame), &placed);
+            if considered.is_err() {
+                self.pass_before(placed.at);
+            }
+            if considered? {
                 self.pass(placed.at);
                 self.state = State::Full;
                 return Ok(());

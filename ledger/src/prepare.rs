@@ -255,7 +255,7 @@ impl Preparer {
         }
         // Sealed at the end, so that nothing made anew on the way stays clear.
         if let (Some(examination), Some(subject)) = (&mut examination, &event.datasubject) {
-            let key = self.subjects.key_for(subject).map_err(AppendError::SubjectKey)?;
+            let key = self.subjects.key_for(subject).map_err(AppendError::of_subject_key)?;
             examination.seal(|digest, folder| sealed_action(&key.secret, self.ledger, digest, folder));
         }
         let misfit = match fit {
@@ -326,7 +326,7 @@ impl Preparer {
 
     /// Seals a sensitive part under its subject's key, which is durable once this returns.
     fn seal(&self, part: &SensitivePart<'_>, index: usize) -> Result<(Seal, Vec<u8>), AppendError> {
-        let key = self.subjects.key_for(&part.datasubject).map_err(AppendError::SubjectKey)?;
+        let key = self.subjects.key_for(&part.datasubject).map_err(AppendError::of_subject_key)?;
         let plaintext = encode_part(part).map_err(|error| unencodable(index, &error))?;
         let (seal, sealed) =
             seal_part(&key.secret, self.ledger, &plaintext).map_err(|error| unencodable(index, &error))?;

@@ -187,7 +187,7 @@ impl<'a> TreeReader<'a> {
             let segments = &self.shared.segments;
             let segment = segments.holding(at).ok_or_else(|| tree_behind("a segment is missing"))?;
             let next = segments.after(&segment).map_or(end, |next| next.first.get().min(end));
-            if segment.is_released() {
+            if segment.is_archived() {
                 at = self.make_entries(at, next, into)?;
                 continue;
             }

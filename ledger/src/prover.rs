@@ -132,7 +132,13 @@ fn pass_released(
     let disk = &*shared.environment.disk;
     let damaged = |what: String| {
         let file = format!("segments/{}", released_file_name(number));
-        Stop::Damage(Fault { file, offset: 0, first_position: before.next_position.get(), what })
+        Stop::Damage(Fault {
+            file,
+            offset: 0,
+            first_position: before.next_position.get(),
+            last_position: None,
+            what,
+        })
     };
     let missing = || damaged("what a released segment leaves expected".to_owned());
     let released = read_released(disk, &folder, number).map_err(Stop::Disk)?.ok_or_else(missing)?;
@@ -266,5 +272,11 @@ fn segment(
 
 fn damage(number: SegmentNumber, offset: u64, before: &SegmentEnd, what: String) -> Stop {
     let file = format!("segments/{}", segment_file_name(number));
-    Stop::Damage(Fault { file, offset, first_position: before.next_position.get(), what })
+    Stop::Damage(Fault {
+        file,
+        offset,
+        first_position: before.next_position.get(),
+        last_position: None,
+        what,
+    })
 }

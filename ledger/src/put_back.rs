@@ -87,7 +87,13 @@ impl PutBack {
         let (segment, offset) = first.map_or_else(Default::default, |one| (one.segment.clone(), one.offset));
         let file = first.map(UnwrittenFrames::file_name).unwrap_or_default();
         let first_position = self.positions.start;
-        Fault { file: format!("{SEGMENTS}/{segment}"), offset, first_position, what: missing(&file) }
+        Fault {
+            file: format!("{SEGMENTS}/{segment}"),
+            offset,
+            first_position,
+            last_position: None,
+            what: missing(&file),
+        }
     }
 
     /// Compares the ledger, as it would be, with what others remember of it.
@@ -200,6 +206,7 @@ pub(crate) fn missing_behind(
         file: format!("{SEGMENTS}/{}", frames.segment),
         offset: frames.offset,
         first_position: end.next_position.get(),
+        last_position: None,
         what: missing(&frames.file_name()),
     }))
 }

@@ -255,7 +255,14 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn frame_with(&mut self, position: Position) -> Result<OpenFrame, ReadError> {
         let found = self.find(position)?;
-        self.open_found(&found)
+        match self.open_found(&found) {
+            // A header that is damaged may have led there. From now on the segment's frames are found by opening them.
+            Err(ReadError::Corrupt(_)) => {
+                let found = self.find(position)?;
+                self.open_found(&found)
+            }
+            opened => opened,
+        }
     }
 
     /// The frame that holds `position`, opened only if it is open already. What the header of another one says is not proven
@@ -293,9 +300,10 @@ impl<'a> Reader<'a> {
         let next = frame.place.header.last_position().next();
         let Some(next) = next.filter(|next| *next <= self.head.position) else { return Ok(None) };
         let holds = |frame: &OpenFrame| frame.place.header.positions().contains(&next);
-        match self.neighbour(frame, next)?.filter(holds) {
-            Some(frame) => Ok(Some(frame)),
-            None => self.frame_with(next).map(Some),
+        match self.neighbour(frame, next) {
+            Ok(Some(frame)) if holds(&frame) => Ok(Some(frame)),
+            Ok(_) | Err(ReadError::Corrupt(_)) => self.frame_with(next).map(Some),
+            Err(error) => Err(error),
         }
     }
 

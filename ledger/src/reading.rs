@@ -11,7 +11,7 @@ use bitacora_formats::{
 
 use bitacora_governance::Governance;
 
-use crate::cold::ColdAccess;
+use crate::cold::{ColdAccess, ColdTier};
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
 use crate::error::OpenError;
@@ -29,7 +29,7 @@ use crate::receipt::Head;
 use crate::remembered::{ledger_name, refuse_other_name};
 use crate::replay::{is_signed_by, load_segment};
 use crate::segment_list::SegmentList;
-use crate::segments::{Segments, segment_file_name, segments_folder};
+use crate::segments::{Segment, Segments, released_file_name, segment_file_name, segments_folder};
 use crate::shared::{Parts, Shared};
 use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
@@ -37,6 +37,7 @@ use crate::supply::Supply;
 use crate::tip_tables::TipTables;
 use crate::tree::Tree;
 use crate::unproven::Unproven;
+use crate::whole_behind::{Damaged, WholeBehind};
 
 /// A log as it was read.
 pub(crate) struct Read {
@@ -77,16 +78,86 @@ pub(crate) fn open(
     let segments = segments_folder(folder);
     let list = SegmentList::read(disk, &segments)?;
     let outline = Outline::read(disk, &segments, &keyring, &list);
-    let SegmentList { numbers, gap, .. } = &list;
+    let known = known(disk, folder, &keyring, &list, &outline)?;
+    let fault = match &known {
+        Ok(standing) => standing.fault.as_ref(),
+        Err(fault) => Some(fault),
+    };
+    let ledger = known.as_ref().ok().map(|standing| standing.header.ledger);
+    let tier = |ledger| environment.archives.of_ledger(folder, ledger, &keyring, ColdAccess::Reading);
+    let whole = fault.map(|fault| Damaged { disk, folder, keyring: &keyring, fault }.whole(ledger, tier));
+    let whole = whole.transpose().map_err(in_step("looking for what is whole"))?.flatten();
+    let until = known.as_ref().map_or(Position::FIRST, |standing| standing.end.next_position);
+    let what = match whole.filter(|whole| whole.end.next_position > until) {
+        Some(whole) => Readable::of_damaged(whole, fault.cloned()),
+        None => {
+            let standing = known.map_err(OpenError::Corrupt)?;
+            let tier = tier(standing.header.ledger);
+            let readable = Readable::of_outline(outline, standing, &tier);
+            readable.ok_or_else(|| in_step("listing the segments")(io::ErrorKind::InvalidData.into()))?
+        }
+    };
+    let (generation, end) = (what.header.generation, what.end);
+    let inner = start((environment, anywhere), folder, keyring, what, governance);
+    let inner = inner.map_err(in_step("listing the segments"))?;
+    refuse_other_name(name, || {
+        let first = inner.shared.segments.holding(Position::FIRST);
+        ledger_name(disk, folder, inner.shared.id, &inner.shared.keyring, first)
+    })?;
+    Ok(Read { inner, generation, end })
+}
+
+/// What can be read of a log.
+struct Readable {
+    /// The header of the last segment.
+    header: SegmentHeader,
+    end: SegmentEnd,
+    segments: Vec<Arc<Segment>>,
+    fault: Option<Fault>,
+    lost_end: Option<Fault>,
+}
+
+impl Readable {
+    /// What is whole of one that is damaged, with what is lost in between.
+    fn of_damaged(whole: WholeBehind, fault: Option<Fault>) -> Self {
+        let WholeBehind { segments, header, end, lost_end } = whole;
+        Self { header, end, segments, fault, lost_end }
+    }
+
+    fn of_outline(outline: Outline<'_>, standing: Standing, tier: &Arc<dyn ColdTier>) -> Option<Self> {
+        let Standing { header, end, frames_end, fault } = standing;
+        let position = Position::new(end.next_position.get() - 1)?;
+        let segments = outline.segments_until(&header, frames_end, position, tier)?;
+        Some(Self { header, end, segments, fault, lost_end: None })
+    }
+}
+
+/// Where the log stands, as far as its headers go on from each other from the first one on; or the damage before all of it.
+fn known(
+    disk: &dyn Disk,
+    folder: &Path,
+    keyring: &Keyring,
+    list: &SegmentList,
+    outline: &Outline<'_>,
+) -> Result<Result<Standing, Fault>, OpenError> {
+    let in_step = |what: &str| {
+        let what = format!("{what} of {}", folder.display());
+        move |source: io::Error| OpenError::Disk { what, source }
+    };
+    let segments = &segments_folder(folder);
+    let SegmentList { numbers, gap, .. } = list;
     let Some(last) = outline.last().map(|header| header.number) else {
         if let Some(gap) = gap.as_ref().filter(|_| numbers.is_empty()) {
-            return Err(OpenError::Corrupt(gap.fault(disk, &segments, Position::FIRST)));
+            return Ok(Err(gap.fault(disk, segments, Position::FIRST)));
         }
-        return Err(why_nothing_is_readable(disk, folder, &keyring));
+        return match why_nothing_is_readable(disk, folder, keyring) {
+            OpenError::Corrupt(fault) => Ok(Err(fault)),
+            other => Err(other),
+        };
     };
-    let mut standing = standing(disk, &segments, last).map_err(in_step("reading the last segment"))?;
+    let mut standing = standing(disk, segments, last).map_err(in_step("reading the last segment"))?;
     let is_written_on =
-        is_written_after(disk, &segments, numbers, last).map_err(in_step("listing the segments"))?;
+        is_written_after(disk, segments, numbers, last).map_err(in_step("listing the segments"))?;
     if let Some(standing) = standing.as_mut().filter(|standing| is_written_on && standing.fault.is_none()) {
         let doubtful = last.next().unwrap_or(last);
         let what = "the header is not what it must be";
@@ -94,27 +165,18 @@ pub(crate) fn open(
     }
     if let (Some(standing), Some(gap)) = (&mut standing, gap) {
         let next = standing.end.next_position;
-        standing.fault.get_or_insert_with(|| gap.fault(disk, &segments, next));
+        standing.fault.get_or_insert_with(|| gap.fault(disk, segments, next));
     }
     if let Some(standing) = standing.as_mut().filter(|standing| standing.fault.is_none()) {
         standing.fault = list.missing_end(&standing.end);
     }
     if let Some(standing) = standing.as_mut().filter(|standing| standing.fault.is_none()) {
-        let keys = LedgerKeys::new(&keyring, standing.end.ledger);
+        let keys = LedgerKeys::new(keyring, standing.end.ledger);
         let end = (&standing.end, standing.frames_end);
         let missing = put_back::missing_behind(disk, folder, keys.index_key(), end);
         standing.fault = missing.map_err(in_step("looking through the quarantine"))?;
     }
-    let standing =
-        standing.ok_or_else(|| OpenError::Corrupt(first_fault("the ledger's first frame is missing")))?;
-    let (generation, end) = (standing.header.generation, standing.end);
-    let inner = start((environment, anywhere), folder, keyring, outline, standing, governance);
-    let inner = inner.map_err(in_step("listing the segments"))?;
-    refuse_other_name(name, || {
-        let first = inner.shared.segments.holding(Position::FIRST);
-        ledger_name(disk, folder, inner.shared.id, &inner.shared.keyring, first)
-    })?;
-    Ok(Read { inner, generation, end })
+    Ok(standing.ok_or_else(|| first_fault("the ledger's first frame is missing")))
 }
 
 /// Whether a segment stands behind one that has no readable header. The next one of a live ledger is blank, or just being
@@ -169,12 +231,18 @@ fn standing(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<O
 
 fn fault(number: SegmentNumber, offset: u64, end: &SegmentEnd, what: &str) -> Fault {
     let file = format!("segments/{}", segment_file_name(number));
-    Fault { file, offset, first_position: end.next_position.get(), what: what.to_owned() }
+    Fault {
+        file,
+        offset,
+        first_position: end.next_position.get(),
+        last_position: None,
+        what: what.to_owned(),
+    }
 }
 
 fn first_fault(what: &str) -> Fault {
     let file = format!("segments/{}", segment_file_name(SegmentNumber(1)));
-    Fault { file, offset: 0, first_position: 1, what: what.to_owned() }
+    Fault { file, offset: 0, first_position: 1, last_position: None, what: what.to_owned() }
 }
 
 /// Why not even the first segment's header can be used.
@@ -183,7 +251,14 @@ fn why_nothing_is_readable(disk: &dyn Disk, folder: &Path, keyring: &Keyring) ->
     let bytes = match load_segment(disk, &segments_folder(folder).join(&name)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return OpenError::Missing(folder.display().to_string());
+            let released = released_file_name(SegmentNumber(1));
+            return match disk.exists(&segments_folder(folder).join(&released)) {
+                Ok(true) => OpenError::Corrupt(Fault {
+                    file: format!("segments/{released}"),
+                    ..first_fault("the file of a released segment expected")
+                }),
+                _ => OpenError::Missing(folder.display().to_string()),
+            };
         }
         Err(source) => return OpenError::Disk { what: format!("reading segments/{name}"), source },
     };
@@ -207,19 +282,16 @@ fn start(
     (environment, anywhere): (&Environment, &Arc<dyn Disk>),
     folder: &Path,
     keyring: Arc<Keyring>,
-    outline: Outline<'_>,
-    standing: Standing,
+    what: Readable,
     governance: Option<Arc<Governance>>,
 ) -> io::Result<Inner> {
-    let Standing { header, end, frames_end, fault } = standing;
+    let Readable { header, end, segments: known, fault, lost_end } = what;
     let (options, ledger) = (Options::default(), header.ledger);
     let keys = LedgerKeys::new(&keyring, ledger);
     let position = Position::new(end.next_position.get() - 1).ok_or(io::ErrorKind::InvalidData)?;
     let head = Head { position, hash: end.tip.hash, time: end.time, tree_root: end.tree_root };
     let segments = Segments::default();
     let tier = environment.archives.of_ledger(folder, ledger, &keyring, ColdAccess::Reading);
-    let known =
-        outline.segments_until(&header, frames_end, position, &tier).ok_or(io::ErrorKind::InvalidData)?;
     known.into_iter().for_each(|segment| segments.add(segment));
     let (disk, index, key) = (|| Arc::clone(&environment.disk), folder.join(INDEX), keys.index_key().clone());
     let ids = Arc::new(IdTables::none(disk(), index.clone(), key.clone(), ledger, header.generation));
@@ -227,6 +299,7 @@ fn start(
     if let Some(fault) = &fault {
         tracing::warn!(%fault, "the ledger is damaged; it is read up to there");
     }
+    let fault = fault.map(|fault| segments.bounded(fault));
     let reason = fault.map_or(ReadOnlyReason::ForReading, ReadOnlyReason::Corrupt);
     let tree = Tree::of_reader(disk(), folder, &header, &end);
     let shared = Arc::new(Shared::new(Parts {
@@ -251,6 +324,7 @@ fn start(
         unproven: Unproven::new(false),
         head,
         writer: WriterState::ReadOnly(reason),
+        lost_end,
         folder: folder.to_owned(),
         environment: environment.clone(),
         anywhere: Arc::clone(anywhere),

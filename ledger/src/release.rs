@@ -2,6 +2,7 @@
 //! its file goes.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use bitacora_formats::{
@@ -9,14 +10,14 @@ use bitacora_formats::{
     SegmentHeader, TreeHash,
 };
 
-use crate::disk::OpenMode;
+use crate::disk::{Disk, OpenMode};
 use crate::error::{AppendError, ReadError};
 use crate::leaves::{TREE, leaves_file_name};
 use crate::ledger::Ledger;
 use crate::opening::append_own;
 use crate::replacement::replace;
 use crate::replay::is_signed_by;
-use crate::segment_list::segment_header;
+use crate::segment_list::{mend_released, released_bytes, segment_header};
 use crate::segments::{
     SEGMENTS, Segment, released_file_name, segment_file_name, segment_number, segments_folder,
 };
@@ -25,6 +26,8 @@ use crate::shared::Shared;
 
 /// How the name of a file ends that is to take its place.
 const UNFINISHED: &str = ".new";
+/// How the name of a file ends that was damaged, and mended.
+const DAMAGED: &str = ".damaged";
 
 /// What was let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +108,39 @@ impl Ledger {
             released.bytes += bytes;
         }
         Ok(all)
+    }
+}
+
+/// Writes the files of released segments again of which one bit had changed. The replay has seen that each is certified and goes on from
+/// the one before it. The damaged bytes stay beside it. A crash leaves the damaged file, or both.
+pub(crate) fn mend(disk: &dyn Disk, folder: &Path, segments: &[Arc<Segment>]) {
+    let folder = segments_folder(folder);
+    for number in segments.iter().take_while(|segment| segment.is_released()).map(|segment| segment.number) {
+        let name = released_file_name(number);
+        let mended = || -> io::Result<bool> {
+            let found = released_bytes(disk, &folder, number)?;
+            if ReleasedSegment::parse(&found).is_ok() {
+                return Ok(false);
+            }
+            let released = mend_released(&found, number).ok_or(io::ErrorKind::InvalidData)?;
+            let damaged = format!("{name}{DAMAGED}");
+            replace(disk, &folder, &damaged, UNFINISHED, |file| file.write_all_at(&found, 0))?;
+            let whole = released.encode();
+            replace(disk, &folder, &name, UNFINISHED, |file| file.write_all_at(&whole, 0))?;
+            Ok(true)
+        };
+        match mended() {
+            Ok(true) => {
+                tracing::warn!(
+                    file = name,
+                    "one bit of the file had changed; it was written again as its certificate says"
+                );
+            }
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(file = name, %error, "one bit of the file changed; it could not be written again");
+            }
+        }
     }
 }
 

@@ -217,7 +217,13 @@ impl Remembered {
         if let Some((rollback, note, file)) = &self.kept_differs {
             let first_position = size_of(note).saturating_add(1);
             let what = rollback.to_string();
-            *tail = TailState::Corrupt(Fault { file: file.clone(), offset: 0, first_position, what });
+            *tail = TailState::Corrupt(Fault {
+                file: file.clone(),
+                offset: 0,
+                first_position,
+                last_position: None,
+                what,
+            });
         }
         Ok(())
     }
@@ -377,17 +383,26 @@ pub(crate) fn ledger_name(
     keyring: &Keyring,
     first: Option<Arc<Segment>>,
 ) -> Result<LedgerName, OpenError> {
-    if first.as_ref().is_some_and(|first| first.is_released())
-        && let Some((head, _)) = heads::last_head(disk, folder, ledger, None, keyring.signing_chain())
+    let by_heads = || {
+        let (head, _) = heads::last_head(disk, folder, ledger, None, keyring.signing_chain())?;
+        Some(head.head().origin.name.clone())
+    };
+    if first.as_ref().is_some_and(|first| first.is_released() || first.is_lost())
+        && let Some(name) = by_heads()
     {
-        return Ok(head.head().origin.name.clone());
+        return Ok(name);
     }
     let mut decompressor = decompressor()?;
-    let name = first.map(|first| name_of(&first, &mut decompressor)).transpose().map_err(unread)?;
+    let name = match first.map(|first| name_of(&first, &mut decompressor)).transpose() {
+        Err(ReadError::Corrupt(fault)) => {
+            return by_heads().ok_or(OpenError::Corrupt(fault));
+        }
+        name => name.map_err(unread)?,
+    };
     name.flatten().ok_or_else(|| {
         let file = format!("segments/{}", segment_file_name(SegmentNumber::FIRST));
         let what = "its first event does not name the ledger".to_owned();
-        OpenError::Corrupt(Fault { file, offset: 0, first_position: 1, what })
+        OpenError::Corrupt(Fault { file, offset: 0, first_position: 1, last_position: None, what })
     })
 }
 

@@ -14,6 +14,7 @@ use bitacora_formats::{
 };
 
 use crate::cold::{ColdAccess, ColdArchives, ColdTier};
+use crate::derived_key;
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
 use crate::error::OpenError;
@@ -60,6 +61,10 @@ pub(crate) struct Replayed {
     /// Files of zeros, made ahead and never used.
     pub(crate) unwritten: Vec<PathBuf>,
     pub(crate) tail: TailState,
+    /// The header of the last segment behind the damage that is whole, whose end `head` and `end` are then.
+    pub(crate) behind: Option<SegmentHeader>,
+    /// The damage behind that end.
+    pub(crate) lost_end: Option<Fault>,
     /// The file before the last written one, and where its bytes end.
     pub(crate) before_last: Option<(PathBuf, u64)>,
 }
@@ -252,6 +257,8 @@ impl<'a> Replay<'a> {
             untold,
             unwritten,
             tail,
+            behind: None,
+            lost_end: None,
             before_last: None,
         })
     }
@@ -384,7 +391,9 @@ pub(crate) fn refuse_wrong_keyring(
     let mut refused = None;
     for (number, header) in first.into_iter().chain(last) {
         let what = match header.unwrap_key(keyring) {
-            Ok(_) if is_signed_by(keyring, &header) => return Ok(()),
+            Ok(_) if is_signed_by(keyring, &header) => {
+                return derived_key::refuse_another(disk, ledger, keyring, header.ledger);
+            }
             Ok(_) => "the ledger's signing key is not its own".to_owned(),
             Err(error) => error.to_string(),
         };

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bitacora_formats::{
     MAX_RELEASED_BYTES, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentEnd, SegmentHeader,
-    SegmentNumber,
+    SegmentNumber, undo_one_flip,
 };
 
 use crate::disk::{Disk, OpenMode};
@@ -69,6 +69,7 @@ impl SegmentList {
             file: format!("{SEGMENTS}/{}", segment_file_name(missing)),
             offset: 0,
             first_position: end.next_position.get(),
+            last_position: None,
             what: format!(
                 "the file is missing or empty, and {TREE}/{beside} is of events in it or behind it"
             ),
@@ -98,6 +99,7 @@ impl Gap {
             file: format!("{SEGMENTS}/{}", segment_file_name(self.missing)),
             offset: 0,
             first_position: next_position.get(),
+            last_position: None,
             what: format!("the file is missing, and {next}{begins} is there"),
         }
     }
@@ -132,17 +134,37 @@ pub(crate) fn segment_header(
     Ok(SegmentHeader::parse(&start).ok())
 }
 
-/// What is left of a released segment; `None` if the file is not that of one with this number.
+/// What is left of a released segment; `None` if the file is not that of one with this number. One flipped bit is undone, where the
+/// segment's certificate shows what it was.
 pub(crate) fn read_released(
     disk: &dyn Disk,
     folder: &Path,
     number: SegmentNumber,
 ) -> io::Result<Option<ReleasedSegment>> {
+    let contents = released_bytes(disk, folder, number)?;
+    let released = ReleasedSegment::parse(&contents).ok().or_else(|| mend_released(&contents, number));
+    Ok(released.filter(|released| released.header.number == number))
+}
+
+/// The bytes of a released segment's file.
+pub(crate) fn released_bytes(disk: &dyn Disk, folder: &Path, number: SegmentNumber) -> io::Result<Vec<u8>> {
     let file = disk.open(&folder.join(released_file_name(number)), OpenMode::Read)?;
     let bytes = usize::try_from(file.len()?).unwrap_or(usize::MAX);
     // One byte more than any has is enough to refuse it.
     let mut contents = vec![0; bytes.min(MAX_RELEASED_BYTES + 1)];
     file.read_exact_at(&mut contents, 0)?;
-    let released = ReleasedSegment::parse(&contents).ok();
-    Ok(released.filter(|released| released.header.number == number))
+    Ok(contents)
+}
+
+/// What a released segment's file was before one bit of it changed.
+pub(crate) fn mend_released(contents: &[u8], number: SegmentNumber) -> Option<ReleasedSegment> {
+    let read = |bytes: &[u8]| {
+        let released = ReleasedSegment::parse(bytes).ok()?;
+        let is_certified = released.header.number == number && released.header.verify_certificate().is_ok();
+        is_certified.then_some(released)
+    };
+    if contents.len() > MAX_RELEASED_BYTES {
+        return None;
+    }
+    undo_one_flip(contents, read).map(|(released, _)| released)
 }

@@ -1,7 +1,9 @@
 //! The segments that hold events, and how a frame in one of them is found and opened, wherever its bytes are.
 
 mod archived;
+mod lost;
 mod stored;
+mod survey;
 
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
@@ -13,7 +15,9 @@ use bitacora_formats::{
 };
 
 use self::archived::ArchivedSegment;
+use self::lost::LostSegment;
 use self::stored::StoredSegment;
+pub(crate) use self::survey::Side;
 use crate::cold::{ColdEvent, ColdFrame, ColdTier};
 use crate::disk::DiskFile;
 use crate::error::ReadError;
@@ -67,6 +71,8 @@ pub(crate) struct Segment {
 enum Home {
     File(StoredSegment),
     Archives(ArchivedSegment),
+    /// Nowhere: whoever reads there hears which damage they are lost by.
+    Lost(LostSegment),
 }
 
 impl Segment {
@@ -79,13 +85,14 @@ impl Segment {
         Self { number, first, home: Home::File(StoredSegment::new(number, first, file, opener)) }
     }
 
-    /// A segment that ended, of which only the header was read: its frames stand there, and hold the events up to `last`.
+    /// A segment that ended, of which only the header was read: its frames stand there, and hold the events up to `last`, where that is
+    /// known.
     pub(crate) fn ended(
         header: &SegmentHeader,
         file: Arc<dyn DiskFile>,
         opener: FrameOpener,
         frames: Range<u64>,
-        last: Position,
+        last: Option<Position>,
     ) -> Self {
         let home = Home::File(StoredSegment::ended(header, file, opener, frames, last));
         Self { number: header.number, first: header.first_position, home }
@@ -97,8 +104,42 @@ impl Segment {
         Self { number: released.header.number, first: released.header.first_position, home }
     }
 
-    /// Whether its frames lie in archives.
+    /// Positions that are lost, from segment `number` on; `fault` says which. What is whole stands before and behind them.
+    pub(crate) fn lost(number: SegmentNumber, first: Position, fault: Fault) -> Self {
+        Self { number, first, home: Home::Lost(LostSegment::new(fault)) }
+    }
+
+    /// Whether nothing of it can be read.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(self.home, Home::Lost(_))
+    }
+
+    /// The frames of a segment in its file that open, and where they stand. From now on they are found by that.
+    pub(crate) fn whole_frames(&self) -> Result<Vec<(u64, FrameOutline)>, ReadError> {
+        match &self.home {
+            Home::File(stored) => stored.whole_frames(),
+            Home::Archives(_) | Home::Lost(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Archives in the place of segments from `number` on that are damaged; `None` where they do not hold them.
+    pub(crate) fn archived(
+        number: SegmentNumber,
+        (first, last): (Position, Position),
+        end_root: TreeHash,
+        tier: Arc<dyn ColdTier>,
+    ) -> Option<Self> {
+        let archived = ArchivedSegment::standing_in(first, last, end_root, tier)?;
+        Some(Self { number, first, home: Home::Archives(archived) })
+    }
+
+    /// Whether it was let go.
     pub(crate) fn is_released(&self) -> bool {
+        matches!(&self.home, Home::Archives(archived) if !archived.stands_in())
+    }
+
+    /// Whether its frames are read from archives.
+    pub(crate) fn is_archived(&self) -> bool {
         matches!(self.home, Home::Archives(_))
     }
 
@@ -114,6 +155,7 @@ impl Segment {
         match &self.home {
             Home::File(stored) => stored.find(position),
             Home::Archives(archived) => archived.find(position),
+            Home::Lost(lost) => Err(lost.error()),
         }
     }
 
@@ -125,7 +167,7 @@ impl Segment {
         max_bytes: usize,
     ) -> Result<Option<Vec<ColdEvent>>, ReadError> {
         match &self.home {
-            Home::File(_) => Ok(None),
+            Home::File(_) | Home::Lost(_) => Ok(None),
             Home::Archives(archived) => archived.events(positions, max_bytes).map(Some),
         }
     }
@@ -134,7 +176,7 @@ impl Segment {
     /// they do not tell it, and of a segment that was not released.
     pub(crate) fn gap_around(&self, filter: &Filter, position: Position) -> Option<RangeInclusive<Position>> {
         match &self.home {
-            Home::File(_) => None,
+            Home::File(_) | Home::Lost(_) => None,
             Home::Archives(archived) => archived.gap_around(filter, position),
         }
     }
@@ -144,14 +186,17 @@ impl Segment {
         match &self.home {
             Home::File(stored) => stored.first_time(),
             Home::Archives(archived) => Ok(Some(archived.first_time())),
+            Home::Lost(lost) => Err(lost.error()),
         }
     }
 
-    /// The first position of the first frame at `time` or later; `None` where the segment ends before.
-    fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
+    /// The first position of the first frame at `time` or later; `None` where the segment ends before. Where damage hides which one
+    /// that is, the side of the damage that is asked for.
+    fn first_at(&self, time: Micros, side: Side) -> Result<Option<Position>, ReadError> {
         match &self.home {
-            Home::File(stored) => stored.first_at(time),
+            Home::File(stored) => stored.first_at(time, side),
             Home::Archives(archived) => archived.first_at(time),
+            Home::Lost(_) => Ok(Some(self.first).filter(|_| side == Side::Before)),
         }
     }
 
@@ -167,6 +212,7 @@ impl Segment {
         match &self.home {
             Home::File(stored) => stored.following(place),
             Home::Archives(archived) => archived.following(place),
+            Home::Lost(lost) => Err(lost.error()),
         }
     }
 
@@ -199,6 +245,7 @@ impl Segment {
                     .and_then(|found| found.body)
                     .ok_or_else(|| self.corrupt(0, Some(place), &"the archives no longer hold the frame"))
             }
+            (None, Home::Lost(lost)) => Err(lost.error()),
         }
     }
 
@@ -219,6 +266,7 @@ impl Segment {
         match &self.home {
             Home::File(_) => shown(self.number),
             Home::Archives(_) => format!("{SEGMENTS}/{}", released_file_name(self.number)),
+            Home::Lost(lost) => lost.file().to_owned(),
         }
     }
 
@@ -240,7 +288,9 @@ fn corrupt(
     what: &dyn std::fmt::Display,
 ) -> ReadError {
     let first_position = place.map_or(first, |place| place.header.first_position).get();
-    ReadError::Corrupt(Fault { file: file.to_owned(), offset, first_position, what: what.to_string() })
+    let last_position = place.map(|place| place.header.last_position().get());
+    let (file, what) = (file.to_owned(), what.to_string());
+    ReadError::Corrupt(Fault { file, offset, first_position, last_position, what })
 }
 
 /// Where a frame stands, and what is known of it there.
@@ -337,16 +387,25 @@ impl Segments {
         list.get(after.checked_sub(1)?).cloned()
     }
 
-    /// The first position recorded at `time` or later; `None` where all that is durable is older.
-    pub(crate) fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
+    /// The first position recorded at `time` or later; `None` where all that is durable is older. Where damage hides which one that is,
+    /// the side of the damage that is asked for.
+    pub(crate) fn first_at(&self, time: Micros, side: Side) -> Result<Option<Position>, ReadError> {
         let list = self.list.read().unwrap_or_else(PoisonError::into_inner).clone();
         let older = |segment: &Arc<Segment>| Ok(segment.first_time()?.is_none_or(|first| first < time));
-        let before = partition_point(&list, older)?;
-        let (older, later) = list.split_at_checked(before).unwrap_or_default();
-        match older.last().map(|segment| segment.first_at(time)).transpose()?.flatten() {
-            Some(position) => Ok(Some(position)),
-            None => Ok(later.first().map(|segment| segment.first)),
+        let before = match partition_point(&list, older) {
+            // Damage has no time.
+            Err(ReadError::Corrupt(_)) => {
+                list.iter().rposition(|segment| older(segment).unwrap_or(false)).map_or(0, |last| last + 1)
+            }
+            before => before?,
+        };
+        let candidates = list.get(before.saturating_sub(1)..).unwrap_or_default();
+        for segment in candidates {
+            if let Some(position) = segment.first_at(time, side)? {
+                return Ok(Some(position));
+            }
         }
+        Ok(None)
     }
 
     /// The last position of the last released segment. Segments are released in order, and never the last one.
@@ -378,6 +437,21 @@ impl Segments {
         Some((Arc::clone(segment), Position::new(next.first.get() - 1)?))
     }
 
+    /// The same damage with the last position that is lost by it, where what is whole behind it tells that.
+    pub(crate) fn bounded(&self, fault: Fault) -> Fault {
+        let first = Position::new(fault.first_position);
+        let Some((first, segment)) = first.and_then(|first| Some((first, self.holding(first)?))) else {
+            return fault;
+        };
+        let met = segment.whole_frames().and_then(|_| segment.find(first));
+        match met {
+            Err(ReadError::Corrupt(met)) if met.first_position == fault.first_position => {
+                Fault { last_position: met.last_position, ..fault }
+            }
+            _ => fault,
+        }
+    }
+
     /// All of them, in order.
     pub(crate) fn all(&self) -> Vec<Arc<Segment>> {
         self.list.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -386,7 +460,7 @@ impl Segments {
     /// The segment after this one.
     pub(crate) fn after(&self, segment: &Segment) -> Option<Arc<Segment>> {
         let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
-        let at = list.partition_point(|other| other.number <= segment.number);
+        let at = list.partition_point(|other| other.first <= segment.first);
         list.get(at).cloned()
     }
 }

@@ -14,6 +14,7 @@ use crate::cold::ColdTier;
 use crate::courier::Courier;
 use crate::disk::Disk;
 use crate::environment::Environment;
+use crate::fault::Fault;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
 use crate::keeper::{Keeper, Pace};
@@ -66,6 +67,8 @@ pub(crate) struct Shared {
     heads: watch::Sender<Head>,
     writer: Mutex<WriterState>,
     is_proven: AtomicBool,
+    /// The damage behind the head, of a ledger that is damaged before it too.
+    lost_end: Option<Fault>,
 }
 
 /// The parts a [`Shared`] is put together from.
@@ -87,13 +90,27 @@ pub(crate) struct Parts {
     pub(crate) unproven: Unproven,
     pub(crate) head: Head,
     pub(crate) writer: WriterState,
+    pub(crate) lost_end: Option<Fault>,
     pub(crate) governance: Option<Arc<Governance>>,
 }
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { id, folder, environment, anywhere, keyring, preparer, inbox, supply, .. } = parts;
-        let Parts { segments, tier, tips, ids, keeper, tree, unproven, head, writer, governance, .. } = parts;
+        let Parts {
+            segments,
+            tier,
+            tips,
+            ids,
+            keeper,
+            tree,
+            unproven,
+            head,
+            writer,
+            lost_end,
+            governance,
+            ..
+        } = parts;
         Self {
             id,
             folder,
@@ -123,6 +140,7 @@ impl Shared {
             heads: watch::Sender::new(head),
             writer: Mutex::new(writer),
             is_proven: AtomicBool::new(false),
+            lost_end,
         }
     }
 
@@ -171,6 +189,11 @@ impl Shared {
 
     pub(crate) fn is_corrupt(&self) -> bool {
         matches!(self.writer(), WriterState::ReadOnly(ReadOnlyReason::Corrupt(_)))
+    }
+
+    /// The damage that was found behind the head when the ledger was opened.
+    pub(crate) fn lost_behind(&self) -> Option<&Fault> {
+        self.lost_end.as_ref()
     }
 
     /// Changes the state unless that is for good: damaged, dead or closed.

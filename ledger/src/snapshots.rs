@@ -217,3 +217,8 @@ fn segment_of(name: &str) -> Option<SegmentNumber> {
     let segment = SegmentNumber(name.strip_prefix("state-")?.strip_suffix(".snp")?.parse().ok()?);
     (file_name(segment) == name).then_some(segment)
 }
+
+/// Whether a file's name is that of a snapshot.
+pub(crate) fn is_snapshot(name: &str) -> bool {
+    segment_of(name).is_some()
+}

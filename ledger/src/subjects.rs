@@ -52,6 +52,12 @@ impl SubjectsError {
         // The disk opens regular files alone: anything else in the place of one is no key.
         matches!(inner, Some(Self::Damaged { .. })) || error.kind() == io::ErrorKind::InvalidInput
     }
+
+    /// Returns `true` for an error that asking again gives again: a file that is no key, or a name that leads to none.
+    pub(crate) fn is_lasting(error: &io::Error) -> bool {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Self>());
+        Self::is_damage(error) || matches!(inner, Some(Self::KeyMissing { .. }))
+    }
 }
 
 impl From<SubjectsError> for io::Error {

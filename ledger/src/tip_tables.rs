@@ -15,6 +15,7 @@ use bitacora_formats::{
     ChainHash, Frontier, LedgerId, Secret, SegmentEnd, SegmentNumber, StreamKey, TipTableHeader,
 };
 
+pub(crate) use self::file::opens;
 use self::file::{file_name, is_unfinished, read_header, read_into, segments_of, write};
 use crate::disk::Disk;
 use crate::keeper::Rest;

@@ -68,6 +68,12 @@ impl Tallies {
         tallies.iter().map(|(name, tally)| (name.clone(), tally.now())).collect()
     }
 
+    /// An archive of this ledger that its store lacks, of events that lie nowhere else.
+    pub(crate) fn missing(&self, ledger: &LedgerName) -> Option<String> {
+        let tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.get(ledger)?.missing()
+    }
+
     fn stop(&self) {
         let tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tallies.values().for_each(|tally| tally.stop());
@@ -98,6 +104,7 @@ fn is_serving(phase: &watch::Receiver<Phase>) -> bool {
 fn work(api: &Api, archiving: &Archiving) {
     let phase = api.phase();
     let mut retries = Retries::default();
+    let mut looked: BTreeMap<LedgerName, Instant> = BTreeMap::new();
     let mut next = Instant::now() + archiving.pauses.first;
     while is_serving(&phase) {
         if Instant::now() < next {
@@ -111,6 +118,10 @@ fn work(api: &Api, archiving: &Archiving) {
             {
                 let has_failed = archive_and_tell(api, archiving, name, ledger);
                 retries.ran(name, has_failed, &archiving.pauses);
+                let since = looked.get(name).map_or(archiving.pauses.most, Instant::elapsed);
+                if since >= archiving.pauses.most && look(api, archiving, name, ledger) {
+                    looked.insert(name.clone(), Instant::now());
+                }
             }
         }
         next = Instant::now() + archiving.pauses.between;
@@ -155,6 +166,28 @@ fn archive(
     name: &LedgerName,
     ledger: &IndexedLedger,
 ) -> Result<Outcome, ArchiverError> {
+    let release = if archiving.releases { Release::IfProven } else { Release::Never };
+    let run = Run { rules: archiving.rules.clone(), pace: Pace::Background, release };
+    archiver(api, archiving, name, ledger).run(&run)
+}
+
+/// Looks whether archives are there that hold events which lie nowhere else; whether the store said so.
+fn look(api: &Api, archiving: &Archiving, name: &LedgerName, ledger: &IndexedLedger) -> bool {
+    let archiver = archiver(api, archiving, name, ledger);
+    let looked = archiver.look();
+    match (&looked, archiver.tally().missing()) {
+        (Ok(()), Some(missing)) => {
+            tracing::error!(ledger = %name, missing, "an archive is missing; its events lie nowhere else");
+        }
+        (Ok(()), None) => {}
+        (Err(error), _) => {
+            tracing::warn!(ledger = %name, %error, "it could not be looked whether archives are there");
+        }
+    }
+    looked.is_ok()
+}
+
+fn archiver(api: &Api, archiving: &Archiving, name: &LedgerName, ledger: &IndexedLedger) -> Archiver {
     let (folder, environment) = api.ledgers.place(name);
     let archiver = Archiver::new(
         (**ledger).clone(),
@@ -164,9 +197,7 @@ fn archive(
         Arc::clone(&archiving.objects),
         archiving.store.clone(),
     );
-    let archiver = archiver.told_to(api.metrics.archives.of(name));
-    let release = if archiving.releases { Release::IfProven } else { Release::Never };
-    archiver.run(&Run { rules: archiving.rules.clone(), pace: Pace::Background, release })
+    archiver.told_to(api.metrics.archives.of(name))
 }
 
 fn tell(ledger: &LedgerName, outcome: Result<Outcome, ArchiverError>) {

@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Environment, FolderLock, OpenMode, Rollback};
 
-/// The name of the mark.
+/// The file that marks a data folder.
 const MARK: &str = "FORMAT";
-/// Its whole content.
+/// A mark that was damaged, beside the one that was written again.
+const DAMAGED_MARK: &str = "FORMAT.damaged";
+/// How the mark of any version begins; a number and a newline follow.
+const ANY_FORMAT: &[u8] = b"bitacora-data v";
+/// The whole content of the file `FORMAT`.
 const FORMAT: &[u8] = b"bitacora-data v1\n";
 /// The longest `FORMAT` that is read, bytes.
 const MAX_FORMAT_BYTES: usize = 64;
@@ -86,6 +90,35 @@ impl DataFolder {
     #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.environment
+    }
+
+    /// Writes the mark of a folder again that has lost it: where it is missing, or is the mark of no version, and just the ledgers that
+    /// `listed` finds in it lie there. Whoever finds them reads a list under the keyring's seal. `true`: it was written. What stood there
+    /// is kept beside it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn mend_mark(
+        environment: &Environment,
+        path: &Path,
+        listed: impl FnOnce(&Self) -> Option<Vec<LedgerName>>,
+    ) -> Result<bool, DataError> {
+        let environment = match environment.within(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            opened => opened.map_err(failed(path))?,
+        };
+        let folder = Self { path: path.to_owned(), environment };
+        let found = folder.read(MARK, MAX_FORMAT_BYTES).map_err(failed(&path.join(MARK)))?;
+        if found.as_deref().is_some_and(is_mark) {
+            return Ok(false);
+        }
+        let Some(listed) = listed(&folder).filter(|listed| !listed.is_empty()) else { return Ok(false) };
+        if !folder.ledger_names().is_ok_and(|here| here == listed) {
+            return Ok(false);
+        }
+        let kept = found.map_or(Ok(()), |found| folder.replace(DAMAGED_MARK, &found));
+        kept.and_then(|()| folder.replace(MARK, FORMAT)).map_err(failed(&path.join(MARK)))?;
+        Ok(true)
     }
 
     /// Keeps other services away until the lock is dropped.
@@ -191,6 +224,12 @@ impl DataFolder {
         parent.map_or(Ok(()), |parent| anywhere.sync_folder(parent))?;
         Ok(folder)
     }
+}
+
+/// `true` for the mark of a data folder, of any version.
+fn is_mark(bytes: &[u8]) -> bool {
+    let number = bytes.strip_prefix(ANY_FORMAT).and_then(|rest| rest.strip_suffix(b"\n"));
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> DataError + use<> {

@@ -17,7 +17,7 @@ const LEDGER_DOUBT: HeaderName = HeaderName::from_static("ledger-doubt");
 const LEDGERS: &str = "/v1/ledgers/";
 
 /// Has every answer about a ledger in doubt say so in the header `Ledger-Doubt`. That something is not there is no answer of a
-/// ledger whose end is lost: it may have been there.
+/// damaged ledger: it may be in what is lost.
 pub(crate) async fn tell(State(api): State<Arc<Api>>, request: Request, next: Next) -> Response {
     let path = request.uri().path().strip_prefix(LEDGERS).unwrap_or_default();
     let name = path.split(['/', ':']).next().and_then(|name| ledger_name(name).ok());
@@ -27,7 +27,7 @@ pub(crate) async fn tell(State(api): State<Arc<Api>>, request: Request, next: Ne
         return response;
     };
     if response.status() == StatusCode::NOT_FOUND
-        && let Some(fault) = ledger.lost_end()
+        && let Some(fault) = ledger.damage()
     {
         return Problem::new(Code::Corrupt, format!("{fault}; it may have been in what is lost"))
             .into_response();

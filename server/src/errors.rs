@@ -77,7 +77,7 @@ impl From<AppendError> for Problem {
             AppendError::ConditionPastHead { after, head } => {
                 problem.with("position", after).with("tip", head)
             }
-            AppendError::SubjectKey(error) => {
+            AppendError::SubjectKey(error) | AppendError::SubjectKeyDamaged(error) => {
                 tell_of_a_key(&error);
                 problem
             }
@@ -106,6 +106,13 @@ impl From<ReadError> for Problem {
         match error {
             ReadError::PastHead { asked, head } => problem.with("position", asked).with("tip", head),
             ReadError::TreeBehind(_) => problem.with_retry_after(RETRY_AFTER_S),
+            ReadError::Corrupt(fault) => {
+                let problem = problem.with("first", fault.first_position);
+                match fault.last_position {
+                    Some(last) => problem.with("last", last),
+                    None => problem,
+                }
+            }
             ReadError::Archive(error) => {
                 let problem = problem.with("first", error.first).with("last", error.last);
                 match error.kind {

@@ -157,6 +157,7 @@ codes! {
     WriterStopped, "writer-stopped", 503, false, None, "the ledger's writer stopped after a failed write";
     Closing, "closing", 503, true, None, "the ledger is closing";
     SubjectKey, "subject-key", 503, true, None, "a data subject's key could not be kept";
+    SubjectKeyDamaged, "subject-key-damaged", 500, false, None, "a data subject's key is damaged";
     LookUpFailed, "look-up-failed", 503, true, None, "what came before could not be looked up";
     OutOfMemory, "out-of-memory", 503, false, None, "the ledger holds too much in memory";
     Unknown, "unknown", 503, true, Unknown, "whether the events were kept is unknown";

@@ -60,10 +60,12 @@ impl AskedTimes {
     /// Where these stand in the ledger.
     pub(crate) async fn positions(self, api: &Api, question: &Question) -> Result<Between, Problem> {
         let ledger = question.ledger.clone();
-        let first_at = move |time: Option<Micros>| time.map(|time| ledger.first_at(time)).transpose();
         let Self { happened, recorded } = self;
-        let positions =
-            move |times: Times| Ok::<_, ReadError>((first_at(times.since)?, first_at(times.before)?));
+        let positions = move |times: Times| {
+            let since = times.since.map(|time| ledger.first_at(time)).transpose()?;
+            let before = times.before.map(|time| ledger.first_certainly_at(time)).transpose()?;
+            Ok::<_, ReadError>((since, before))
+        };
         let of_both = api.read(move || Ok((positions(happened)?, positions(recorded)?))).await?;
         let (of_happened, of_recorded) = (ends(of_both.0), ends(of_both.1));
         let get = |position: Option<Position>, or: u64| position.map_or(or, Position::get);

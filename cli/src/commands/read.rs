@@ -47,6 +47,7 @@ impl ReadFailure {
             {
                 Exit::Refused
             }
+            Self::Ledger(ReadError::Corrupt(_)) => Exit::Incomplete,
             _ => Exit::Failed,
         }
     }

@@ -21,7 +21,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use self::beginning::{Beginning, Begun};
 use crate::admin_token::AdminTokenFile;
-use crate::anchor::AnchorTrust;
+use crate::anchor::{self, AnchorTrust};
 use crate::archives::{self, ArchivingArguments};
 use crate::arguments::{DEFAULT_ADDRESS, Global};
 use crate::descriptors;
@@ -52,9 +52,12 @@ pub(crate) struct ServeArguments {
     /// Make this ledger if it is missing, and with it the data folder and the keyring.
     #[arg(long, value_name = "NAME")]
     create: Vec<LedgerName>,
-    /// Take nothing while the anchor cannot be reached.
+    /// Take nothing while the anchor cannot be reached. [default: where an anchor has remembered a ledger of this keyring before]
     #[arg(long)]
     anchor_required: bool,
+    /// Go on while the anchor cannot be reached. A start then opens an older copy unnoticed.
+    #[arg(long, conflicts_with = "anchor_required")]
+    anchor_optional: bool,
     /// Sign a tree head this many seconds after the last one although no event arrived, so that silence shows.
     #[arg(long, value_name = "SECONDS", default_value_t = IDLE_HEADS_EVERY.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     idle_heads: u64,
@@ -108,8 +111,12 @@ pub(crate) fn run(
     let objects = archives::store_at(place.clone());
     let environment = archives::environment(&objects);
     let archiving = arguments.archiving.archiving(&objects, &place);
-    let trust = AnchorTrust { required: arguments.anchor_required, is_new: global.new_anchor };
+    let was_used = !arguments.anchor_optional && anchor::was_used(&keyring);
+    let trust = AnchorTrust { required: arguments.anchor_required || was_used, is_new: global.new_anchor };
     let mut options = global.anchor()?.options(&environment, trust)?;
+    if was_used && options.heads.as_ref().is_some_and(|heads| heads.anchor.is_none()) {
+        tracing::warn!("an anchor was used with this keyring before, and this start compares with none");
+    }
     if let Some(heads) = &mut options.heads {
         heads.idle_every = Duration::from_secs(arguments.idle_heads);
     }

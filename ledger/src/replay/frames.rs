@@ -157,7 +157,13 @@ impl Replay<'_> {
         what: &dyn std::fmt::Display,
     ) -> Fault {
         let first_position = progress.map_or(1, |progress| progress.end.next_position.get());
-        Fault { file: format!("segments/{name}"), offset, first_position, what: what.to_string() }
+        Fault {
+            file: format!("segments/{name}"),
+            offset,
+            first_position,
+            last_position: None,
+            what: what.to_string(),
+        }
     }
 }
 

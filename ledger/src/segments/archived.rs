@@ -17,13 +17,32 @@ pub(super) struct ArchivedSegment {
     first_time: Micros,
     end_root: TreeHash,
     tier: Arc<dyn ColdTier>,
+    /// `true`: its file is damaged, and the archives stand in for it.
+    stands_in: bool,
 }
 
 impl ArchivedSegment {
     /// `end_root` is the root of the tree after its last event.
     pub(super) fn new(released: &ReleasedSegment, end_root: TreeHash, tier: Arc<dyn ColdTier>) -> Self {
         let ReleasedSegment { header, last_position, first_time, .. } = released;
-        Self { first: header.first_position, last: *last_position, first_time: *first_time, end_root, tier }
+        let (first, last, first_time) = (header.first_position, *last_position, *first_time);
+        Self { first, last, first_time, end_root, tier, stands_in: false }
+    }
+
+    /// Archives in the place of what is damaged, where they hold both its ends.
+    pub(super) fn standing_in(
+        first: Position,
+        last: Position,
+        end_root: TreeHash,
+        tier: Arc<dyn ColdTier>,
+    ) -> Option<Self> {
+        let first_time = tier.frame(first).ok()?.time;
+        let segment = Self { first, last, first_time, end_root, tier, stands_in: true };
+        [first, last].into_iter().all(|at| matches!(segment.find(at), Ok(Some(_)))).then_some(segment)
+    }
+
+    pub(super) fn stands_in(&self) -> bool {
+        self.stands_in
     }
 
     /// The frame that holds `position`, read already, since there is no other way to find it.
@@ -151,6 +170,7 @@ mod tests {
             first_time: Micros(100),
             end_root: TreeHash([9; 32]),
             tier,
+            stands_in: false,
         }
     }
 

@@ -1,17 +1,19 @@
 //! A segment in its file: how a frame in it is found and opened.
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bitacora_formats::{
-    Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpener, Micros, Position, SegmentHeader,
-    SegmentNumber, StoredFrame,
+    Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpenError, FrameOpener, Micros, Position,
+    SegmentHeader, SegmentNumber, StoredFrame,
 };
 
+use super::survey::{Hole, Side, Survey};
 use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
 use crate::disk::DiskFile;
 use crate::error::ReadError;
-use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES};
+use crate::fault::Fault;
+use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES, MAX_KNOWN_FRAMES};
 
 /// A segment in its file.
 pub(super) struct StoredSegment {
@@ -22,6 +24,10 @@ pub(super) struct StoredSegment {
     /// The position of its last event, where it was opened without being read.
     last: Option<Position>,
     extent: RwLock<Extent>,
+    /// What of it is whole, once a frame was found that is not.
+    survey: Mutex<Option<Survey>>,
+    /// Where frames stand that were opened to know that their headers are authentic.
+    known: Mutex<Vec<u64>>,
 }
 
 /// How far the segment is durable, and where some of its frames stand.
@@ -44,7 +50,8 @@ impl StoredSegment {
         opener: FrameOpener,
     ) -> Self {
         let extent = RwLock::new(Extent { marks: Vec::new(), end: 0 });
-        Self { number, first, file, opener, last: None, extent }
+        let (survey, known) = (Mutex::default(), Mutex::default());
+        Self { number, first, file, opener, last: None, extent, survey, known }
     }
 
     /// A segment that ended, of which only the header was read: its frames stand there, and hold the events up to `last`.
@@ -53,11 +60,13 @@ impl StoredSegment {
         file: Arc<dyn DiskFile>,
         opener: FrameOpener,
         frames: Range<u64>,
-        last: Position,
+        last: Option<Position>,
     ) -> Self {
         let marks = vec![Mark { first: header.first_position, offset: frames.start }];
         let extent = RwLock::new(Extent { marks, end: frames.end });
-        Self { number: header.number, first: header.first_position, file, opener, last: Some(last), extent }
+        let (number, first, survey, known) =
+            (header.number, header.first_position, Mutex::default(), Mutex::default());
+        Self { number, first, file, opener, last, extent, survey, known }
     }
 
     /// A frame is durable there. Called in order.
@@ -69,26 +78,103 @@ impl StoredSegment {
         extent.end = offset + stored_bytes;
     }
 
-    /// The frame that holds `position`, or the first one after it.
+    /// The frame that holds `position`. In a segment that is damaged, frames are found by opening them.
     pub(super) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
+        if self.is_surveyed() {
+            return self.find_surveyed(position);
+        }
+        match self.find_by_headers(position) {
+            Err(ReadError::Corrupt(_)) => self.find_surveyed(position),
+            found => found,
+        }
+    }
+
+    fn find_by_headers(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
         let mut place = self.at_mark_before(position)?;
         while let Some(found) = place {
             if found.header.last_position() >= position {
                 return Ok(Some(found));
             }
-            place = self.following(&found)?;
+            place = self.next_by_header(&found)?;
         }
         Ok(None)
     }
 
-    /// The time of the first frame.
-    pub(super) fn first_time(&self) -> Result<Option<Micros>, ReadError> {
-        Ok(self.find(self.first)?.map(|place| place.header.time))
+    fn find_surveyed(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
+        let bounds = (self.first, self.last);
+        self.with_survey(|survey| survey.find(position, bounds))?.map_err(|hole| self.lost(hole))
     }
 
-    /// The first position of the first frame at `time` or later; `None` where the segment ends before. Frame times never
-    /// go back, so marks are searched by halves, and the frames behind one of them in order.
-    pub(super) fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
+    fn is_surveyed(&self) -> bool {
+        self.survey.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Asks the survey, which is made now, or goes on over what was written since.
+    fn with_survey<T>(&self, ask: impl FnOnce(&Survey) -> T) -> Result<T, ReadError> {
+        let (start, end) = {
+            let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+            (extent.marks.first().map_or(extent.end, |mark| mark.offset), extent.end)
+        };
+        let mut kept = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = kept.as_ref().map_or(start, Survey::until);
+        let survey = kept.get_or_insert_default();
+        if from < end {
+            let mut bytes = vec![0; usize::try_from(end - from).unwrap_or(usize::MAX)];
+            if let Err(error) = self.file.read_exact_at(&mut bytes, from) {
+                *kept = None;
+                return Err(self.disk_error(&error));
+            }
+            survey.extend(from, &bytes, self.first, &self.opener);
+        }
+        Ok(ask(survey))
+    }
+
+    fn lost(&self, hole: Hole) -> ReadError {
+        ReadError::Corrupt(Fault {
+            file: shown(self.number),
+            offset: hole.offset,
+            first_position: hole.first.get(),
+            last_position: hole.last.map(Position::get),
+            what: "a frame that opens was expected, none was found".to_owned(),
+        })
+    }
+
+    /// The frames that open, and where they stand.
+    pub(super) fn whole_frames(&self) -> Result<Vec<(u64, FrameOutline)>, ReadError> {
+        self.with_survey(|survey| survey.frames().to_vec())
+    }
+
+    /// The time of the first frame.
+    pub(super) fn first_time(&self) -> Result<Option<Micros>, ReadError> {
+        let place = self.find(self.first)?;
+        match place {
+            Some(place) if self.is_authentic(&place) => Ok(Some(place.header.time)),
+            None => Ok(None),
+            Some(_) => Ok(self.find_surveyed(self.first)?.map(|place| place.header.time)),
+        }
+    }
+
+    /// The first position of the first frame at `time` or later; `None` where the segment ends before. Where damage hides which one that is,
+    /// the side of the damage that is asked for.
+    pub(super) fn first_at(&self, time: Micros, side: Side) -> Result<Option<Position>, ReadError> {
+        if !self.is_surveyed() {
+            match self.first_by_headers(time) {
+                // A header may say any time before its frame is opened. What lies between these two is the answer.
+                Ok((before, found))
+                    if [&before, &found].into_iter().flatten().all(|at| self.is_authentic(at)) =>
+                {
+                    return Ok(found.map(|place| place.header.first_position));
+                }
+                Ok(_) | Err(ReadError::Corrupt(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.with_survey(|survey| survey.first_at(time, side, (self.first, self.last)))
+    }
+
+    /// The first frame at `time` or later, and the one before it. Frame times never go back, so marks are searched by halves, and the
+    /// frames behind one of them in order.
+    fn first_by_headers(&self, time: Micros) -> Result<(Option<FramePlace>, Option<FramePlace>), ReadError> {
         let offsets: Vec<u64> = {
             let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
             extent.marks.iter().map(|mark| mark.offset).collect()
@@ -98,17 +184,32 @@ impl StoredSegment {
             Ok(place.filter(|place| place.header.time < time).is_none())
         };
         let before = partition_point(&offsets, |offset| at_or_after(*offset).map(|later| !later))?;
+        let mut before_it = None;
         let mut place = match offsets.get(before.saturating_sub(1)) {
             Some(offset) => self.place_at(*offset)?,
             None => None,
         };
         while let Some(found) = place {
             if found.header.time >= time {
-                return Ok(Some(found.header.first_position));
+                return Ok((before_it, Some(found)));
             }
-            place = self.following(&found)?;
+            place = self.next_by_header(&found)?;
+            before_it = Some(found);
         }
-        Ok(None)
+        Ok((before_it, None))
+    }
+
+    /// Whether the frame opens, so that what its header says is what was written.
+    fn is_authentic(&self, place: &FramePlace) -> bool {
+        if self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&place.offset) {
+            return true;
+        }
+        let opens = self.open_with(place, FrameOpener::open).is_ok();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if opens && known.len() < MAX_KNOWN_FRAMES {
+            known.push(place.offset);
+        }
+        opens
     }
 
     fn at_mark_before(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
@@ -141,6 +242,17 @@ impl StoredSegment {
 
     /// The frame right behind this one; `None` at the durable end.
     pub(super) fn following(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
+        let next = place.header.last_position().next();
+        match self.next_by_header(place) {
+            Err(ReadError::Corrupt(_)) => next.map_or(Ok(None), |next| self.find_surveyed(next)),
+            found => found,
+        }
+    }
+
+    fn next_by_header(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
+        if self.last == Some(place.header.last_position()) {
+            return Ok(None);
+        }
         let (offset, last) = (place.offset + place.header.stored_bytes, place.header.last_position());
         // Headers are not authentic before their frames are opened: what they say must not skip an event.
         let found = self.place_at(offset)?;
@@ -187,26 +299,33 @@ impl StoredSegment {
         self.file.expect_read(place.offset, place.header.stored_bytes);
     }
 
-    /// The body of a frame: authenticated, then decompressed to exactly its stated size.
+    /// The body of a frame: authenticated, then decompressed to exactly its stated size. Once one is not, frames are no more found by
+    /// their headers.
     pub(super) fn open(
         &self,
         place: &FramePlace,
         decompressor: &mut Decompressor,
     ) -> Result<Vec<u8>, ReadError> {
+        let opened = self.open_with(place, |opener, frame| opener.open_body(frame, decompressor));
+        if matches!(opened, Err(ReadError::Corrupt(_))) {
+            self.with_survey(|_| ())?;
+        }
+        opened
+    }
+
+    fn open_with<T>(
+        &self,
+        place: &FramePlace,
+        open: impl FnOnce(&FrameOpener, &StoredFrame<'_>) -> Result<T, FrameOpenError>,
+    ) -> Result<T, ReadError> {
+        let corrupt = |what: &dyn std::fmt::Display| self.corrupt(place.offset, Some(place), what);
         let mut bytes = vec![0; usize::try_from(place.header.stored_bytes).unwrap_or(usize::MAX)];
         self.file.read_exact_at(&mut bytes, place.offset).map_err(|error| self.disk_error(&error))?;
-        let frame =
-            StoredFrame::parse(&bytes).map_err(|error| self.corrupt(place.offset, Some(place), &error))?;
+        let frame = StoredFrame::parse(&bytes).map_err(|error| corrupt(&error))?;
         if FrameOutline::of(frame.header()) != place.header {
-            return Err(self.corrupt(
-                place.offset,
-                Some(place),
-                &"the frame's header changed between two reads",
-            ));
+            return Err(corrupt(&"the frame's header changed between two reads"));
         }
-        self.opener
-            .open_body(&frame, decompressor)
-            .map_err(|error| self.corrupt(place.offset, Some(place), &error))
+        open(&self.opener, &frame).map_err(|error| corrupt(&error))
     }
 
     fn corrupt(&self, offset: u64, place: Option<&FramePlace>, what: &dyn std::fmt::Display) -> ReadError {

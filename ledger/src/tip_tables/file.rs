@@ -79,6 +79,17 @@ pub(super) fn read_header(disk: &dyn Disk, path: &Path) -> io::Result<TipTableHe
     Ok(header)
 }
 
+/// Whether the table of this name was sealed under this key, as far as its bytes can be read; `None` of what is no table, and of one
+/// without entries.
+pub(crate) fn opens(disk: &dyn Disk, path: &Path, name: &str, index_key: &Secret) -> Option<bool> {
+    segments_of(name)?;
+    let header = read_header(disk, path).ok().filter(|header| header.chunks() > 0)?;
+    let mut bytes = vec![0; header.chunk_bytes(0)];
+    let file = disk.open(path, OpenMode::Read).ok()?;
+    file.read_exact_at(&mut bytes, header.stored_bytes() as u64).ok()?;
+    Some(TipChunks::new(index_key.clone(), header).open(0, &bytes).is_ok())
+}
+
 /// All of a table, every chunk authenticated.
 pub(super) fn read_into(disk: &dyn Disk, path: &Path, index_key: &Secret) -> io::Result<EndedState> {
     let header = read_header(disk, path)?;

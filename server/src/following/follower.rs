@@ -134,6 +134,11 @@ impl Follower {
                     }
                     self.seen = batch.last();
                 }
+                Found::Edge if self.ledger.lost_end().is_some() => {
+                    self.ended = true;
+                    let fault = self.ledger.lost_end().map(|fault| fault.to_string()).unwrap_or_default();
+                    return messages::failed(&Problem::new(Code::Corrupt, fault)).into();
+                }
                 Found::Edge if self.behind.is_some_and(|goal| self.seen >= goal) => {
                     self.behind = None;
                     self.told = self.seen;

@@ -15,6 +15,7 @@ use super::openapi::PROBLEM;
 use crate::access::Caller;
 use crate::answers::ProblemAnswer;
 use crate::api::Api;
+use crate::archiving::Tallies;
 use crate::ledgers::Slot;
 use crate::limits::MAX_UNANCHORED;
 use crate::problem::{Code, Place, Problem};
@@ -62,7 +63,7 @@ pub(crate) async fn readyz(
         return Err(Problem::new(Code::NotReady, "the service is shutting down"));
     }
     let slots = api.ledgers.all();
-    let unready = Unready::of(&slots, &api.required_models);
+    let unready = Unready::of(&slots, &api.required_models, &api.metrics.archives);
     if unready.is_none() {
         let mut ready = "ready\n".to_owned();
         let mut jumped = slots.iter().filter(|(_, slot)| clock_jumped(slot)).map(|(name, _)| name);
@@ -87,24 +88,36 @@ struct Unready<'a> {
     closed: Vec<(&'a LedgerName, String)>,
     /// Ledgers without a model that is required, and why.
     unread: Vec<(&'a LedgerName, Vec<String>)>,
+    /// Ledgers whose store lacks an archive, and which.
+    missing: Vec<(&'a LedgerName, String)>,
 }
 
 impl<'a> Unready<'a> {
-    fn of(slots: &'a BTreeMap<LedgerName, Slot>, required: &[RequiredModel]) -> Self {
+    fn of(slots: &'a BTreeMap<LedgerName, Slot>, required: &[RequiredModel], archives: &Tallies) -> Self {
         let closed = slots.iter().filter_map(|(name, slot)| Some((name, why_slot_is_not_ready(slot)?)));
         let unread = slots.iter().map(|(name, slot)| (name, why_models_are_not_ready(slot, required)));
-        Self { closed: closed.collect(), unread: unread.filter(|(_, reasons)| !reasons.is_empty()).collect() }
+        let missing = slots.keys().filter_map(|name| {
+            let archive = archives.missing(name)?;
+            Some((name, format!("the archive {archive} is missing; its events lie nowhere else")))
+        });
+        Self {
+            closed: closed.collect(),
+            unread: unread.filter(|(_, reasons)| !reasons.is_empty()).collect(),
+            missing: missing.collect(),
+        }
     }
 
     fn is_none(&self) -> bool {
-        self.closed.is_empty() && self.unread.is_empty()
+        self.closed.is_empty() && self.unread.is_empty() && self.missing.is_empty()
     }
 
     /// What ledgers there are is nobody's business who does not say who they are.
     fn problem(self, all: usize, is_told: bool) -> Problem {
-        let Self { closed, unread } = self;
+        let Self { closed, unread, missing } = self;
         if !is_told {
-            let detail = if closed.is_empty() {
+            let detail = if closed.is_empty() && unread.is_empty() {
+                "not every ledger has its archives; with a token it is said which lack one"
+            } else if closed.is_empty() {
                 "not every ledger has the read models that are required; with a token it is said which, and why"
             } else {
                 "not every ledger takes appends; with a token it is said which do not, and why"
@@ -119,10 +132,13 @@ impl<'a> Unready<'a> {
             details
                 .push(format!("{} of {all} ledgers are without a read model that is required", unread.len()));
         }
+        if !missing.is_empty() {
+            details.push(format!("{} of {all} ledgers lack an archive", missing.len()));
+        }
         let unread =
             unread.into_iter().flat_map(|(name, reasons)| reasons.into_iter().map(move |why| (name, why)));
         let problem = Problem::new(Code::NotReady, details.join("; "));
-        let faults = closed.into_iter().chain(unread);
+        let faults = closed.into_iter().chain(unread).chain(missing);
         faults.fold(problem, |problem, (name, why)| problem.with_fault(Place::Ledger(name.clone()), why))
     }
 }

@@ -16,7 +16,7 @@ use bitacora_formats::Keyring;
 use bitacora_ledger::{Environment, HeadOptions, Ledger};
 use bitacora_server::{ArchivePauses, Archiving, ServerLimits};
 
-use crate::service::{Service, config, data, event, new_keyring};
+use crate::service::{Service, config, data, event, new_keyring, wait_until};
 
 /// Past so many events that are not archived the older half of them is.
 const HOT_EVENTS: u64 = 512;
@@ -200,6 +200,16 @@ fn what_is_due_is_archived_and_let_go_and_read_as_before() {
     });
     assert!(released.count() > 0, "no segment was let go");
     assert!(first_events() == first, "other events than before");
+
+    // An archive that is gone: its events lie nowhere else.
+    let (cold, away) = (service.folder.path().join("cold"), service.folder.path().join("away"));
+    wait_until(|| service.get("/readyz").status == 200);
+    fs::rename(&cold, &away).unwrap();
+    wait_until(|| service.get("/readyz").status == 503);
+    let problem = service.get("/readyz").expect_problem(503, "not-ready");
+    assert!(problem.to_string().contains("archive"), "{problem}");
+    fs::rename(&away, &cold).unwrap();
+    wait_until(|| service.get("/readyz").status == 200);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use bitacora_formats::{
 };
 use serde_json::Value;
 
-use crate::sample::{Sample, code, shown_heads, told};
+use crate::sample::{Sample, code, shown_heads, told, why};
 
 /// The first head of a segment, and its note in a file.
 fn head(sample: &Sample, segment: u32) -> (HeadEntry, PathBuf) {
@@ -133,4 +133,23 @@ fn what_could_not_be_read_is_not_called_rolled_back() {
     fs::write(&file, other.sign(&sample.keyring)).unwrap();
     let output = sample.run(&["verify", "--json", "--known-head", file.to_str().unwrap()]);
     assert_eq!(crate::sample::code(&output), 30, "{}", crate::sample::told(&output));
+}
+
+#[test]
+fn a_ledger_in_doubt_is_told_of_and_what_would_end_with_0_ends_with_50() {
+    let sample = Sample::new(2);
+    assert_eq!(code(&sample.run(&["calls"])), 0);
+    let bytes = fs::read(sample.segment(2)).unwrap();
+    let mut damaged = bytes.clone();
+    (damaged[100], damaged[300]) = (!damaged[100], !damaged[300]);
+    fs::write(sample.segment(2), damaged).unwrap();
+    for arguments in
+        [&["calls"][..], &["budgets", "list"], &["read"], &["read", "--limit", "1"], &["tail", "--last", "1"]]
+    {
+        let output = sample.run(arguments);
+        assert_eq!(code(&output), 50, "{arguments:?}: {}", why(&output));
+        assert!(why(&output).contains("0000000002.seg"), "{arguments:?}: {}", why(&output));
+    }
+    fs::write(sample.segment(2), bytes).unwrap();
+    assert_eq!(code(&sample.run(&["read"])), 0);
 }

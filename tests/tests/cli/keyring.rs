@@ -211,3 +211,29 @@ fn a_wrong_keyring_changes_nothing_in_the_folder() {
         assert_ne!(code(&sample.run(&["recover", "--declare-loss"])), 0);
     }
 }
+
+#[test]
+fn a_keyring_that_is_wrong_in_the_key_of_derived_state_alone_changes_nothing_either() {
+    let sample = Sample::new(2);
+    fs::write(sample.data().join("lock"), "").unwrap();
+    assert_eq!(code(&sample.run(&["calls"])), 0);
+    let before = tree(&sample.data());
+    let text = fs::read_to_string(sample.keyring_file()).unwrap();
+    // Made by the page on keyrings alone.
+    let (kept, _) = text.split_once("check ").unwrap();
+    let (head, tail) = kept.split_once("derived-state-key ").unwrap();
+    let wrong = format!("{head}derived-state-key {}{}", "5a".repeat(32), &tail[64..]);
+    let check =
+        blake3::Hasher::new_derive_key("bitacora v1 keyring check").update(wrong.as_bytes()).finalize();
+    fs::write(sample.keyring_file(), format!("{wrong}check {check}\n")).unwrap();
+    for arguments in [&["calls"][..], &["recover", "--declare-loss"], &["read"], &["verify"]] {
+        let said = String::from_utf8(sample.run(arguments).stderr).unwrap();
+        assert_same(&tree(&sample.data()), &before, &format!("{arguments:?}: {said}"));
+    }
+    let wrong = Arc::new(Keyring::parse(&fs::read_to_string(sample.keyring_file()).unwrap()).unwrap());
+    let opened = Ledger::open(&Environment::real(), &sample.ledger(), wrong, Options::small());
+    assert!(matches!(opened, Err(OpenError::Keyring { .. })), "{:?}", opened.err());
+    assert_same(&tree(&sample.data()), &before, "opened for writing");
+    fs::write(sample.keyring_file(), text).unwrap();
+    assert_eq!(code(&sample.run(&["calls"])), 0);
+}

@@ -19,6 +19,7 @@ mod p3_dense;
 mod p4_once;
 mod p5_tamper_evident;
 mod p6_no_silent_repair;
+mod p6_whole_behind;
 mod p7_declared_loss;
 mod p7_forged_files;
 mod p7_given_up;

@@ -115,6 +115,18 @@ fn a_damaged_key_makes_its_own_events_unreadable_and_no_others() {
         }
         assert_eq!(whose.len(), 3, "byte {at}: {whose:?}");
         assert!(whose.iter().all(|person| *person == whose[0]), "byte {at}: {whose:?}");
+        // Nothing is appended about that person, and asking again is of no use. About the others everything is.
+        for number in 1_000 + at * PEOPLE..1_000 + (at + 1) * PEOPLE {
+            match append(&ledger, number) {
+                Err(AppendError::SubjectKeyDamaged(_)) => {
+                    assert_eq!(number % PEOPLE, whose[0], "byte {at}");
+                }
+                appended => {
+                    appended.unwrap();
+                    assert_ne!(number % PEOPLE, whose[0], "byte {at}");
+                }
+            }
+        }
         ledger.close().unwrap();
         machine.disk.flip_bit(file, at, 2).unwrap();
     }

@@ -101,9 +101,11 @@ fn damage_in_an_earlier_segment_is_named_and_nothing_is_written() {
     let ledger = open(&machine).unwrap();
     ledger.close().unwrap();
     drop(ledger);
-    for (offset, bit) in [(0, 0), (100, 1), (600, 7)] {
+    // Two bits of a header: one alone is undone for readers.
+    for bits in [&[(0, 0), (1, 0)][..], &[(100, 1), (200, 1)], &[(600, 7)]] {
+        let offset = bits[0].0;
         let image = machine.after_crash(machine.disk.operation_count(), CrashPolicy::Everything, 9).unwrap();
-        image.disk.flip_bit(&segment(2), offset, bit).unwrap();
+        bits.iter().for_each(|(offset, bit)| image.disk.flip_bit(&segment(2), *offset, *bit).unwrap());
         let rotten = image.disk.contents(&segment(2)).unwrap();
         let ledger = open(&image).unwrap();
         let fault = damage(&ledger);
@@ -174,14 +176,28 @@ fn a_missing_segment_is_corruption_and_what_is_before_it_is_served() {
 }
 
 #[test]
-fn a_ledger_without_its_first_segment_is_none_that_can_be_read() {
-    let (machine, _) = closed_of_six(64);
+fn a_ledger_without_its_first_segment_serves_the_others_and_takes_nothing() {
+    let (machine, firsts) = closed_of_six(64);
+    let kept = all(&open(&machine).unwrap()).unwrap();
     machine.disk.unlink(&segment(1)).unwrap();
     let reader = Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), keyring(), None);
-    for opened in [open(&machine), reader] {
-        let Err(OpenError::Corrupt(fault)) = opened else { panic!("{:?}", opened.err()) };
+    for ledger in [open(&machine).unwrap(), reader.unwrap()] {
+        let fault = damage(&ledger);
+        let last_lost = firsts[1] - 1;
         assert_eq!((&*fault.file, fault.first_position), ("segments/0000000001.seg", 1));
+        assert_eq!(fault.last_position, Some(last_lost));
+        assert!(served(&ledger).is_empty());
+        for expected in &kept {
+            match ledger.event(expected.position) {
+                Ok(found) => assert_eq!(found.event, expected.event),
+                Err(error) => assert!(expected.position.get() <= last_lost, "{error}"),
+            }
+        }
+        let refused = ledger.append(AppendRequest::of(vec![event(100)]));
+        assert!(matches!(refused, Err(AppendError::ReadOnly(ReadOnlyReason::Corrupt(_)))));
     }
+    let declared = Ledger::declare_loss(&machine.environment(), Path::new(FOLDER), keyring(), options());
+    assert!(matches!(declared, Err(OpenError::Corrupt(_))), "{:?}", declared.err());
 }
 
 #[test]

@@ -145,7 +145,11 @@ fn no_event_is_passed_over_whatever_bit_of_a_frame_header_changed() {
                 let query = ReadQuery { from, until: None, limit: 3, filter: Filter::default() };
                 let Ok(page) = reader.read(&query) else { continue };
                 let found: Vec<_> = page.events.iter().map(|event| event.position.get()).collect();
-                assert_eq!(found, [after + 1, after + 2, after + 3], "byte {offset}, bit {bit}");
+                // A page ends before damage, and the next one says what is wrong.
+                let is_cut = page.next.is_some_and(|from| reader.read(&ReadQuery { from, ..query }).is_err());
+                let expected: Vec<_> =
+                    (after + 1..=after + 3).take(if is_cut { found.len() } else { 3 }).collect();
+                assert_eq!(found, expected, "byte {offset}, bit {bit}");
             }
             machine.disk.flip_bit(&segment(2), offset, bit).unwrap();
         }

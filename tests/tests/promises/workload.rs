@@ -119,25 +119,26 @@ impl Memory {
 
 /// All that can be read.
 pub(crate) fn all(ledger: &Ledger) -> Result<Vec<StoredEvent<'static>>, ReadError> {
-    all_until(ledger, None)
-}
-
-/// What a ledger serves whose end is lost. Whoever asks for all of it hears that.
-pub(crate) fn served(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
-    let told = all(ledger).unwrap_err();
-    assert!(matches!(told, ReadError::Corrupt(_)), "{told}");
-    all_until(ledger, Some(ledger.head().position)).unwrap()
-}
-
-fn all_until(ledger: &Ledger, until: Option<Position>) -> Result<Vec<StoredEvent<'static>>, ReadError> {
-    let mut from = From::After(After::START);
     let mut events = Vec::new();
+    read_all(ledger, &mut events).map(|()| events)
+}
+
+/// What a damaged ledger serves from its first event on, up to the damage. Whoever reads on hears of that.
+pub(crate) fn served(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
+    let mut events = Vec::new();
+    let told = read_all(ledger, &mut events).unwrap_err();
+    assert!(matches!(told, ReadError::Corrupt(_)), "{told}");
+    events
+}
+
+fn read_all(ledger: &Ledger, events: &mut Vec<StoredEvent<'static>>) -> Result<(), ReadError> {
+    let mut from = From::After(After::START);
     loop {
-        let page = ledger.read(&ReadQuery { from, until, limit: 1_000, filter: Filter::default() })?;
+        let page = ledger.read(&ReadQuery { from, until: None, limit: 1_000, filter: Filter::default() })?;
         events.extend(page.events);
         match page.next {
             Some(next) => from = next,
-            None => return Ok(events),
+            None => return Ok(()),
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use bitacora_formats::{Keyring, LedgerName};
-use bitacora_ledger::{Environment, Ledger, Options};
+use bitacora_ledger::{Anchor, Environment, Ledger, Options};
 use bitacora_server::DataFolder;
 
 use super::ServeError;
+use crate::anchor;
 use crate::commands::keys;
 use crate::error::CommandError;
 use crate::keyring_file::{self, KeyringFileError};
@@ -36,6 +37,7 @@ impl Beginning<'_> {
     /// has stood here is never made anew.
     pub(in crate::commands) fn run(&self, create: &[LedgerName]) -> Result<Begun, CommandError> {
         keyring_file::refuse_in_data(self.keyring, Some(self.data))?;
+        self.mend_mark()?;
         let found = self.find()?;
         let is_first = found.as_ref().map_or(Ok(true), |folder| self.is_first(folder))?;
         if is_first && create.is_empty() {
@@ -50,7 +52,7 @@ impl Beginning<'_> {
         let mut known = KnownLedgers::read(&folder, self.data).map_err(ServeError::from)?;
         let keyring = self.keyring(is_first)?;
         let mut present = folder.ledger_names().map_err(ServeError::from)?;
-        known.check(self.data, &present, &keyring).map_err(ServeError::from)?;
+        known.check(self.data, &present, &keyring, self.anchor()).map_err(ServeError::from)?;
         // Of one that is to be made the anchor is asked when it is.
         self.check_anchored(&[&present[..], create].concat(), &keyring)?;
         for name in create {
@@ -78,24 +80,50 @@ impl Beginning<'_> {
         Ok(known.is_empty() && folder.ledger_names().map_err(ServeError::from)?.is_empty())
     }
 
+    /// Writes the mark of the data folder again, where it is lost and the sealed list is of just the ledgers that are there.
+    fn mend_mark(&self) -> Result<(), CommandError> {
+        let listed = |folder: &DataFolder| {
+            let known = KnownLedgers::read(folder, self.data).ok().filter(|known| !known.is_empty())?;
+            let keyring = keyring_file::load(self.keyring, Some(self.data), PassphraseSource::User).ok()?;
+            known.sealed_names(&keyring.keyring)
+        };
+        if DataFolder::mend_mark(self.environment, self.data, listed).map_err(ServeError::from)? {
+            tracing::warn!(data = %self.data.display(), "the data folder's FORMAT was damaged or missing; it was written again");
+        }
+        Ok(())
+    }
+
+    /// The anchor, unless it is said to be a new one for this folder.
+    fn anchor(&self) -> Option<&dyn Anchor> {
+        self.options.heads.as_ref().filter(|heads| !heads.anchor_is_new)?.anchor.as_deref()
+    }
+
     /// Refuses to go on without a ledger that the anchor remembers, unless it is said to be a new one for this folder.
     fn check_anchored(&self, present: &[LedgerName], keyring: &Keyring) -> Result<(), CommandError> {
-        let Some(heads) = self.options.heads.as_ref().filter(|heads| !heads.anchor_is_new) else {
-            return Ok(());
-        };
-        let Some(anchor) = &heads.anchor else { return Ok(()) };
-        match check_anchored(&**anchor, self.data, present, keyring) {
+        let Some(anchor) = self.anchor() else { return Ok(()) };
+        match check_anchored(anchor, self.data, present, keyring) {
             // Ledgers wait for an anchor that has to answer; one that is missing is missed by the next start.
             Err(KnownLedgersError::Anchor(error)) => {
                 tracing::error!(%error, "the service starts without being told which ledgers the anchor remembers");
                 Ok(())
             }
-            checked => Ok(checked.map_err(ServeError::from)?),
+            checked => {
+                if checked.map_err(ServeError::from)?
+                    && let Err(error) = anchor::note_used(self.keyring)
+                {
+                    tracing::warn!(%error, "it could not be noted beside the keyring that an anchor is used");
+                }
+                Ok(())
+            }
         }
     }
 
     /// Whether any of these ledgers is not there yet.
     pub(super) fn makes(&self, create: &[LedgerName]) -> Result<bool, CommandError> {
+        if create.is_empty() {
+            return Ok(false);
+        }
+        self.mend_mark()?;
         let present = self.present()?;
         Ok(create.iter().any(|name| !present.contains(name)))
     }

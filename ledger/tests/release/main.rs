@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must fail")]
 #![expect(clippy::disallowed_methods, reason = "what is in the folder is changed behind the ledger's back")]
 
+mod damaged;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -103,6 +105,10 @@ impl Scene {
 
     fn open(&self) -> Ledger {
         self.try_open().unwrap()
+    }
+
+    fn read(&self) -> Ledger {
+        Ledger::open_for_reading(&self.environment, &self.path, Arc::clone(&self.keyring), None).unwrap()
     }
 
     fn try_open(&self) -> Result<Ledger, OpenError> {
@@ -422,9 +428,10 @@ fn what_is_left_in_the_place_of_a_segment_is_checked() {
     let file = segments.join("0000000004.released");
     let bytes = fs::read(&file).unwrap();
 
-    // One byte of its header.
+    // Two bits of its header: one alone is undone.
     let mut changed = bytes.clone();
     changed[100] ^= 1;
+    changed[200] ^= 1;
     fs::write(&file, &changed).unwrap();
     let ledger = scene.open();
     assert!(!is_ready(&ledger));

@@ -1,0 +1,25 @@
+//! Positions between segments that are whole, of which nothing can be read.
+
+use crate::error::ReadError;
+use crate::fault::Fault;
+
+/// What is lost, and by which damage.
+pub(super) struct LostSegment {
+    fault: Fault,
+}
+
+impl LostSegment {
+    /// `fault` says the first position and the last one.
+    pub(super) fn new(fault: Fault) -> Self {
+        Self { fault }
+    }
+
+    pub(super) fn file(&self) -> &str {
+        &self.fault.file
+    }
+
+    /// What whoever reads there hears.
+    pub(super) fn error(&self) -> ReadError {
+        ReadError::Corrupt(self.fault.clone())
+    }
+}

@@ -1,0 +1,62 @@
+//! What is left of a released segment, damaged: one bit is undone, and else archives stand in for it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use bitacora_ledger::{Ledger, ReadError, StoredEvent, WriterState};
+
+use crate::{Scene, at};
+
+/// What is left of the first segment, by its path and its bytes.
+fn left_of_first(scene: &Scene) -> (PathBuf, Vec<u8>) {
+    let file = scene.path.join("segments/0000000001.released");
+    let bytes = fs::read(&file).unwrap();
+    (file, bytes)
+}
+
+fn events_of(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
+    (1..=ledger.head().position.get()).map(|position| ledger.event(at(position)).unwrap()).collect()
+}
+
+#[test]
+fn one_flipped_bit_of_what_is_left_of_a_segment_is_undone() {
+    let scene = Scene::released();
+    let (file, whole) = left_of_first(&scene);
+    let kept = events_of(&scene.read());
+    for offset in (0..whole.len()).step_by(29).chain([12, 13, 16, 24, 32, whole.len() - 1]) {
+        let mut damaged = whole.clone();
+        damaged[offset] ^= 1 << (offset % 8);
+        fs::write(&file, &damaged).unwrap();
+        let reader = scene.read();
+        assert_eq!((events_of(&reader), reader.doubt()), (kept.clone(), None), "byte {offset}");
+        assert_eq!(fs::read(&file).unwrap(), damaged, "a reader changes nothing");
+    }
+    let ledger = scene.open();
+    assert_eq!(ledger.status().writer, WriterState::Ready);
+    assert_eq!(fs::read(&file).unwrap(), whole, "an opening for writing writes it again");
+    assert!(file.with_extension("released.damaged").exists());
+    ledger.close().unwrap();
+}
+
+#[test]
+fn archives_stand_in_for_what_is_left_of_a_segment_that_is_damaged() {
+    let scene = Scene::released();
+    let (file, whole) = left_of_first(&scene);
+    let kept = events_of(&scene.read());
+    let mut twice = whole.clone();
+    (twice[100], twice[300]) = (!twice[100], !twice[300]);
+    for damaged in [vec![0; whole.len()], whole[..50].to_vec(), twice] {
+        fs::write(&file, &damaged).unwrap();
+        for ledger in [scene.read(), scene.open()] {
+            assert!(ledger.doubt().unwrap().contains("0000000001.released"), "{:?}", ledger.doubt());
+            assert_eq!(events_of(&ledger), kept);
+        }
+        assert_eq!(fs::read(&file).unwrap(), damaged, "nothing is made up");
+    }
+    let shelved = std::mem::take(&mut *scene.shelf.0.lock().unwrap());
+    let without = scene.read();
+    assert!(matches!(without.event(at(1)), Err(ReadError::Corrupt(fault)) if fault.last_position.is_some()));
+    scene.shelf.0.lock().unwrap().extend(shelved);
+    fs::write(&file, whole).unwrap();
+    assert_eq!(scene.open().status().writer, WriterState::Ready);
+}
