@@ -7,6 +7,7 @@ use bitacora_formats::vocabulary::{
     RunStarted, RunStep, StepStatus, Verdict,
 };
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::act::{is_imported, read};
 use crate::budgets::{BudgetsDue, Occasion, ReservedPart};
@@ -145,7 +146,7 @@ impl State {
                 self.rounds.apply_checkpoint(event.session.as_deref(), run, agent, rules, time);
             }
             RunStarted::KIND => {
-                if let Ok(started) = read::<RunStarted>(event) {
+                if let Some(started) = started(event, rules) {
                     let awaited = times::run(&self.policy_times());
                     self.rounds.apply_started(&started, (agent, awaited), rules, time);
                 }
@@ -210,6 +211,19 @@ struct CountedStep {
     status: StepStatus,
     #[serde(default)]
     model: Option<Name>,
+}
+
+/// Reads `run.started` by the rules of a version. Before a run was held to all of its budget, two members of that said nothing,
+/// whatever they held.
+fn started(event: &Event<'_>, rules: u32) -> Option<RunStarted> {
+    if holds_run_budgets(rules) {
+        return read(event).ok();
+    }
+    let mut data: Value = read(event).ok()?;
+    if let Some(budget) = data.get_mut("budget").and_then(Value::as_object_mut) {
+        ["on_exceed", "elapsed_ms"].iter().for_each(|unheard| drop(budget.remove(*unheard)));
+    }
+    serde_json::from_value(data).ok()
 }
 
 /// What the step of budgets says.

@@ -259,6 +259,9 @@ impl RandomActs {
             let refill = self.roll(3);
             data["limit"] =
                 json!({"burst": 1 + self.roll(6), "refill": refill, "period_ms": 1 + self.roll(60_000)});
+        } else if scope["by"] == "role" {
+            let windows = json!([{"calls": 20, "period_s": 600}]);
+            data["rolling"] = json!({"windows": windows, "day": {"calls": 400, "zone": "Asia/Kolkata"}});
         }
         self.act("rate.configured", &data)
     }
@@ -270,7 +273,8 @@ impl RandomActs {
         if self.roll(4) != 0 {
             data["limits"] = json!({"calls": 20 + self.roll(60), "cost_micro_usd": self.roll(6_000_000)});
             data["period"] = json!(["run", "session", "day", "seven_days", "thirty_days"][self.index(5)]);
-            data["on_exceed"] = json!(["pause", "deny"][self.index(2)]);
+            let last = if data["period"] == "run" { "abort" } else { "deny" };
+            data["on_exceed"] = json!(["pause", last][self.index(2)]);
         }
         if name == "coder" {
             data["scope"] = json!({"agent": "coder"});
@@ -281,13 +285,16 @@ impl RandomActs {
     /// What nobody asked for: answers of models, and how far runs have come.
     fn told(&mut self) -> Event<'static> {
         let run = ["r1", "r2"][self.index(2)];
+        let on_exceed = if run == "r1" { "pause" } else { "abort" };
+        let budget =
+            json!({"steps": 40, "cost_micro_usd": 900_000, "elapsed_ms": 90_000_000, "on_exceed": on_exceed});
         let kinds = [
             (
                 "model.called",
                 json!({"model": "m", "provider": "p", "tokens": {"in": self.roll(99)},
                                     "cost_micro_usd": self.roll(200_000), "status": "ok"}),
             ),
-            ("run.started", json!({"run": run, "kind": "task", "parent": "r1", "budget": {"steps": 40}})),
+            ("run.started", json!({"run": run, "kind": "task", "parent": "r1", "budget": budget})),
             ("run.step", json!({"run": run, "node": "n", "node_type": "tool", "status": "ok", "attempt": 1})),
             ("checkpoint.saved", json!({"thread": "t", "checkpoint": "k", "step": 1, "source": "loop"})),
         ];

@@ -35,15 +35,20 @@ pub(super) fn policy(version: u64, action: &str) -> Value {
     let rules = json!([
         {"id": "secrets", "match": {"tool": "fs.*", "arguments": [{"pointer": "/path", "glob": "*secret*"}]},
          "action": "deny", "reason": "for a test"},
+        {"id": "night", "match": {"tool": "fs.read", "time_window": {"from": "01:00", "to": "04:00", "zone": "Europe/Madrid"}},
+         "action": "review", "reason": "for a test"},
         {"id": "all", "match": {}, "action": action, "reason": "for a test"},
     ]);
     let compiled: Vec<Rule> = serde_json::from_value(rules.clone()).unwrap();
     let trust = TrustRules::v2();
     let unregistered = if action == "review" { "review" } else { "deny" };
-    let settings = json!({"unregistered": unregistered, "exit_codes_count": ["docs"]});
+    let end = if action == "review" { "deny" } else { "review" };
+    let times =
+        json!({"approval_s": 86_400, "approval_end": end, "run_s": 600, "alone_s": 60, "start_s": 120});
+    let settings = json!({"unregistered": unregistered, "exit_codes_count": ["docs"], "times": times});
     let policy = Policy::compile(&compiled, &trust).unwrap();
     let policy = policy.with_settings(serde_json::from_value(settings.clone()).unwrap()).unwrap();
     let digest = policy.digest().to_string();
     json!({"version": version, "digest": digest, "rules": rules, "trust": trust, "author": "me",
-           "unregistered": unregistered, "exit_codes_count": settings["exit_codes_count"]})
+           "times": settings["times"], "unregistered": unregistered, "exit_codes_count": settings["exit_codes_count"]})
 }
