@@ -349,6 +349,23 @@ mod tests {
     }
 
     #[test]
+    fn a_list_is_written_into_the_folder_that_was_opened_and_not_into_a_copy_in_its_place() {
+        let below = tempfile::tempdir().unwrap();
+        let (data, away) = (below.path().join("data"), below.path().join("away"));
+        let mut known = read(&data).unwrap();
+        known.note(&names(&["main"]), &keyring(1)).unwrap();
+        fs::rename(&data, &away).unwrap();
+        fs::create_dir(&data).unwrap();
+        let list = fs::read(away.join(FILE)).unwrap();
+        fs::write(data.join(FILE), &list).unwrap();
+        fs::write(data.join("LEDGERS.new"), "of another service").unwrap();
+        known.note(&names(&["other"]), &keyring(1)).unwrap();
+        assert_eq!(fs::read(data.join(FILE)).unwrap(), list);
+        assert_eq!(fs::read(data.join("LEDGERS.new")).unwrap(), b"of another service");
+        assert!(fs::read_to_string(away.join(FILE)).unwrap().contains("\nother\n"));
+    }
+
+    #[test]
     fn a_list_that_is_none_is_refused() {
         let data = tempfile::tempdir().unwrap();
         assert!(read(data.path()).unwrap().is_empty());
