@@ -331,8 +331,10 @@ mod tests {
     #[test]
     fn a_damaged_list_is_what_is_here_where_the_anchor_remembers_the_same() {
         let folder = tempfile::tempdir().unwrap();
-        let (data, own) = (folder.path(), keyring(1));
-        let anchor = FolderAnchor::new(Arc::new(RealDisk), &data.join("anchors"));
+        let (data, own) = (folder.path().join("data"), keyring(1));
+        let data = data.as_path();
+        let anchor = FolderAnchor::new(Arc::new(RealDisk), &folder.path().join("anchors"));
+        assert!(read(data).unwrap().is_empty());
         fs::write(data.join("LEDGERS"), "bitacora-le\u{0}\u{0}gers v2\nmain\n").unwrap();
         let check = |present: &[&str]| {
             let mut known = read(data).unwrap();
