@@ -243,3 +243,36 @@ fn unless(fine: io::ErrorKind, result: io::Result<()>) -> io::Result<()> {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_is_written_again_where_the_sealed_list_is_of_what_lies_there() {
+        let below = tempfile::tempdir().unwrap();
+        let (data, environment) = (below.path().join("data"), Environment::real());
+        let listed =
+            |names: &[&str]| Some(names.iter().map(|name| name.parse().unwrap()).collect::<Vec<_>>());
+        let mend =
+            |list: Option<Vec<LedgerName>>| DataFolder::mend_mark(&environment, &data, |_| list).unwrap();
+        assert!(!mend(listed(&["main"])) && !data.exists(), "there is no folder");
+        DataFolder::open_or_begin(&environment, &data).unwrap();
+        fs::create_dir(data.join("ledgers/main")).unwrap();
+        for (mark, is_lost) in
+            [(Some("bitacoRa-data v1\n"), true), (Some("bitacora-data v2\n"), false), (None, true)]
+        {
+            match mark {
+                Some(mark) => fs::write(data.join(MARK), mark).unwrap(),
+                None => fs::remove_file(data.join(MARK)).unwrap(),
+            }
+            let refused = [None, listed(&[]), listed(&["other"]), listed(&["main", "other"])];
+            assert!(refused.into_iter().all(|list| !mend(list)), "{mark:?}");
+            assert_eq!(mend(listed(&["main"])), is_lost, "{mark:?}");
+            assert_eq!(DataFolder::find(&environment, &data).is_ok_and(|found| found.is_some()), is_lost);
+        }
+        assert_eq!(fs::read_to_string(data.join(DAMAGED_MARK)).unwrap(), "bitacoRa-data v1\n");
+    }
+}
