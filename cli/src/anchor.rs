@@ -14,7 +14,7 @@ use crate::durable_file;
 
 /// What the folder's name has behind the keyring's.
 const BESIDE_KEYRING: &str = ".anchors";
-/// What the file's name has behind the keyring's that says that an anchor was used.
+/// The suffix, behind the keyring's name, of the file that says that an anchor was used.
 const USED: &str = ".anchored";
 /// What says that there is none.
 const NONE: &str = "none";
@@ -134,7 +134,7 @@ fn beside(keyring: &Path, ending: &str) -> PathBuf {
     path.into()
 }
 
-/// Whether an anchor has remembered a ledger of this keyring, as far as a file beside it says. What cannot be told counts as said.
+/// Returns `true` where a file beside this keyring says that an anchor has remembered a ledger of it, or cannot be looked for.
 pub(crate) fn was_used(keyring: &Path) -> bool {
     beside(keyring, USED).try_exists().unwrap_or(true)
 }

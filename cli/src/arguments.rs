@@ -115,7 +115,7 @@ pub(crate) struct Global {
     pub(crate) ledger: LedgerName,
     #[arg(skip)]
     said: Said,
-    /// What answers said against the ledger.
+    /// The doubt about the ledger that answers named.
     #[arg(skip)]
     pub(crate) doubt: Doubt,
 }

@@ -73,7 +73,7 @@ impl KnownLedgers {
         Ok(Self { folder, file, names, sealed: is_sealed.then_some(bytes), is_mended: false })
     }
 
-    /// Whether no ledger has stood here.
+    /// Returns `true` where no ledger has stood here.
     pub(crate) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.sealed.is_none()
     }
@@ -86,8 +86,9 @@ impl KnownLedgers {
             .map(|names| names.into_iter().collect())
     }
 
-    /// Refuses to go on with a list that this keyring did not seal, or without one of the ledgers. A list of which one bit has changed is
-    /// what its seal says; another one that is damaged is what is there, where that is what the anchor remembers.
+    /// Refuses to go on with a list that this keyring did not seal, or without one of the ledgers. Where one bit of the list has changed,
+    /// the seal shows the old list. A list damaged otherwise gives way to the ledgers that are there, if the anchor remembers exactly
+    /// these.
     pub(crate) fn check(
         &mut self,
         data: &Path,

@@ -53,7 +53,7 @@ fn run(arguments: &Arguments) -> Exit {
     }
 }
 
-/// How a command ends whose ledger is in doubt: what was looked at is not all.
+/// Returns the exit of a command whose ledger is in doubt: it saw only a part of the ledger.
 fn exit_in_doubt(command: &Command, exit: Exit) -> Exit {
     match (exit, command) {
         (Exit::Done, _) | (Exit::Failed, Command::Read(_) | Command::Tail(_)) => Exit::Incomplete,

@@ -1,4 +1,4 @@
-//! What a service says against the ledger that it answers about.
+//! The doubt that a service has about the ledger of an answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -22,7 +22,7 @@ impl Pool {
         Self { first: Connection::within(service), idle: Mutex::default() }
     }
 
-    /// Where the doubt of all its connections' answers is noted.
+    /// Returns the doubt that the answers of all its connections share.
     pub(crate) fn doubt(&self) -> &Doubt {
         self.first.doubt()
     }

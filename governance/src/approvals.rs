@@ -241,8 +241,8 @@ impl Approvals {
         self.unexpired(&self.rejected, claim, time).find(answered)
     }
 
-    /// Returns the approval for this very action whose time ended without an answer, where that is a no; or the one that is named, of a
-    /// call whose arguments are not known.
+    /// Returns the approval for this very action whose time ended without an answer, where that is a no. For a call whose arguments are
+    /// not known it is the approval that is named.
     pub(crate) fn lapsed_for(
         &self,
         claim: &Claim<'_>,

@@ -287,7 +287,8 @@ impl Budgets {
         held.without(overdue.get(key).copied().unwrap_or_default())
     }
 
-    /// What there is no room for, of a call that counts in some budgets, and that of its run, and needs new windows in some of them.
+    /// Returns the thing that there is no room for, in plain words. The call counts in `counting` budgets and `own` of its run, and needs
+    /// `new` windows.
     fn full(&self, counting: usize, own: usize, new: usize, at: Occasion<'_>) -> Option<&'static str> {
         let has_reservation = || {
             let first = self.ending.iter().next();

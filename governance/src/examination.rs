@@ -128,7 +128,7 @@ pub struct CallFacts {
     pub imported: bool,
     /// When it happened there.
     pub imported_time: Option<Micros>,
-    /// Where local times are taken from.
+    /// The source of its local times.
     pub(crate) local_times: LocalSource,
     /// The version of the rules by which it is judged.
     pub reactor_version: u32,

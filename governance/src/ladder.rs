@@ -59,7 +59,7 @@ pub(crate) struct Climb {
     pub(crate) budgets: BudgetsDue,
     /// What goes round.
     pub(crate) round: Option<Objection>,
-    /// What clocks show in the zones that it looks at.
+    /// The local times in the zones that it looks at.
     pub(crate) local_times: Option<LocalTimes>,
     /// Whether the call has to leave out the files that the policy names as secret.
     pub(crate) excludes_secrets: bool,

@@ -79,7 +79,7 @@ pub const RESOLVED_APPROVAL_LIFE: Micros = hours(24);
 pub const START_LIFE: Micros = minutes(5);
 /// How long a call without a deadline of its own may go on.
 pub const CALL_LIFE: Micros = hours(1);
-/// How long after its beginning a run that has told no end is told of.
+/// The age at which a run that has told no end is told of.
 pub const RUN_LIFE: Micros = hours(24);
 /// How long after its last outcome critical calls of a blocked dimension are denied; from then on a person looks at them.
 pub const BLOCKED_LIFE: Micros = hours(24);

@@ -28,7 +28,7 @@ pub(crate) struct Zone {
     rules: Option<TimeZone>,
 }
 
-/// Where the local times of a call come from.
+/// The source of a call's local times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum LocalSource {
     /// The zones: the call is decided now.

@@ -103,7 +103,7 @@ impl Policies {
         self.active.as_ref().map_or(&SHIPPED_BOUNDS, |active| &active.bounds)
     }
 
-    /// How long people and calls have, as far as the active policy says.
+    /// Returns the times of people and calls that the active policy sets.
     pub(crate) fn times(&self) -> PolicyTimes {
         self.active.as_ref().map(|active| active.times).unwrap_or_default()
     }

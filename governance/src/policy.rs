@@ -111,7 +111,7 @@ pub struct Question<'a> {
     pub is_in_session_folder: Option<bool>,
     /// Governed time.
     pub time: Micros,
-    /// What clocks show in the zones that the policy names.
+    /// The local times in the zones that the policy names.
     pub local: Option<&'a LocalTimes>,
     /// Whether its arguments may name places of which the tool's registration says nothing.
     pub unlisted: bool,

@@ -1,4 +1,4 @@
-//! How many calls are taken in the last while, on a local day, and how far apart.
+//! Limits on the calls of the last while, on those of a local day, and on the time between two of them.
 //!
 //! Unlike a bucket of tokens it keeps when calls were taken: nothing comes back before its time.
 
@@ -17,7 +17,7 @@ const MICROS_A_SECOND: u64 = 1_000_000;
 const MICROS_A_MILLISECOND: u64 = 1_000;
 const MINUTE_MICROS: u64 = 60 * MICROS_A_SECOND;
 const DAY_MINUTES: u64 = 24 * 60;
-/// How long calls of a day are kept: no local day is longer.
+/// The time for which calls of a day are kept: no local day is longer.
 const DAY_KEPT: u64 = 2 * DAY_MINUTES * MINUTE_MICROS;
 
 /// The limits, and the calls that were taken.

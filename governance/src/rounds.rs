@@ -90,7 +90,7 @@ struct Begun {
     at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     own: Option<OwnLimits>,
-    /// What follows once its budget is spent; calls are denied without this.
+    /// The consequence of a spent budget; calls are denied without this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     on_exceed: Option<OnExceed>,
 }

@@ -1,4 +1,4 @@
-//! How long people and calls have: as the tool's registration says, else as the active policy does, else as shipped.
+//! Times of people and calls: those of the tool's registration, else of the active policy, else as shipped.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{ApprovalEnd, BoundedNumber, PolicyTimes};

@@ -3,13 +3,18 @@
 use bitacora_formats::vocabulary::Step;
 use serde::{Deserialize, Serialize};
 
-/// Stands with every decision. It counts up whenever the same history could give another decision or another state; the rules of
-/// older versions stay callable. Version 2 asks budgets, and looks for what goes round; under version 3 nobody gets past these by what
-/// they leave out, or tell of others; under version 4 nothing that is reserved, open or waited for leaves by a clock that jumped; under
-/// version 5 too many approvals deny the calls that need another one, and no others; under version 6 a policy guards files by their
-/// names, no verdict is a dead end, what belongs to different agents, servers and workspaces is kept apart, and an accepted correction of the
-/// clock moves governed time on; under version 7 cycles of several calls are seen, calls without a session too, and only arguments that
-/// matter make a call another one, and a contract of critical damage is a review; under version 8 times are a policy's and a tool's, and a run is held to its own budget.
+/// The version of the rules, recorded with every decision. It counts up whenever the same history could give another decision or another
+/// state; the rules of older versions stay callable.
+///
+/// - 2: budgets are asked, and calls that go round are looked for.
+/// - 3: nobody gets past these by what they leave out, or tell of others.
+/// - 4: nothing that is reserved, open or waited for leaves by a clock that jumped.
+/// - 5: too many approvals deny the calls that need another one, and no others.
+/// - 6: a policy guards files by their names, and no verdict is a dead end. What belongs to different agents, servers and workspaces is
+///   kept apart. An accepted correction of the clock moves governed time on.
+/// - 7: cycles of several calls are seen, calls without a session too. Only arguments that matter make a call another one. A contract of
+///   critical damage is a review.
+/// - 8: times are a policy's and a tool's, and a run is held to its own budget.
 pub const REACTOR_VERSION: u32 = 8;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;

@@ -71,7 +71,7 @@ fn shown(note: Option<&str>) -> String {
 
 /// Remembers one tree head, as its signed note, for each ledger by name.
 pub trait Anchor: fmt::Debug + Send + Sync + 'static {
-    /// What is remembered of the ledger, be it a tree head or not.
+    /// Returns the text that is remembered of the ledger, be it a tree head or not.
     ///
     /// # Errors
     /// [`AnchorError::Unreachable`]; [`AnchorError::Damaged`] for what is no text, or neither can be read nor replaced.

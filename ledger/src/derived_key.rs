@@ -46,7 +46,7 @@ pub(crate) fn refuse_another(
     }
 }
 
-/// Whether a sealed file opens under this key; `None` of what is none, or cannot be read.
+/// Returns `Some(true)` where a sealed file opens under this key; `None` for any other file, and for one that cannot be read.
 fn opens(disk: &dyn Disk, folder: &Path, name: &str, key: &Secret) -> Option<bool> {
     let path = folder.join(name);
     tip_tables::opens(disk, &path, name, key)

@@ -45,8 +45,8 @@ impl Environment {
 }
 
 impl Ledger {
-    /// The environment for files of `folder`. Where it is the ledger's folder or lies in it, its disk is the ledger's own, so that
-    /// both stay in one folder whatever is moved; otherwise it is the given one.
+    /// Returns the environment for files of `folder`. For the ledger's folder and those in it, its disk is the ledger's own: both stay in
+    /// one folder, whatever is moved. Otherwise it is the given one.
     #[must_use]
     pub fn environment_of(&self, folder: &Path, environment: &Environment) -> Environment {
         let shared = self.shared();

@@ -9,9 +9,9 @@ use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
 
 use crate::error::AppendError;
 
-/// Whether a client may not write such an event: it is the service's own, or derived from others. An import brings outcomes
-/// that were derived elsewhere, and says so; what closes a breaker for an operator names whom; what a history speaks for, and that a run
-/// tells no end, is found by the service beside the ledger, under a source that is nobody else's.
+/// Returns `true` where a client may not write such an event: it is the service's own, or derived from others. An import brings outcomes
+/// that were derived elsewhere, and says so. An event that closes a breaker for an operator names the operator. The service beside the
+/// ledger finds suggestions and runs that tell no end; it writes them under a source of its own.
 pub(crate) fn is_reserved(event: &Event<'_>) -> bool {
     // Most are free: for them no list is searched.
     if event.kind.starts_with(FREE_PREFIX) {

@@ -247,7 +247,7 @@ pub(crate) fn is_unfinished(name: &str) -> bool {
     name.strip_suffix(UNFINISHED).and_then(segments_of).is_some()
 }
 
-/// Whether the table of this name was sealed under this key, as far as its bytes can be read; `None` of what is no table.
+/// Returns `Some(true)` where the table of this name was sealed under this key; `None` where it is no table, or cannot be read.
 pub(crate) fn opens(disk: &dyn Disk, folder: &Path, name: &str, index_key: &Secret) -> Option<bool> {
     segments_of(name)?;
     let mut first_block = [0; ID_BLOCK_BYTES];

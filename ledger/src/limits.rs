@@ -70,8 +70,8 @@ pub const ENTRY_BYTES: usize = bitacora_formats::ENTRY_HEADER_BYTES;
 /// What a request takes in a frame's body on top of its entries.
 pub const REQUEST_ENTRY_BYTES: usize = bitacora_formats::REQUEST_HEADER_BYTES;
 
-/// Bytes of segments that are kept in memory until they were read back from the disk; past it the oldest are let go, and could
-/// not be put back.
+/// Bytes of segments that are kept in memory until they were read back from the disk. Past it the oldest are let go, and could not be put
+/// back.
 pub const MAX_UNPROVEN_BYTES: usize = 32 * 1024 * 1024;
 
 /// Bytes of the newest frames' bodies that are kept open for those who follow.

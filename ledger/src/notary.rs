@@ -301,8 +301,8 @@ impl Herald<'_> {
         Ok(Unkept { segment, head, entry: HeadEntry { position, blind, record, note } })
     }
 
-    /// Reads back what was written. Where the disk does not have it, and does not have it when it is asked once more, nothing more
-    /// is acknowledged, and what memory still has goes to quarantine.
+    /// Reads back the bytes that were written, and asks once more where the disk does not have them. After the second failure nothing more
+    /// is acknowledged, and the bytes still in memory go to quarantine.
     fn read_back(&mut self, position: Position) -> Result<ReadBack, NoHead> {
         let shared = self.shared;
         let read = self.reader.read_through(shared, position);

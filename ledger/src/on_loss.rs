@@ -1,4 +1,4 @@
-//! What an opening does about a loss: the ledger is compared with what others remember of it before anything is given up.
+//! The handling of a loss at an opening: before anything is given up, the ledger is compared with what others remember of it.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::remembered::Remembered;
 use crate::replay::{Replayed, TailState};
 
-/// What an opening does about a loss that others remember.
+/// The handling of a loss that others remember, at an opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnLoss {
     /// Nothing is opened for writing.

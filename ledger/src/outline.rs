@@ -198,7 +198,8 @@ impl Outlined {
         Self::read_by(disk, path, keyring, |start| SegmentHeader::parse(start).ok())
     }
 
-    /// The same of a segment that is known to be damaged: one flipped bit of its header is undone, where its certificate shows what it was.
+    /// Reads a segment that is known to be damaged in the same way. One flipped bit of its header is undone, where its certificate shows
+    /// which one it was.
     pub(crate) fn read_damaged(disk: &dyn Disk, path: &Path, keyring: &Keyring) -> io::Result<Option<Self>> {
         let certified = |start: &[u8]| {
             SegmentHeader::parse(start).ok().filter(|header| header.verify_certificate().is_ok())

@@ -34,7 +34,7 @@ pub struct PageBuilder<'a> {
     high: u64,
     /// Where many events follow one another.
     commitments: Option<Commitments<'a>>,
-    /// What was to be looked at when the page began.
+    /// The positions that were to be looked at when the page began.
     begun: (u64, u64),
     /// The last position that the query allows, without regard to times.
     until: u64,

@@ -1,4 +1,4 @@
-//! What happens where acknowledged frames turn out not to be on the disk: nothing more is acknowledged, and memory is put aside.
+//! The end of appends where acknowledged frames turn out not to be on the disk: nothing more is acknowledged, and memory is put aside.
 
 use std::io;
 

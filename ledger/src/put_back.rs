@@ -1,10 +1,10 @@
 //! Frames that were acknowledged and that the disk did not have: from quarantine back to their places in the log.
 //!
-//! A file counts where this ledger's keys sealed it, and where the log, read with its bytes in their place, is whole, of the
-//! generation that wrote them, and goes on further than without them. The seal keeps files of others from costing anything. The
-//! chain binds frames to their place: each is linked to the one before and signed by the segment's own key, which no one has any
-//! more, and every segment behind goes on from there. A frame that others have taken the place of since is not of that log. What
-//! others remember of the ledger is compared before a byte is written.
+//! A file counts where this ledger's keys sealed it, and where the log with its bytes passes three tests. It is whole, it is of the
+//! generation that wrote them, and it goes on further than without them. The seal keeps files of others from costing anything. The chain
+//! binds frames to their place: each is linked to the one before and signed by the segment's own key, which no one has any more. Every
+//! segment behind goes on from there. A frame that others have taken the place of since is not of that log. The log is compared with what
+//! others remember of the ledger before a byte is written.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,11 +33,11 @@ use crate::shared::Shared;
 /// Files of quarantine that are looked at; a loss leaves one for each segment that was written since the head before.
 const MAX_FILES: usize = 16;
 
-/// What would be put back: the log with it is whole.
+/// Frames that would be put back: the log with them is whole.
 struct PutBack {
     files: Vec<UnwrittenFrames>,
     patches: BTreeMap<PathBuf, Patch>,
-    /// Positions that the log has with it, and not without.
+    /// Positions that the log has with them, and not without.
     positions: Range<u64>,
     /// The ledger as it would be.
     environment: Environment,
@@ -81,7 +81,7 @@ impl PutBack {
         }))
     }
 
-    /// What a ledger is refused for that lacks them.
+    /// Returns the damage for which a ledger that lacks them takes no appends.
     fn fault(&self) -> Fault {
         let first = self.files.first();
         let (segment, offset) = first.map_or_else(Default::default, |one| (one.segment.clone(), one.offset));
@@ -137,8 +137,8 @@ impl PutBack {
     }
 }
 
-/// Looks for frames that are to be put back. Where that was asked for they are, and `replayed` is the log with them; otherwise the
-/// ledger is damaged where they belong, so that nothing is cut there and nothing takes their places.
+/// Looks for frames that are to be put back. With [`OnLoss::PutBack`] they are, and `replayed` is the log with them. Otherwise the ledger
+/// is damaged where they belong: nothing is cut there, nothing takes their places, and no loss is declared.
 pub(crate) fn face(
     environment: &Environment,
     ledger: &Path,
@@ -262,9 +262,8 @@ fn load_from(file: &dyn DiskFile, offset: u64) -> io::Result<Vec<u8>> {
 }
 
 impl Ledger {
-    /// Opens a ledger whose disk turned out not to have frames that were acknowledged, and puts them back from quarantine to their
-    /// places. They are believed where the log is whole with them and goes on further, and where what others remember of the ledger
-    /// is not against it.
+    /// Opens a ledger whose disk turned out not to have frames that were acknowledged, and puts them back from quarantine to their places.
+    /// They are believed where the log with them is whole and goes on further, and agrees with what others remember of the ledger.
     ///
     /// # Errors
     /// As [`Ledger::open`], and [`OpenError::NothingToPutBack`]; nothing was changed then.

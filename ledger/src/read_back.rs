@@ -30,7 +30,7 @@ pub(crate) struct ReadBack {
     pub(crate) size: Position,
     pub(crate) root: TreeHash,
     pub(crate) hash: ChainHash,
-    /// Where the frame ends in the segment's file.
+    /// The offset of the frame's end in the segment's file.
     pub(crate) end: u64,
 }
 
@@ -234,7 +234,7 @@ fn read_up_to(file: &dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result
     Ok(read)
 }
 
-/// What the disk gives is not what was written to it.
+/// A difference between the bytes that the disk gives and those that were written to it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is not on the disk as it was written")]
 struct Differs(&'static str);

@@ -107,7 +107,7 @@ pub(crate) fn open(
     Ok(Read { inner, generation, end })
 }
 
-/// What can be read of a log.
+/// The readable part of a log.
 struct Readable {
     /// The header of the last segment.
     header: SegmentHeader,
@@ -118,7 +118,7 @@ struct Readable {
 }
 
 impl Readable {
-    /// What is whole of one that is damaged, with what is lost in between.
+    /// Takes the whole segments of a damaged log, with the lost ones between them.
     fn of_damaged(whole: WholeBehind, fault: Option<Fault>) -> Self {
         let WholeBehind { segments, header, end, lost_end } = whole;
         Self { header, end, segments, fault, lost_end }
@@ -132,7 +132,7 @@ impl Readable {
     }
 }
 
-/// Where the log stands, as far as its headers go on from each other from the first one on; or the damage before all of it.
+/// Returns the standing of the log, as far as its headers go on from each other from the first one on; or the damage before all of it.
 fn known(
     disk: &dyn Disk,
     folder: &Path,

@@ -26,7 +26,7 @@ use crate::shared::Shared;
 
 /// How the name of a file ends that is to take its place.
 const UNFINISHED: &str = ".new";
-/// How the name of a file ends that was damaged, and mended.
+/// The suffix under which a damaged file is kept once it was mended.
 const DAMAGED: &str = ".damaged";
 
 /// What was let go.

@@ -134,8 +134,8 @@ pub(crate) fn segment_header(
     Ok(SegmentHeader::parse(&start).ok())
 }
 
-/// What is left of a released segment; `None` if the file is not that of one with this number. One flipped bit is undone, where the
-/// segment's certificate shows what it was.
+/// Reads the file that is left of a released segment; `None` if it is not that of one with this number. One flipped bit is undone, where
+/// the segment's certificate shows which one it was.
 pub(crate) fn read_released(
     disk: &dyn Disk,
     folder: &Path,
@@ -156,7 +156,7 @@ pub(crate) fn released_bytes(disk: &dyn Disk, folder: &Path, number: SegmentNumb
     Ok(contents)
 }
 
-/// What a released segment's file was before one bit of it changed.
+/// Returns a released segment as its file had it before one bit changed; `None` where no certificate shows it.
 pub(crate) fn mend_released(contents: &[u8], number: SegmentNumber) -> Option<ReleasedSegment> {
     let read = |bytes: &[u8]| {
         let released = ReleasedSegment::parse(bytes).ok()?;

@@ -85,7 +85,7 @@ impl Segment {
         Self { number, first, home: Home::File(StoredSegment::new(number, first, file, opener)) }
     }
 
-    /// A segment that ended, of which only the header was read: its frames stand there, and hold the events up to `last`, where that is
+    /// A segment that ended, of which only the header was read. Its frames stand there, and hold the events up to `last`, where that is
     /// known.
     pub(crate) fn ended(
         header: &SegmentHeader,
@@ -109,7 +109,7 @@ impl Segment {
         Self { number, first, home: Home::Lost(LostSegment::new(fault)) }
     }
 
-    /// Whether nothing of it can be read.
+    /// Returns `true` where nothing of it can be read.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self.home, Home::Lost(_))
     }
@@ -133,12 +133,12 @@ impl Segment {
         Some(Self { number, first, home: Home::Archives(archived) })
     }
 
-    /// Whether it was let go.
+    /// Returns `true` where it was let go.
     pub(crate) fn is_released(&self) -> bool {
         matches!(&self.home, Home::Archives(archived) if !archived.stands_in())
     }
 
-    /// Whether its frames are read from archives.
+    /// Returns `true` where its frames are read from archives.
     pub(crate) fn is_archived(&self) -> bool {
         matches!(self.home, Home::Archives(_))
     }

@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     pub(crate) keeper: Keeper,
     pub(crate) tree: Tree,
     pub(crate) notary: Notary,
-    /// What was given to the disk and not read back yet.
+    /// Bytes that were given to the disk and not read back yet.
     pub(crate) unproven: Unproven,
     pub(crate) courier: Courier,
     /// How fast the background works.

@@ -218,7 +218,7 @@ fn segment_of(name: &str) -> Option<SegmentNumber> {
     (file_name(segment) == name).then_some(segment)
 }
 
-/// Whether a file's name is that of a snapshot.
+/// Returns `true` where a file's name is that of a snapshot.
 pub(crate) fn is_snapshot(name: &str) -> bool {
     segment_of(name).is_some()
 }

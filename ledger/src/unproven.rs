@@ -1,4 +1,4 @@
-//! Bytes that were handed to the disk and not read back from it yet: what is left of frames that the disk turns out not to have.
+//! Bytes that were handed to the disk and not read back from it yet. Of frames that the disk turns out not to have, they alone are left.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,7 @@ struct State {
     is_ended: bool,
 }
 
-/// How much waits to be read back.
+/// The amount that waits to be read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// Less than half of what is kept; or more, and that was told already.

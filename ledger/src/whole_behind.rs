@@ -1,4 +1,4 @@
-//! What a ledger still has behind damage: whole segments whose headers its signing key certifies, and the frames in them that open.
+//! The whole parts of a ledger behind damage: segments whose headers its signing key certifies, and the frames in them that open.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -38,13 +38,13 @@ pub(crate) struct WholeBehind {
     pub(crate) lost_end: Option<Fault>,
 }
 
-/// Where a damaged ledger lies.
+/// A damaged ledger: its place, its keyring and its damage.
 pub(crate) struct Damaged<'a> {
     pub(crate) disk: &'a dyn Disk,
     /// Of the ledger.
     pub(crate) folder: &'a Path,
     pub(crate) keyring: &'a Keyring,
-    /// What is known of the damage.
+    /// The damage that is known.
     pub(crate) fault: &'a Fault,
 }
 
@@ -167,7 +167,7 @@ impl Damaged<'_> {
         Ok(segments)
     }
 
-    /// What stands for positions that no segment has: archives, where they hold them, or the damage.
+    /// Returns the stand-in for positions that no segment has: archives, where they hold them, or the damage.
     fn elsewhere(
         &self,
         number: SegmentNumber,
@@ -211,7 +211,8 @@ impl Damaged<'_> {
         }
     }
 
-    /// How the segment ends, and what is lost behind that in its file; `None` where no frame in it opens.
+    /// Returns the end of the segment, and the loss behind that in its file; `None` where no frame in it opens under a signature of its
+    /// key.
     fn end_of(&self, last: &Certified) -> io::Result<Option<(SegmentEnd, Option<Fault>)>> {
         let Frames::InFile { .. } = &last.outlined.frames else { return Ok(None) };
         let header = &last.outlined.header;
@@ -244,7 +245,7 @@ impl Damaged<'_> {
         Ok(None)
     }
 
-    /// What is lost where a head beside the segments covers more than there is.
+    /// Returns the loss where a head beside the segments covers more than there is.
     fn lost_by_heads(&self, end: &SegmentEnd) -> Option<Fault> {
         let signers = self.keyring.signing_chain();
         let (head, file) =
@@ -262,7 +263,7 @@ impl Damaged<'_> {
 }
 
 impl Certified {
-    /// Whether the other one may be of the same history, further on.
+    /// Returns `true` where the other one may be of the same history, further on.
     fn may_precede(&self, next: &Self) -> bool {
         let (one, two) = (&self.outlined.header, &next.outlined.header);
         one.ledger == two.ledger
@@ -300,8 +301,8 @@ impl Certified {
     }
 }
 
-/// The tip of the chain after a frame that opened, with the footer behind it where that is the one, and where what was read ends; `None`
-/// where no signature of the segment's key shows it.
+/// Returns the tip of the chain after a frame that opened, and the offset behind the bytes that it covers. It covers the footer behind the
+/// frame, where that is the segment's. `None` where no signature of the segment's key shows the tip.
 fn tip_after(
     file: &dyn DiskFile,
     header: &SegmentHeader,
@@ -334,7 +335,7 @@ fn tip_after(
     }
 }
 
-/// Whether anything stands in the file.
+/// Returns `true` where the file holds anything but zeros.
 fn is_written(disk: &dyn Disk, path: &Path) -> io::Result<bool> {
     let file = disk.open(path, OpenMode::Read)?;
     Ok(!is_zero_from(&*file, 0)?)

@@ -113,9 +113,9 @@ pub struct RunStep {
     pub last: u64,
     /// The kind of error that ended it.
     pub error_type: Option<String>,
-    /// What went in.
+    /// The step's input.
     pub input: StepContent,
-    /// What came out.
+    /// The step's output.
     pub output: StepContent,
     /// The model it used.
     pub model: Option<String>,

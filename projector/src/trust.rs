@@ -84,13 +84,13 @@ pub struct TrustAt {
     pub record: TrustRecord,
     /// By what numbers it was judged then; `None` where no policy was active.
     pub rules: Option<TrustRules>,
-    /// How its breaker stood.
+    /// The state of its breaker.
     pub breaker: BreakerStood,
     /// Every event up to here is known: the answer stands unless the position that was asked about is past it.
     pub position: Position,
 }
 
-/// How a dimension's breaker stood at a position, as its events tell it. What its window held then is not kept.
+/// The state of a dimension's breaker at a position, as its events tell it. The content of its window is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerStood {
     /// Its state.

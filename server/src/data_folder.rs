@@ -10,7 +10,7 @@ use bitacora_ledger::{Environment, FolderLock, OpenMode, Rollback};
 const MARK: &str = "FORMAT";
 /// A mark that was damaged, beside the one that was written again.
 const DAMAGED_MARK: &str = "FORMAT.damaged";
-/// How the mark of any version begins; a number and a newline follow.
+/// The beginning of the mark of any version; a number and a newline follow.
 const ANY_FORMAT: &[u8] = b"bitacora-data v";
 /// The whole content of the file `FORMAT`.
 const FORMAT: &[u8] = b"bitacora-data v1\n";
@@ -52,8 +52,8 @@ pub enum DataError {
     },
 }
 
-/// A folder that is marked as ours. It is opened once: its mark, its lock, its list of ledgers and they themselves are those of the
-/// folder that stood under its name then, whatever stands there later.
+/// A folder that is marked as ours. It is opened once. Its mark, its lock, its list of ledgers and they themselves are those of the folder
+/// that stood under its name then, whatever stands there later.
 #[derive(Debug, Clone)]
 pub struct DataFolder {
     path: PathBuf,
@@ -92,12 +92,12 @@ impl DataFolder {
         &self.environment
     }
 
-    /// Writes the mark of a folder again that has lost it: where it is missing, or is the mark of no version, and just the ledgers that
-    /// `listed` finds in it lie there. Whoever finds them reads a list under the keyring's seal. `true`: it was written. What stood there
-    /// is kept beside it.
+    /// Writes the mark of a folder again where it is missing, or is the mark of no version. The ledgers in the folder have to be exactly
+    /// those that `listed` returns, which reads a list under the keyring's seal. Returns `true` where it was written; the bytes that stood
+    /// there are kept beside it.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The error of the disk.
     pub fn mend_mark(
         environment: &Environment,
         path: &Path,
@@ -142,7 +142,7 @@ impl DataFolder {
     /// The ledgers that lie here, sorted by name.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The error of the disk.
     pub fn ledger_names(&self) -> Result<Vec<LedgerName>, DataError> {
         let ledgers = self.path.join("ledgers");
         let entries = self.environment.disk.list(&ledgers).map_err(failed(&ledgers))?;
@@ -157,7 +157,7 @@ impl DataFolder {
     /// Reads a file of this name, up to `most` bytes of it; `None` where there is none.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The error of the disk.
     pub fn read(&self, name: &str, most: usize) -> io::Result<Option<Vec<u8>>> {
         let file = match self.environment.disk.open(&self.path.join(name), OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -169,8 +169,8 @@ impl DataFolder {
         Ok(Some(bytes))
     }
 
-    /// Writes a file in the place of the one of this name, if any. Returned `Ok` ⇒ durable; a crash before leaves the old one or the
-    /// new one, and perhaps a part of the new one under a name that ends in `.new`.
+    /// Writes a file in the place of the one of this name, if any. Returned `Ok` ⇒ durable. A crash before leaves the old one or the new
+    /// one, and perhaps a part of the new one under a name that ends in `.new`.
     ///
     /// # Errors
     /// What the disk says.

@@ -1,5 +1,5 @@
-//! What ends with time: approvals that nobody answered, calls whose outcome never came, tokens, and the patience with runs that tell no end. Each becomes an event; what
-//! decides never looks at a clock itself.
+//! Ends by time: approvals that nobody answered, calls whose outcome never came, tokens, and the patience with runs that tell no end. Each
+//! becomes an event; the reactor never looks at a clock itself.
 
 use std::sync::Arc;
 use std::time::Duration;

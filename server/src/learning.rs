@@ -83,8 +83,8 @@ pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<Made, 
     Ok(Made { suggestions, more: new.next().is_some() })
 }
 
-/// Whether its rule would say something that the active policy does not. One that names another model says so to whoever reads why
-/// a call is reviewed.
+/// Returns `true` where its rule would say something that the active policy does not. One that names another model says so in the reason
+/// of a review.
 pub(crate) fn is_news(state: &State, suggestion: &SuggestionMade) -> bool {
     suggestion.dimension.as_ref().is_none_or(|dimension| match suggestion.kind {
         Some(SuggestionKind::CheaperModel | SuggestionKind::BetterModel) => {

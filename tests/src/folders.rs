@@ -26,7 +26,7 @@ pub fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
 /// Reads every file below a folder.
 ///
 /// # Errors
-/// What the disk says.
+/// The error of the disk.
 pub fn contents(folder: &Path) -> io::Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder)? {

@@ -57,7 +57,7 @@ struct Scope {
     name: Option<String>,
 }
 
-/// How many calls are taken. What is not named is not limited.
+/// Limits of calls. A limit that is left out does not hold.
 #[derive(Debug, Args)]
 struct How {
     /// Calls that are taken at once, at most.

@@ -116,7 +116,7 @@ fn told(cost_usd: &str) -> Option<&str> {
     Some(cost_usd).filter(|cost| *cost != "0")
 }
 
-/// How a run stands; of one that has told no end for too long, that too.
+/// Returns the state of a run, with `overdue` where it has told no end for too long.
 fn standing(run: &RunAnswer) -> String {
     if run.overdue { format!("{}, overdue", run.state) } else { run.state.clone() }
 }

@@ -110,7 +110,7 @@ impl<'a> Joining<'a> {
         self.report.fault = self.checks.archives.check_links(&self.history).err();
     }
 
-    /// What is not in the report yet: where frames end that heads name, why a part was not opened, and the last epoch.
+    /// Returns the ends of frames that heads name, the gap of a part that was not opened, and the last epoch. The report lacks these yet.
     pub(super) fn found(self) -> (Vec<PlacedEnd>, Option<Arc<Gap>>, Option<Epoch>) {
         (self.ends, self.part_gap, self.end.map(|end| end.epoch))
     }

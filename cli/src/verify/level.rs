@@ -35,7 +35,7 @@ struct LostGroup {
 /// The frame that completes a group.
 #[derive(Clone, Copy)]
 pub(super) struct Completed {
-    /// Where it begins.
+    /// The frame's first position.
     pub(super) first: Position,
     /// The opening that wrote it.
     pub(super) epoch: Epoch,
@@ -100,9 +100,9 @@ impl StoredLevel {
         }
     }
 
-    /// All segments are through, with so many events, the last one of this epoch: what begins with zeros has to end with them, as far
-    /// as the tree has groups, and the groups of earlier epochs have to be there, since the opening of the last one stored them. What
-    /// lies behind the last group is not looked at. Gives what is wrong, and the first position that it may touch.
+    /// Ends the check, once all segments are through with so many events. If a group is zeros, all groups of the tree behind it have to be
+    /// zeros too. Groups of epochs before the last one have to be there, since the opening of the last epoch stored them. Bytes behind the
+    /// last group are not looked at. Gives the fault, and the first position that it may touch.
     pub(super) fn end(&self, events: u64, last: Epoch) -> Result<(), (Position, WrongLevel)> {
         let lost = *self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(LostGroup { group, completed: Completed { first, epoch } }) = lost else { return Ok(()) };

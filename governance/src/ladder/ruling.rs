@@ -69,7 +69,7 @@ pub(crate) struct Circumstances<'a> {
     /// The risk that the registry gives the tool, where it knows the tool.
     pub(crate) risk: Option<Risk>,
     pub(crate) time_of_day: Micros,
-    /// What clocks show in the zones that the policy names.
+    /// The local times in the zones that the policy names.
     pub(crate) local: Option<&'a LocalTimes>,
     /// Whether the call works in the folder of its session, where that is known.
     pub(crate) is_in_session_folder: Option<bool>,

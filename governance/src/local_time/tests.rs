@@ -2,8 +2,8 @@ use bitacora_formats::parse_time;
 
 use super::*;
 
-/// What Python's `zoneinfo` says, in UTC and there: clocks put forward and back by an hour and by half of one, on both halves of the
-/// earth, a zone that has no such days any more, one that left out a day, and one that goes by the moon.
+/// Times from Python's `zoneinfo`, in UTC and there. Clocks go forward and back by an hour and by half of one, on both halves of the
+/// earth. One zone has no such days any more, one left out a day, and one goes by the moon.
 const TOLD_BY_ZONEINFO: [(&str, &str, &str); 29] = [
     ("Europe/Madrid", "2026-03-29T00:59", "2026-03-29T01:59"),
     ("Europe/Madrid", "2026-03-29T01:00", "2026-03-29T03:00"),

@@ -28,7 +28,7 @@ pub struct PolicyDiff {
     pub key_life_changed: bool,
     /// Whether runs and sessions may go round otherwise.
     pub bounds_changed: bool,
-    /// Whether people or calls have another time.
+    /// `true`: people or calls have another time.
     #[serde(default)]
     pub times_changed: bool,
     /// Whether exit codes of other programs count.

@@ -1,22 +1,22 @@
-//! What stands against a call that goes round, and what is said of it.
+//! Objections to calls that go round, and their verdicts.
 
 use bitacora_formats::vocabulary::{LoopKind, OnExceed, ReasonCode, Verdict};
 
 use super::Turning;
 
-/// What stands against a call.
+/// An objection to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Objection {
     pub(crate) code: ReasonCode,
-    /// How often, how many or how deep.
+    /// The repetitions, the calls or steps, or the depth.
     pub(crate) count: u64,
     /// From where on, or up to where.
     pub(crate) bound: u64,
-    /// What goes round, where calls do.
+    /// The cycle or the polls, where calls go round.
     pub(crate) turning: Option<Turning>,
-    /// What is to be told, where it was not yet.
+    /// The kind of loop that is to be told, where it was not yet.
     pub(crate) untold: Option<LoopKind>,
-    /// What follows.
+    /// The consequence.
     pub(crate) on_exceed: OnExceed,
 }
 
@@ -30,7 +30,7 @@ impl Objection {
         }
     }
 
-    /// What is said of the call.
+    /// Returns the verdict on the call.
     pub(crate) const fn verdict(&self) -> Verdict {
         match self.on_exceed {
             OnExceed::Pause => Verdict::Review,

@@ -28,7 +28,7 @@ pub(crate) struct RoundQuestion<'a> {
     pub(crate) run: Option<&'a str>,
     /// The folder of its session, where that is known.
     pub(crate) session_folder: Option<&'a Sha256Text>,
-    /// How long after the last one a call without a session and a run goes on from those before.
+    /// The time after the last call within which a call without a session and a run goes on from those before.
     pub(crate) alone: Micros,
 }
 

@@ -22,7 +22,7 @@ fn ask(desk: &mut Desk) -> DecisionMade {
     desk.ask(&call, "fs.write", json!({"path": path}))
 }
 
-/// Whether a call is taken, and else in how many milliseconds one is.
+/// Asks for a call. The error is the wait until one is taken, in milliseconds.
 fn taken(desk: &mut Desk) -> Result<(), u64> {
     let made = ask(desk);
     if made.verdict == Verdict::Allow {

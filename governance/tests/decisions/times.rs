@@ -1,4 +1,4 @@
-//! How long people and calls have: as a policy and a tool say, and as shipped where neither does.
+//! Times of people and calls: those of a policy and a tool, and the shipped ones where neither says any.
 
 use bitacora_formats::vocabulary::{DecisionMade, TrustRules, Verdict};
 use serde_json::{Value, json};

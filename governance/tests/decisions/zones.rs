@@ -114,7 +114,7 @@ fn days_begin_at_midnight_there_and_windows_cross_it() {
     );
 }
 
-/// What is recorded of local times.
+/// Returns the local times that a decision records.
 fn recorded(made: &DecisionMade) -> Value {
     serde_json::to_value(&made.inputs).unwrap()["local_times"].clone()
 }

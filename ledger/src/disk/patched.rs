@@ -1,4 +1,4 @@
-//! A disk on which some files read as they would with other bytes in them: to look at what a change would come to, before it is made.
+//! A disk on which some files read as if they had other bytes. It shows the result of a change before it is made.
 
 use std::collections::BTreeMap;
 use std::io;

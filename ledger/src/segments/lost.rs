@@ -3,7 +3,7 @@
 use crate::error::ReadError;
 use crate::fault::Fault;
 
-/// What is lost, and by which damage.
+/// Positions that are lost, and the damage behind it.
 pub(super) struct LostSegment {
     fault: Fault,
 }
@@ -18,7 +18,7 @@ impl LostSegment {
         &self.fault.file
     }
 
-    /// What whoever reads there hears.
+    /// Returns the error of a read there.
     pub(super) fn error(&self) -> ReadError {
         ReadError::Corrupt(self.fault.clone())
     }

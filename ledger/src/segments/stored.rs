@@ -24,9 +24,9 @@ pub(super) struct StoredSegment {
     /// The position of its last event, where it was opened without being read.
     last: Option<Position>,
     extent: RwLock<Extent>,
-    /// What of it is whole, once a frame was found that is not.
+    /// Its whole frames, once one was found that is damaged.
     survey: Mutex<Option<Survey>>,
-    /// Where frames stand that were opened to know that their headers are authentic.
+    /// Offsets of frames that were opened to know that their headers are authentic.
     known: Mutex<Vec<u64>>,
 }
 
@@ -199,7 +199,7 @@ impl StoredSegment {
         Ok((before_it, None))
     }
 
-    /// Whether the frame opens, so that what its header says is what was written.
+    /// Returns `true` where the frame opens: its header then says what was written.
     fn is_authentic(&self, place: &FramePlace) -> bool {
         if self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&place.offset) {
             return true;

@@ -1,5 +1,5 @@
-//! What is whole in a segment of which one frame is known to be damaged: each of its frames was opened, and behind one that does
-//! not open, the next one that does was looked for.
+//! The whole frames of a segment of which one frame is known to be damaged. Each frame was opened. Behind one that does not open, the next
+//! one that does was looked for.
 
 use bitacora_formats::{FRAME_MAGIC, FrameOpener, Micros, Position, StoredFrame};
 
@@ -10,21 +10,21 @@ use crate::limits::SURVEY_TRIAL_BYTES;
 #[derive(Clone, Default)]
 pub(super) struct Survey {
     frames: Vec<(u64, FrameOutline)>,
-    /// Where in the file the survey ended.
+    /// The offset in the file at which the survey ended.
     until: u64,
 }
 
 /// Positions that no frame which opens holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hole {
-    /// Where in the file the frames end that are before it.
+    /// The offset in the file at which the frames before it end.
     pub(super) offset: u64,
     pub(super) first: Position,
     /// The last one, where something behind it tells.
     pub(super) last: Option<Position>,
 }
 
-/// Which side of a hole a time is looked for on, since nobody knows the times in it.
+/// The side of a hole on which a time is looked for, since nobody knows the times in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Before it: what may be of that time or later.
@@ -39,7 +39,8 @@ impl Survey {
         self.until
     }
 
-    /// Looks at more of the file: `bytes` are those from `from` on. No frame of positions before `first`, or before those seen already, is one.
+    /// Looks at more of the file: `bytes` are those from `from` on. Frames of positions before `first`, or before those seen already, are
+    /// passed over.
     pub(super) fn extend(&mut self, from: u64, bytes: &[u8], first: Position, opener: &FrameOpener) {
         let (mut at, mut tried) = (0, 0);
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty() && tried < SURVEY_TRIAL_BYTES) {
@@ -86,7 +87,8 @@ impl Survey {
         }
     }
 
-    /// The first position of the first frame at `time` or later, or the hole's where that may be in one; `None` where the segment ends before.
+    /// Returns the first position of the first frame at `time` or later. With [`Side::Before`] it is that of a hole which may hold such a
+    /// time. `None` where the segment ends before.
     pub(super) fn first_at(
         &self,
         time: Micros,
@@ -103,7 +105,7 @@ impl Survey {
         if is_hole && side == Side::Before { Some(hole.first) } else { found }
     }
 
-    /// What lies between a frame and the one before it.
+    /// Returns the hole between a frame and the one before it.
     fn hole_before(&self, at: usize, first: Position, last: Option<Position>) -> Hole {
         let before = at.checked_sub(1).and_then(|before| self.frames.get(before));
         let next = self.frames.get(at).map(|(_, frame)| frame.first_position);

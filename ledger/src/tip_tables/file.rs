@@ -79,8 +79,8 @@ pub(super) fn read_header(disk: &dyn Disk, path: &Path) -> io::Result<TipTableHe
     Ok(header)
 }
 
-/// Whether the table of this name was sealed under this key, as far as its bytes can be read; `None` of what is no table, and of one
-/// without entries.
+/// Returns `Some(true)` where the table of this name was sealed under this key; `None` where it is no table, has no entries, or cannot be
+/// read.
 pub(crate) fn opens(disk: &dyn Disk, path: &Path, name: &str, index_key: &Secret) -> Option<bool> {
     segments_of(name)?;
     let header = read_header(disk, path).ok().filter(|header| header.chunks() > 0)?;

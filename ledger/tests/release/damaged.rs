@@ -1,4 +1,4 @@
-//! What is left of a released segment, damaged: one bit is undone, and else archives stand in for it.
+//! Damage to the file that is left of a released segment: one bit is undone, and else archives stand in for it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use bitacora_ledger::{Ledger, ReadError, StoredEvent, WriterState};
 
 use crate::{Scene, at};
 
-/// What is left of the first segment, by its path and its bytes.
+/// Returns the path and the bytes of the file that is left of the first segment.
 fn left_of_first(scene: &Scene) -> (PathBuf, Vec<u8>) {
     let file = scene.path.join("segments/0000000001.released");
     let bytes = fs::read(&file).unwrap();

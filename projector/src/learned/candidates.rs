@@ -131,7 +131,8 @@ fn cheaper_models(shown: &[Shown]) -> Vec<SuggestionMade> {
     found
 }
 
-/// Where one model fails often in the same workspace at what another one seldom fails at: for each that does the best such.
+/// Returns a suggestion for each model that fails often where another one seldom fails at the same work in the same workspace. It names
+/// the best such model.
 fn better_models(shown: &[Shown]) -> Vec<SuggestionMade> {
     let mut same_work: BTreeMap<([&str; 3], Option<&str>), Vec<&Shown>> = BTreeMap::new();
     for shown in shown.iter().filter(|shown| shown.is_compared()) {

@@ -31,7 +31,7 @@ impl<'de> Fitting<'de> for Content {
 }
 
 impl StepContent {
-    /// What this event tells of the contents; the rest as the event before told it.
+    /// Returns the contents as this event tells them; parts that it leaves out are as the event before told them.
     pub(super) fn told(content: Option<Content>, summary: Option<String>, before: Option<&Self>) -> Self {
         let Content { sha256, bytes } = content.unwrap_or_default();
         let before = before.cloned().unwrap_or_default();

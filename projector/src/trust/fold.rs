@@ -45,7 +45,7 @@ const IMPORTED_COUNT: u8 = 11;
 const UNDER_WAY: u8 = 12;
 /// An import that has ended, by its digest.
 pub(super) const ENDED: u8 = 13;
-/// How a dimension's breaker stood, by the position of the event behind which it stood so.
+/// The state of a dimension's breaker, by the position of the event that brought it.
 pub(super) const BREAKERS: u8 = 14;
 
 /// Microseconds of a day.
@@ -324,7 +324,7 @@ fn activated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     Ok(rows.add(&rows.key(RULES, &[]).at(event.position.get()), &rules)?)
 }
 
-/// What is read of a breaker's event.
+/// The members of a breaker's event that are read.
 #[derive(Deserialize)]
 struct Turned {
     dimension: Dimension,

@@ -1,4 +1,4 @@
-//! How long people have, over the interface.
+//! The times that people have, over the interface.
 
 use serde_json::{Value, json};
 

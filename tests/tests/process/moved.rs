@@ -61,7 +61,7 @@ fn a_service_whose_data_folder_was_moved_changes_nothing_of_the_copy_in_its_plac
     fs::rename(place.data(), &away).unwrap();
     copy_folder(&away, &place.data()).unwrap();
     let before = contents(&place.data()).unwrap();
-    // A ledger is made, one has its last frame, and the service ends: its list of ledgers is written, and its files are put in order.
+    // A ledger is made, one has its last frame, and the service ends. Its list of ledgers is written, and its files are put in order.
     let refused = append(&mut client, 100);
     assert!(refused >= 500, "{refused}");
     let body = json!({"name": "after"}).to_string();

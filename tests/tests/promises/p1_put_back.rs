@@ -1,4 +1,4 @@
-//! P1 where the disk says that it has what it has not: the taking of appends ends, and what memory still has comes back to its places.
+//! P1 on a disk that claims bytes which it does not have: appends end, and the bytes in memory come back to their places.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PUT_BACK: &str = "ledger.frames-put-back";
 
 impl Place {
-    /// What an opening says that takes no appends because of what is missing.
+    /// Returns the fault of a ledger that takes no appends because frames are missing.
     fn fault(&self) -> String {
         let ledger = self.open().unwrap();
         let WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) = ledger.status().writer else {
@@ -53,7 +53,7 @@ fn unwritten(place: &Place) -> Vec<PathBuf> {
     files
 }
 
-/// Which of the bytes that were written to a segment the disk does not have.
+/// The bytes of a segment that were written and that the disk does not have.
 #[derive(Debug, Clone, Copy)]
 enum Lost {
     /// A bit of a frame that others follow.

@@ -123,7 +123,7 @@ pub(crate) fn all(ledger: &Ledger) -> Result<Vec<StoredEvent<'static>>, ReadErro
     read_all(ledger, &mut events).map(|()| events)
 }
 
-/// What a damaged ledger serves from its first event on, up to the damage. Whoever reads on hears of that.
+/// Returns the events that a damaged ledger serves, from its first one up to the damage. A read behind them is an error.
 pub(crate) fn served(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
     let mut events = Vec::new();
     let told = read_all(ledger, &mut events).unwrap_err();

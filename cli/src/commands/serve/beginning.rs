@@ -23,7 +23,7 @@ pub(in crate::commands) struct Beginning<'a> {
     pub(in crate::commands) options: &'a Options,
 }
 
-/// What a service begins with.
+/// The keyring, the list of ledgers and the data folder that a service begins with.
 pub(in crate::commands) struct Begun {
     pub(in crate::commands) keyring: Keyring,
     pub(in crate::commands) known: KnownLedgers,

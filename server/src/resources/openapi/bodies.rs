@@ -1,4 +1,4 @@
-//! What bodies are held to beyond the types of their members: the shapes that events record, grammars, and which members go together.
+//! Bounds of bodies beyond the types of their members: the shapes that events record, grammars, and members that go together.
 
 #![expect(
     clippy::indexing_slicing,
