@@ -293,12 +293,14 @@ fn named_by(shape: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use bitacora_formats::vocabulary::EventType;
+
     use super::*;
 
     #[test]
     fn every_member_that_is_recorded_has_the_shape_of_its_event() {
         for (body, member, kind, place) in RECORDED {
-            let schema = event_type(kind).map(|kind| kind.schema()).unwrap_or_default();
+            let schema = event_type(kind).map(EventType::schema).unwrap_or_default();
             assert!(recorded(&schema, place, &mut Map::new()).is_some(), "{body}, {member}: {kind} {place}");
         }
     }
