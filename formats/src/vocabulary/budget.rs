@@ -178,7 +178,7 @@ pub struct BudgetExceeded {
     pub amounts: SpendLimits,
     /// What follows.
     pub on_exceed: OnExceed,
-    /// How long ago the run began, where that is what is spent.
+    /// Wall-clock time since the beginning of the run, where the budget limits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<Milliseconds>,
     /// The call that met the limit.

@@ -1,4 +1,4 @@
-//! How long people and calls have, as a policy or a tool's registration says.
+//! Times of people and calls, from a policy or from a tool's registration.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

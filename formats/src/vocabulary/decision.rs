@@ -346,7 +346,7 @@ pub struct DecisionInputs {
     /// Microseconds that governed time was ahead of the clock; without it none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset_us: Option<ClockOffset>,
-    /// What clocks showed in the time zones that it looked at, of UTC alone without it.
+    /// Local times in the time zones that the decision looked at; UTC alone where this is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_times: Option<LocalTimes>,
     /// Whether the history was recorded elsewhere and brought here.

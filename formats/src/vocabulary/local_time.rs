@@ -22,7 +22,7 @@ const DAY_MINUTES: u64 = 24 * 60;
 /// The name of a time zone, as IANA has it: `Europe/Madrid`.
 pub type ZoneName = BoundedText<MAX_ZONE_BYTES>;
 
-/// What clocks showed when a decision was made, in the zones that it looked at.
+/// Local times of a decision, in the zones that it looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LocalTimes {
     /// The version of the zone data that says so.
@@ -31,7 +31,7 @@ pub struct LocalTimes {
     pub times: BoundedList<LocalTime, 1, MAX_LOCAL_TIMES>,
 }
 
-/// What clocks of a zone showed.
+/// The local time of a zone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LocalTime {
     /// The zone.

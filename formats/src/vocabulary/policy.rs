@@ -30,7 +30,7 @@ pub struct PolicyDocument {
     /// How far runs and sessions may go round. Left out, it is as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
-    /// How long people and calls have. Left out, it is as shipped.
+    /// Times of people and calls; as shipped where they are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<PolicyTimes>,
     /// Files that calls may not name, or may only write with a person's word. Left out, there are none.
@@ -65,7 +65,7 @@ pub struct PolicyPublished {
     /// How far runs and sessions may go round. Left out, it is as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
-    /// How long people and calls have. Left out, it is as shipped.
+    /// Times of people and calls; as shipped where they are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<PolicyTimes>,
     /// Files that calls may not name, or may only write with a person's word. Left out, there are none.

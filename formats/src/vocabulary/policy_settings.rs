@@ -34,7 +34,7 @@ pub struct PolicySettings {
     /// How far runs and sessions may go round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
-    /// How long people and calls have. Left out, it is as shipped.
+    /// Times of people and calls; as shipped where they are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<PolicyTimes>,
     /// Globs for the parts of commands whose exit codes other than 0 count as errors.

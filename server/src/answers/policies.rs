@@ -22,7 +22,7 @@ pub struct PolicyRequest {
     /// Globs of files: `secret`, `not_secret`, `run_by_themselves`; none where it is left out.
     #[schema(value_type = Option<Object>)]
     pub files: Option<Value>,
-    /// How long people and calls have, in seconds: `approval_s`, `approval_end` (`review` or `deny`), `start_s`, `call_s`, `run_s`, `blocked_s`, `alone_s`; as shipped
+    /// Times of people and calls, in seconds: `approval_s`, `approval_end` (`review` or `deny`), `start_s`, `call_s`, `run_s`, `blocked_s`, `alone_s`; as shipped
     /// where it is left out.
     #[schema(value_type = Option<Object>)]
     pub times: Option<Value>,
