@@ -54,10 +54,12 @@ const RECORDED: &[(&str, &str, &str, &str)] = &[
     ("PolicyRequest", "files", "policy.published", "/properties/files"),
     ("PolicyRequest", "key_life_s", "policy.published", "/properties/key_life_s"),
     ("PolicyRequest", "rules", "policy.published", "/properties/rules"),
+    ("PolicyRequest", "times", "policy.published", "/properties/times"),
     ("PolicyRequest", "trust", "policy.published", "/properties/trust"),
     ("PolicyRequest", "unregistered", "policy.published", "/properties/unregistered"),
     ("PolicyRequest", "workspaces", "policy.published", "/properties/workspaces"),
     ("RateRequest", "limit", "rate.configured", "/properties/limit"),
+    ("RateRequest", "rolling", "rate.configured", "/properties/rolling"),
     ("RateRequest", "scope", "rate.configured", "/properties/scope"),
     (
         "SuggestionAnswerRequest",
