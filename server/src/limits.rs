@@ -33,6 +33,8 @@ pub(crate) const MAX_WAITING_CONNECTIONS: usize = 64;
 pub(crate) const CONNECTION_WAIT: Duration = Duration::from_secs(2);
 /// How long a connection's peer may let it wait while others need its place.
 pub(crate) const CONNECTION_STALL: Duration = Duration::from_secs(1);
+/// How long a connection keeps its place while others need it, if no request on it showed a token that was taken.
+pub(crate) const NAMELESS_STALL: Duration = Duration::from_millis(500);
 /// How long a connection that gave way lets its peer hear why.
 pub(crate) const GIVING_WAY_LINGER: Duration = Duration::from_millis(100);
 

@@ -9,6 +9,7 @@ mod state;
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -56,6 +57,7 @@ pub(crate) struct Part {
     id: u64,
     amount: usize,
     pace: Arc<Pace>,
+    has_moved: Arc<AtomicBool>,
     asked: oneshot::Receiver<()>,
     is_asked: bool,
 }
@@ -65,6 +67,7 @@ pub(crate) struct Part {
 pub(crate) struct PartOwner {
     shared: Arc<Shared>,
     id: u64,
+    has_moved: Arc<AtomicBool>,
 }
 
 impl Pool {
@@ -81,12 +84,22 @@ impl Pool {
         let pace = Arc::new(Pace::new());
         let (ask, asked) = oneshot::channel();
         let id = self.0.state().add(caller.clone(), Arc::clone(&pace), ask);
-        Part { shared: Arc::clone(&self.0), id, amount: 0, pace, asked, is_asked: false }
+        Part::new(Arc::clone(&self.0), id, 0, pace, asked)
     }
 
     /// Takes so much now, or not at all. Nobody is asked to give way.
     pub(crate) fn try_take(&self, caller: &CallerKey, amount: usize) -> Option<Part> {
         let mut part = self.part(caller);
+        part.try_grow_to(amount).then_some(part)
+    }
+
+    /// Takes so much now: what is free, or the newest part of the caller that holds most past its share. That caller is asked to
+    /// give way, and its part counts for nothing from then on. Parts are of this one amount.
+    pub(crate) fn take_or_displace(&self, caller: &CallerKey, amount: usize) -> Option<Part> {
+        let mut part = self.part(caller);
+        if !part.try_grow_to(amount) {
+            self.0.state().displace(self.0.capacity, part.id);
+        }
         part.try_grow_to(amount).then_some(part)
     }
 
@@ -127,6 +140,16 @@ impl Shared {
 }
 
 impl Part {
+    fn new(
+        shared: Arc<Shared>,
+        id: u64,
+        amount: usize,
+        pace: Arc<Pace>,
+        asked: oneshot::Receiver<()>,
+    ) -> Self {
+        Self { shared, id, amount, pace, has_moved: Arc::default(), asked, is_asked: false }
+    }
+
     /// When it is behind, and may be asked to give way.
     pub(crate) fn pace(&self) -> &Pace {
         &self.pace
@@ -138,7 +161,12 @@ impl Part {
     }
 
     pub(crate) fn owner(&self) -> PartOwner {
-        PartOwner { shared: Arc::clone(&self.shared), id: self.id }
+        PartOwner { shared: Arc::clone(&self.shared), id: self.id, has_moved: Arc::clone(&self.has_moved) }
+    }
+
+    /// `true` once it counts as another caller's than when it was taken.
+    pub(crate) fn has_moved(&self) -> bool {
+        self.has_moved.load(Ordering::Relaxed)
     }
 
     /// Gives back what is past this amount.
@@ -157,7 +185,7 @@ impl Part {
         let (ask, asked) = oneshot::channel();
         let id = self.shared.state().split(self.id, amount, Arc::clone(&pace), ask);
         self.amount -= amount;
-        Self { shared: Arc::clone(&self.shared), id, amount, pace, asked, is_asked: false }
+        Self::new(Arc::clone(&self.shared), id, amount, pace, asked)
     }
 
     /// Bytes that hold it for as long as there is a copy of them.
@@ -238,6 +266,7 @@ impl PartOwner {
     /// From now on it counts as this caller's.
     pub(crate) fn becomes(&self, caller: &CallerKey) {
         self.shared.state().move_to(self.id, caller);
+        self.has_moved.store(true, Ordering::Relaxed);
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::api::{Api, router};
@@ -27,7 +27,7 @@ use crate::metrics::Metrics;
 use crate::notices::{self, NoticeTarget};
 use crate::origin::WebRules;
 use crate::paced::Pace;
-use crate::pool::{CallerKey, Part, Pool};
+use crate::pool::{CallerKey, Full, Part, Pool};
 use crate::problem::{Code, Problem};
 use crate::waiting::open_when_anchored;
 
@@ -136,7 +136,7 @@ impl Server {
         let places = Places {
             all: Pool::new(max_connections),
             of_unix: Pool::new(UNIX_CONNECTIONS),
-            waiting: Arc::new(Semaphore::new(MAX_WAITING_CONNECTIONS)),
+            waiting: Pool::new(MAX_WAITING_CONNECTIONS),
         };
         tokio::spawn(open_when_anchored(Arc::clone(&api.ledgers), phase.subscribe()));
         let context = ConnectionContext {
@@ -180,8 +180,8 @@ struct Places {
     all: Pool,
     /// For programs of the service's own user, whatever others do.
     of_unix: Pool,
-    /// Those that wait until another one has given way.
-    waiting: Arc<Semaphore>,
+    /// For those that wait until another one has given way.
+    waiting: Pool,
 }
 
 impl Places {
@@ -205,10 +205,13 @@ async fn accept_all(listener: Listener, mut context: ConnectionContext, places: 
                 let caller = stream.caller();
                 if let Some(place) = places.try_take(&stream, &caller) {
                     tokio::spawn(serve(stream, context.clone(), place));
-                } else if let Ok(turn) = Arc::clone(&places.waiting).try_acquire_owned() {
+                } else if let Some(mut turn) = places.waiting.take_or_displace(&caller, 1) {
                     let (context, all, refusal) = (context.clone(), places.all.clone(), Arc::clone(&refusal));
                     tokio::spawn(async move {
-                        let place = all.take(&caller, 1, CONNECTION_WAIT).await;
+                        let place = tokio::select! {
+                            place = all.take(&caller, 1, CONNECTION_WAIT) => place,
+                            () = turn.asked() => Err(Full::GivesWay),
+                        };
                         drop(turn);
                         match place {
                             Ok(place) => serve(stream, context, place).await,

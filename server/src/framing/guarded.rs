@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::patience::Waiting;
 use super::{Awaited, Refusal, RequestFraming};
 use crate::lanes::Arrival;
-use crate::limits::{CONNECTION_STALL, GIVING_WAY_LINGER, Patience, READ_BUFFER_BYTES};
+use crate::limits::{CONNECTION_STALL, GIVING_WAY_LINGER, NAMELESS_STALL, Patience, READ_BUFFER_BYTES};
 use crate::pool::Part;
 
 /// What hyper is given in place of a refused head, so that the refusal is answered in its turn, after the answers
@@ -74,6 +74,8 @@ pub(crate) struct GuardedStream<S> {
     read_wait: Waiting,
     write_wait: Waiting,
     closing: Closing,
+    /// The time of its acceptance.
+    made: Instant,
     /// Its place among the connections, and how the present body keeps pace with what that takes.
     place: Option<Part>,
     arrival: Arrival,
@@ -120,6 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
             read_wait: Waiting::default(),
             write_wait: Waiting::default(),
             closing: Closing::No,
+            made: Instant::now(),
             place,
             arrival: Arrival::new(),
             gives_way: false,
@@ -193,10 +196,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
             // An upload has a place of its own, and gives that way.
             Awaited::Body if is_long => return Poll::Pending,
             Awaited::Body => self.arrival.waits(Instant::now()),
+            Awaited::Head if self.is_of_nobody() => self.made + NAMELESS_STALL,
             Awaited::Head => self.read_wait.since().unwrap_or_else(Instant::now) + CONNECTION_STALL,
         };
         ready!(self.poll_gives_way(cx, due));
         Poll::Ready(refusal.map(|_| Refusal::GaveWay))
+    }
+
+    /// Returns `true` while no request that came on it showed a token that was taken. What such requests ask earns no time.
+    fn is_of_nobody(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| !place.has_moved())
     }
 
     /// Ready once another connection needs the place of this one, whose peer is waited for: from this time on that is anybody's.

@@ -183,6 +183,21 @@ impl State {
         Attempt::Wait(next_due)
     }
 
+    /// Frees the newest part of the caller that holds most past its share, if the one that asks is below its own.
+    pub(super) fn displace(&mut self, capacity: usize, id: u64) {
+        let Some(asking) = self.parts.get(&id).map(|part| part.caller.clone()) else { return };
+        let fair = self.fair(capacity, &asking);
+        if self.held_by(&asking) >= fair {
+            return;
+        }
+        let past_share =
+            self.parts.iter().filter(|(_, part)| part.amount > 0 && self.held_by(&part.caller) > fair);
+        let newest_of_most = past_share.max_by_key(|(other, part)| (self.held_by(&part.caller), **other));
+        let Some((other, amount)) = newest_of_most.map(|(other, part)| (*other, part.amount)) else { return };
+        self.give_back(other, amount);
+        self.ask(other);
+    }
+
     fn ask(&mut self, id: u64) {
         let ask = self.parts.get_mut(&id).and_then(|part| part.ask.take());
         // Whoever is gone already has given way.

@@ -130,3 +130,21 @@ async fn no_more_are_asked_than_it_takes() {
     });
     assert_eq!(asked.count(), 3);
 }
+
+#[tokio::test]
+async fn whoever_holds_most_past_its_share_makes_room_at_once_for_one_below() {
+    let pool = Pool::new(6);
+    let (a, b, c) = (caller("a"), caller("b"), caller("c"));
+    let mut of_a: Vec<_> = (0..6).map(|_| pool.take_or_displace(&a, 1).unwrap()).collect();
+    assert!(pool.take_or_displace(&a, 1).is_none(), "nobody displaces their own");
+    let mut of_b: Vec<_> = (0..3).map(|_| pool.take_or_displace(&b, 1).unwrap()).collect();
+    assert!(pool.take_or_displace(&b, 1).is_none(), "has its share");
+    let of_c = pool.take_or_displace(&c, 1).unwrap();
+    for (at, part) in of_a.iter_mut().chain(&mut of_b).enumerate() {
+        let is_asked = tokio::time::timeout(Duration::ZERO, part.asked()).await.is_ok();
+        assert_eq!(is_asked, [3, 4, 5, 8].contains(&at), "{at}: the newest go first");
+    }
+    drop(of_a);
+    drop((of_b, of_c));
+    pool.emptied().await;
+}

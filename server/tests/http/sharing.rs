@@ -1,10 +1,13 @@
 //! Callers that hold what others need: bodies that drip, connections that idle, uploads that pause.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bitacora_server::ServerLimits;
 
 use crate::governed::govern;
+use crate::identities::{ask, guard, token};
 use crate::service::{Client, Service, event, head};
 
 const POST: &str = "/v1/ledgers/main/events";
@@ -82,7 +85,7 @@ fn stops_that_drip_give_way_to_one_that_does_not() {
 
 #[test]
 fn connections_that_idle_or_drip_give_way() {
-    let service = Service::with(ServerLimits { max_connections: 9, ..ServerLimits::default() });
+    let service = Service::with(ServerLimits { max_connections: 6, ..ServerLimits::default() });
     let served = || {
         let mut client = service.connect();
         client.send(head("GET", "/livez", &[], None).as_bytes());
@@ -92,23 +95,75 @@ fn connections_that_idle_or_drip_give_way() {
     let mut idle = [served(), served(), service.connect()];
     let mut heads = [service.connect(), service.connect(), service.connect()];
     heads.iter_mut().for_each(|client| client.send(b"GET /livez HTTP/1.1\r\n"));
-    let mut bodies = drip(&service, POST, 3, 30);
-    for _ in 0..9 {
-        let began = Instant::now();
-        service.append(event(&format!("{began:?}"), "s")).expect(201);
-        assert!(began.elapsed() < IN_TIME, "{:?}", began.elapsed());
+    appends_and_fills(&service, 6, || {
         let mut filler = service.connect();
         filler.send_some(b"GET");
-        std::mem::forget(filler);
-    }
+        filler
+    });
     for client in &mut idle {
         assert!(client.is_ended(), "without a word");
     }
-    for client in heads.iter_mut().chain(&mut bodies) {
-        let answer = client.answer();
-        assert_eq!(answer.header("retry-after"), Some("1"));
-        answer.expect_problem(503, "overloaded");
+    for client in &mut heads {
+        gave_way(client);
     }
+
+    let service = Service::with(ServerLimits { max_connections: 3, ..ServerLimits::default() });
+    let mut bodies = drip(&service, POST, 3, 30);
+    // All of them are behind.
+    thread::sleep(Duration::from_secs(1));
+    appends_and_fills(&service, 3, || drip(&service, POST, 1, 30).remove(0));
+    for client in &mut bodies {
+        gave_way(client);
+    }
+}
+
+/// So many appends, each of which needs a place that another connection holds; each leaves its own to such a one.
+fn appends_and_fills(service: &Service, appends: usize, filler: impl Fn() -> Client) {
+    let mut fillers = Vec::new();
+    for _ in 0..appends {
+        let began = Instant::now();
+        service.append(event(&format!("{began:?}"), "s")).expect(201);
+        assert!(began.elapsed() < IN_TIME, "{:?}", began.elapsed());
+        fillers.push(filler());
+    }
+}
+
+fn gave_way(client: &mut Client) {
+    let answer = client.answer();
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    answer.expect_problem(503, "overloaded");
+}
+
+#[test]
+fn connections_of_nobody_give_way_however_much_they_ask() {
+    let limits = ServerLimits { max_connections: 9, ..ServerLimits::default() };
+    let service = Service::with(limits);
+    guard(&service);
+    let (service, operator) = (&service, token("operator"));
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let mut client = service.connect();
+                    while !is_over.load(Ordering::Relaxed)
+                        && client.send_some(head("GET", "/livez", &[], None).as_bytes())
+                        && client.try_answer().is_some()
+                    {
+                        thread::sleep(Duration::from_millis(20));
+                    }
+                }
+            });
+        }
+        thread::sleep(Duration::from_millis(200));
+        let stop = || ask(service, "POST", "/v1/ledgers/main/panic", Some(&operator), r#"{"reason":"stop"}"#);
+        let answers: Vec<_> = (0..5).map(|_| (Instant::now(), stop(), Instant::now())).collect();
+        is_over.store(true, Ordering::Relaxed);
+        for (began, answer, ended) in answers {
+            answer.expect(200);
+            assert!(ended - began < IN_TIME, "{:?}", ended - began);
+        }
+    });
 }
 
 #[test]
