@@ -97,7 +97,10 @@ impl Archives {
             Ok(archive) => self.checked.push((file.to_owned(), archive)),
             Err(ArchiveProblem::Unreadable(error)) => self.gaps.push(format!("{}: {error}", file.display())),
             Err(ArchiveProblem::Wrong {
-                error: error @ (ArchiveError::KeyMissing { .. } | ArchiveError::WrongKey { .. }),
+                error:
+                    error @ (ArchiveError::KeyMissing { .. }
+                    | ArchiveError::KeyRetired { .. }
+                    | ArchiveError::WrongKey { .. }),
                 ..
             }) => self.gaps.push(format!("{}: {error}", file.display())),
             Err(problem) => return Err(problem.to_string()),
