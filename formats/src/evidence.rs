@@ -201,12 +201,12 @@ fn standing(
     chain: &SigningChain,
     head: &SignedTreeHead,
 ) -> Result<Standing, EvidenceError> {
-    let refused = |(key, problem): (VerifierKey, _)| EvidenceError::Key { key: key.to_string(), problem };
+    let refused = |(key, problem)| EvidenceError::Key { key, problem };
     let signed_by = head.signing_key(chain).unwrap_or_default();
     let known = head.head().origin.places_of(trusted, chain).map_err(refused)?;
     match (known.first(), trusted.last()) {
         _ if known.contains(&signed_by) => Ok(Standing::Known),
-        (Some(first), Some(key)) if *first > signed_by => Err(refused((key.clone(), KeyProblem::Later))),
+        (Some(first), Some(key)) if *first > signed_by => Err(refused((key.to_string(), KeyProblem::Later))),
         (Some(_), _) => Ok(Standing::Endorsed),
         (None, _) => Ok(Standing::Unknown),
     }

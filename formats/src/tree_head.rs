@@ -129,14 +129,14 @@ impl Origin {
         &self,
         keys: &[VerifierKey],
         chain: &SigningChain,
-    ) -> Result<BTreeSet<u32>, (VerifierKey, KeyProblem)> {
+    ) -> Result<BTreeSet<u32>, (String, KeyProblem)> {
         let is_in_chain = |key: &VerifierKey| self.place_of(key, chain).is_ok();
         let place = |key: &VerifierKey| {
             let refused = |problem| match problem {
                 KeyProblem::NotInChain if keys.iter().any(is_in_chain) => KeyProblem::OtherSuccessor,
                 problem => problem,
             };
-            self.place_of(key, chain).map_err(|problem| (key.clone(), refused(problem)))
+            self.place_of(key, chain).map_err(|problem| (key.to_string(), refused(problem)))
         };
         keys.iter().map(place).collect()
     }
