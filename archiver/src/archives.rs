@@ -335,7 +335,12 @@ impl Archives {
 
 /// What stands against reading an archive of this range.
 pub(crate) fn cold_error(range: ArchiveRange, error: &StoredError) -> ColdError {
-    let kind = if error.is_damage() { ColdErrorKind::Damaged } else { ColdErrorKind::Unavailable };
+    let kind = match error {
+        StoredError::Store(_) => ColdErrorKind::Unavailable,
+        StoredError::Archive { source: ArchiveError::KeyRetired { .. }, .. } => ColdErrorKind::KeyRetired,
+        StoredError::Archive { source: ArchiveError::KeyMissing { .. }, .. } => ColdErrorKind::KeyMissing,
+        StoredError::Archive { .. } => ColdErrorKind::Damaged,
+    };
     ColdError { first: range.first(), last: range.last(), kind, what: error.to_string() }
 }
 

@@ -26,10 +26,10 @@ pub enum StoredError {
 }
 
 impl StoredError {
-    /// Whether what is there is wrong, whatever is done; otherwise it may be there later.
+    /// Whether what is there is wrong, whatever is done; otherwise it may be there later, or open with another keyring.
     #[must_use]
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Archive { .. })
+        matches!(self, Self::Archive { source, .. } if !source.is_of_the_keyring())
     }
 
     /// Whether it is of this one archive, and would be again; otherwise the store may give none.

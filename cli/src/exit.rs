@@ -47,7 +47,11 @@ impl Exit {
 impl From<&ClientError> for Exit {
     fn from(error: &ClientError) -> Self {
         match error {
-            ClientError::Refused(Refusal { problem, .. }) if problem.code == "corrupt" => Self::Incomplete,
+            ClientError::Refused(Refusal { problem, .. })
+                if matches!(&*problem.code, "corrupt" | "key-retired") =>
+            {
+                Self::Incomplete
+            }
             ClientError::Refused(Refusal { problem, .. }) if !problem.retryable => {
                 // What is not there refuses nothing.
                 if problem.status == 404 || problem.status >= 500 { Self::Failed } else { Self::Refused }

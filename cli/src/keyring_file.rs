@@ -5,6 +5,7 @@
 
 mod encryption;
 mod location;
+pub(crate) mod offline_file;
 #[cfg(test)]
 mod tests;
 
@@ -64,6 +65,8 @@ pub(crate) enum KeyringFileError {
     NotLocked(PathBuf),
     #[error("{}: being changed by another program; try again when it is done", .0.display())]
     Busy(PathBuf),
+    #[error("{}: found other bytes than were written; the keyring was not changed", .0.display())]
+    NotKept(PathBuf),
     #[error("{}: could not be encrypted: {what}; nothing was changed", path.display())]
     Encryption { path: PathBuf, what: String },
     #[error("{}: {source}; {then}", path.display())]
@@ -89,7 +92,7 @@ pub(crate) fn create(
     passphrase: Option<&SecretString>,
 ) -> Result<(), KeyringFileError> {
     refuse_in_data(path, data)?;
-    let bytes = encoded(path, keyring, passphrase)?;
+    let bytes = encoded(path, &keyring.to_text(), passphrase)?;
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => KeyringFileError::Exists(path.to_owned()),
         _ => KeyringFileError::Disk { path: path.to_owned(), source, then: "no keyring was made" },
@@ -137,7 +140,7 @@ pub(crate) fn change<T, E: From<KeyringFileError>>(
     }
     let mut loaded = read(&file, path, passphrase)?;
     let done = change(&mut loaded)?;
-    let bytes = encoded(path, &loaded.keyring, loaded.passphrase.as_ref())?;
+    let bytes = encoded(path, &loaded.keyring.to_text(), loaded.passphrase.as_ref())?;
     durable_file::replace(&real, &bytes).map_err(failed)?;
     Ok(done)
 }
@@ -160,11 +163,14 @@ fn open(path: &Path, data: Option<&Path>) -> Result<File, KeyringFileError> {
     Ok(file)
 }
 
-fn read(
-    mut file: &File,
-    path: &Path,
-    passphrase: PassphraseSource,
-) -> Result<LoadedKeyring, KeyringFileError> {
+fn read(file: &File, path: &Path, passphrase: PassphraseSource) -> Result<LoadedKeyring, KeyringFileError> {
+    let wrong = |source| KeyringFileError::Keyring { path: path.to_owned(), source };
+    let (text, passphrase) = opened(read_bytes(file, path)?, path, passphrase)?;
+    let text = str::from_utf8(&text).map_err(|_| wrong(KeyringError::NotAKeyring))?;
+    Ok(LoadedKeyring { keyring: Keyring::parse(text).map_err(wrong)?, passphrase })
+}
+
+fn read_bytes(mut file: &File, path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyringFileError> {
     let wrong = |source| KeyringFileError::Keyring { path: path.to_owned(), source };
     // All at once: a vector that grows leaves copies of the keys behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES + 1));
@@ -174,24 +180,29 @@ fn read(
     if bytes.len() > MAX_FILE_BYTES {
         return Err(wrong(KeyringError::TooLong { max_bytes: MAX_KEYRING_BYTES }));
     }
-    let (text, passphrase) = if Keyring::is_encrypted(&bytes) {
-        let passphrase = passphrase.current();
-        let passphrase =
-            passphrase.map_err(|source| KeyringFileError::Passphrase { path: path.to_owned(), source })?;
-        (encryption::open(&bytes, &passphrase, path)?, Some(passphrase))
-    } else {
-        (bytes, None)
-    };
-    let text = str::from_utf8(&text).map_err(|_| wrong(KeyringError::NotAKeyring))?;
-    Ok(LoadedKeyring { keyring: Keyring::parse(text).map_err(wrong)?, passphrase })
+    Ok(bytes)
+}
+
+/// The text of a file, and the passphrase that it is locked with, if it is.
+fn opened(
+    bytes: Zeroizing<Vec<u8>>,
+    path: &Path,
+    passphrase: PassphraseSource,
+) -> Result<(Zeroizing<Vec<u8>>, Option<SecretString>), KeyringFileError> {
+    if !Keyring::is_encrypted(&bytes) {
+        return Ok((bytes, None));
+    }
+    let passphrase = passphrase.current();
+    let passphrase =
+        passphrase.map_err(|source| KeyringFileError::Passphrase { path: path.to_owned(), source })?;
+    Ok((encryption::open(&bytes, &passphrase, path)?, Some(passphrase)))
 }
 
 fn encoded(
     path: &Path,
-    keyring: &Keyring,
+    text: &str,
     passphrase: Option<&SecretString>,
 ) -> Result<Zeroizing<Vec<u8>>, KeyringFileError> {
-    let text = keyring.to_text();
     match passphrase {
         None => Ok(Zeroizing::new(text.as_bytes().to_vec())),
         Some(passphrase) => encryption::lock(text.as_bytes(), passphrase, path),

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::{ControlFile, Keyring, LedgerName, UnverifiedTreeHead, undo_one_flip};
+use bitacora_formats::{ControlFile, Keyring, LedgerName, undo_one_flip};
 use bitacora_ledger::{Anchor, AnchorError};
-use bitacora_server::DataFolder;
+use bitacora_server::{DataFolder, Remembered};
 
 /// Its name in the data folder.
 const FILE: &str = "LEDGERS";
@@ -170,20 +170,8 @@ fn anchored(
     keyring: &Keyring,
 ) -> Option<BTreeSet<LedgerName>> {
     let here: BTreeSet<_> = present.iter().cloned().collect();
-    (!here.is_empty() && of_keyring(anchor?, keyring).ok()? == here).then_some(here)
-}
-
-/// The ledgers of this keyring that the anchor remembers.
-fn of_keyring(anchor: &dyn Anchor, keyring: &Keyring) -> Result<BTreeSet<LedgerName>, AnchorError> {
-    let mut own = BTreeSet::new();
-    for name in anchor.ledgers()? {
-        let Some(note) = anchor.recall(&name)? else { continue };
-        let head = UnverifiedTreeHead::parse(&note).ok();
-        if head.is_some_and(|head| head.verify_with_chain(keyring.signing_chain()).is_ok()) {
-            own.insert(name);
-        }
-    }
-    Ok(own)
+    let Remembered { names, failure } = Remembered::ask(anchor?, keyring);
+    (!here.is_empty() && failure.is_none() && names == here).then_some(here)
 }
 
 /// Refuses to go on without a ledger of this keyring that the anchor remembers: a thief takes its line out of the list, too. `true`: it
@@ -194,11 +182,11 @@ pub(crate) fn check_anchored(
     present: &[LedgerName],
     keyring: &Keyring,
 ) -> Result<bool, KnownLedgersError> {
-    let own = of_keyring(anchor, keyring)?;
-    match own.iter().find(|name| !present.contains(name)) {
-        Some(name) => Err(KnownLedgersError::Anchored { data: data.to_owned(), name: name.clone() }),
-        None => Ok(!own.is_empty()),
+    let Remembered { names, failure } = Remembered::ask(anchor, keyring);
+    if let Some(name) = names.iter().find(|name| !present.contains(name)) {
+        return Err(KnownLedgersError::Anchored { data: data.to_owned(), name: name.clone() });
     }
+    failure.map_or(Ok(!names.is_empty()), |failure| Err(failure.into()))
 }
 
 /// The names of a list; `true`: it is to be sealed.

@@ -151,7 +151,18 @@ pub struct UnverifiedEvidence(Evidence);
 pub struct ProvenEvent {
     evidence: Evidence,
     head: SignedTreeHead,
-    trusted: bool,
+    standing: Standing,
+}
+
+/// The relation of the keys that the caller brought to the one that signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// None was brought.
+    Unknown,
+    /// One before it was brought, and not that one.
+    Endorsed,
+    /// That one was brought.
+    Known,
 }
 
 impl UnverifiedEvidence {
@@ -172,7 +183,7 @@ impl UnverifiedEvidence {
         let evidence = self.0;
         let chain = parse_signing_chain(&evidence.signing_keys)?;
         let head = UnverifiedTreeHead::parse(&evidence.tree_head)?.verify_with_chain(&chain)?;
-        check_keys(trusted, &chain, &head)?;
+        let standing = standing(trusted, &chain, &head)?;
         let (position, tree) = (evidence.position, head.head());
         let leaf = leaf_hash(position, evidence.time, &evidence.commitment);
         verify_inclusion(&leaf, position.get() - 1, tree.size, &evidence.proof, &tree.root)
@@ -180,27 +191,25 @@ impl UnverifiedEvidence {
         if let Some(content) = &evidence.content {
             content.check(&evidence.commitment)?;
         }
-        Ok(ProvenEvent { evidence, head, trusted: !trusted.is_empty() })
+        Ok(ProvenEvent { evidence, head, standing })
     }
 }
 
 /// Each key must be the ledger's, and one of them the one that signed or one before it.
-fn check_keys(
+fn standing(
     trusted: &[VerifierKey],
     chain: &SigningChain,
     head: &SignedTreeHead,
-) -> Result<(), EvidenceError> {
+) -> Result<Standing, EvidenceError> {
+    let refused = |(key, problem)| EvidenceError::Key { key, problem };
     let signed_by = head.signing_key(chain).unwrap_or_default();
-    let (mut vouches, mut later) = (false, None);
-    for key in trusted {
-        let refused = |problem| EvidenceError::Key { key: key.to_string(), problem };
-        if head.head().origin.place_of(key, chain).map_err(refused)? <= signed_by {
-            vouches = true;
-        } else {
-            later = Some(refused(KeyProblem::Later));
-        }
+    let known = head.head().origin.places_of(trusted, chain).map_err(refused)?;
+    match (known.first(), trusted.last()) {
+        _ if known.contains(&signed_by) => Ok(Standing::Known),
+        (Some(first), Some(key)) if *first > signed_by => Err(refused((key.to_string(), KeyProblem::Later))),
+        (Some(_), _) => Ok(Standing::Endorsed),
+        (None, _) => Ok(Standing::Unknown),
     }
-    later.filter(|_| !vouches).map_or(Ok(()), Err)
 }
 
 impl EvidenceContent {
@@ -242,10 +251,17 @@ impl ProvenEvent {
         &self.head
     }
 
-    /// Whether a key that the caller brought vouches for it; else only those in the evidence do.
+    /// `true`: a key that the caller brought signed it.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
-        self.trusted
+        self.standing == Standing::Known
+    }
+
+    /// `true`: a key that the caller brought came before the one that signed it, or is it. A seed that leaked endorses successors, too: an
+    /// endorsement alone is no reason to trust.
+    #[must_use]
+    pub fn is_endorsed(&self) -> bool {
+        self.standing != Standing::Unknown
     }
 
     /// The event, if it is disclosed; without its part if that is not.

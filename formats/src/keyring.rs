@@ -4,6 +4,7 @@
 //! ones stay, so that what they wrapped stays readable. The blinding key and the derived-state key never rotate:
 //! commitments and names in indexes would change under them.
 
+mod offline;
 mod signing_chain;
 mod text;
 
@@ -12,6 +13,7 @@ use std::fmt;
 use ed25519_dalek::SigningKey;
 use zeroize::Zeroizing;
 
+pub use offline::{OfflineKeys, RetirementError};
 pub(crate) use signing_chain::SIGNING_KEYS_FIRST_LINE;
 pub use signing_chain::{SigningChain, SigningChainError, parse_signing_chain};
 
@@ -52,8 +54,15 @@ pub enum KeyringError {
     /// The first line is not a keyring's.
     #[error("not a keyring: the first line must be '{}'", text::FIRST_LINE)]
     NotAKeyring,
+    /// The first line is not an offline keyring's.
+    #[error("not an offline keyring: the first line must be '{}'", text::OFFLINE_FIRST_LINE)]
+    NotOfflineKeys,
     /// The first line names another version.
-    #[error("a keyring of another version; this program reads '{}'", text::FIRST_LINE)]
+    #[error(
+        "a keyring of another version; this program reads '{}' and '{}'",
+        text::FIRST_LINE,
+        text::SECOND_VERSION
+    )]
     UnknownVersion,
     /// More text than a keyring can have.
     #[error("not a keyring: longer than {max_bytes} bytes")]
@@ -141,8 +150,10 @@ pub enum LineProblem {
 
 /// The secrets of one installation: key-encryption keys by id, blinding key, derived-state key, signing key.
 pub struct Keyring {
+    /// Keys that were moved into an offline keyring.
+    retired_ids: Vec<KekId>,
     /// Oldest first; kept for reading.
-    retired_keks: Vec<(KekId, Secret)>,
+    older_keks: Vec<(KekId, Secret)>,
     active_kek: (KekId, Secret),
     blinding: Secret,
     derived_state: Secret,
@@ -171,7 +182,15 @@ impl Keyring {
         let derived_state = random_secret(random);
         let signing = random_signing_key(random);
         let signing_chain = SigningChain::genesis(signing.verifying_key());
-        Self { retired_keks: Vec::new(), active_kek, blinding, derived_state, signing, signing_chain }
+        Self {
+            retired_ids: Vec::new(),
+            older_keks: Vec::new(),
+            active_kek,
+            blinding,
+            derived_state,
+            signing,
+            signing_chain,
+        }
     }
 
     /// Whether the bytes of a keyring's file are an age file, which must be decrypted before [`Keyring::parse`].
@@ -193,15 +212,15 @@ impl Keyring {
 
     /// Adds a key-encryption key and makes it the active one.
     pub fn rotate_encryption(&mut self, random: &mut dyn FnMut(&mut [u8])) -> Result<KekId, KeyringError> {
-        if self.retired_keks.len() + 1 >= MAX_KEYS {
+        if self.retired_ids.len() + self.older_keks.len() + 1 >= MAX_KEYS {
             return Err(KeyringError::Full { max: MAX_KEYS });
         }
         let fresh = random_kek(random);
         let id = fresh.0;
-        if self.kek(id).is_some() {
+        if self.kek(id).is_some() || self.is_retired(id) {
             return Err(KeyringError::NotRandom);
         }
-        self.retired_keks.push(std::mem::replace(&mut self.active_kek, fresh));
+        self.older_keks.push(std::mem::replace(&mut self.active_kek, fresh));
         Ok(id)
     }
 
@@ -259,7 +278,7 @@ impl Keyring {
 
     /// All key-encryption keys, oldest first, the active one last.
     fn keks(&self) -> impl Iterator<Item = &(KekId, Secret)> {
-        self.retired_keks.iter().chain(std::iter::once(&self.active_kek))
+        self.older_keks.iter().chain(std::iter::once(&self.active_kek))
     }
 }
 

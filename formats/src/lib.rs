@@ -117,8 +117,8 @@ pub use index::{
 pub use json::{Json, JsonError, JsonErrorKind, check_json, write_json_text};
 pub use kdf::{KeyInput, KeyUse, chain_hasher, derive};
 pub use keyring::{
-    ActiveSigner, KekId, Keyring, KeyringError, LineProblem, SigningChain, SigningChainError,
-    parse_signing_chain,
+    ActiveSigner, KekId, Keyring, KeyringError, LineProblem, OfflineKeys, RetirementError, SigningChain,
+    SigningChainError, parse_signing_chain,
 };
 pub use keys::{LedgerKeys, commitment};
 pub use leaves::{

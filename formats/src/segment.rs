@@ -89,6 +89,12 @@ pub enum SegmentError {
         /// The key's id.
         id: KekId,
     },
+    /// The key-encryption key was moved into an offline keyring.
+    #[error("key {id} was retired; bring it back with `bitacora keys restore`")]
+    KeyRetired {
+        /// The key's id.
+        id: KekId,
+    },
     /// The keyring's key of that id does not unwrap the data key.
     #[error(
         "key {id} of the keyring does not open this segment; use the keyring that this ledger was written with"
@@ -244,11 +250,14 @@ impl SegmentHeader {
     /// The segment's data key.
     ///
     /// # Errors
-    /// [`SegmentError::KeyMissing`] if the keyring lacks the key-encryption key, [`SegmentError::WrongKey`] if its key of
+    /// [`SegmentError::KeyMissing`] if the keyring lacks the key-encryption key, [`SegmentError::KeyRetired`] if it was retired, [`SegmentError::WrongKey`] if its key of
     /// that id is another.
     pub fn unwrap_key(&self, keyring: &Keyring) -> Result<Secret, SegmentError> {
         let id = self.kek;
-        let kek = keyring.kek(id).ok_or(SegmentError::KeyMissing { id })?;
+        let kek = keyring.kek(id).ok_or_else(|| match keyring.is_retired(id) {
+            true => SegmentError::KeyRetired { id },
+            false => SegmentError::KeyMissing { id },
+        })?;
         let (mut aad, mut key) = (Vec::with_capacity(WRAP_AAD_BYTES), Zeroizing::new([0; 32]));
         self.encode_wrap_aad(&mut aad);
         let (encrypted, tag) =

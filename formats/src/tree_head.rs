@@ -3,6 +3,7 @@
 //! The text is a checkpoint of c2sp.org/tlog-checkpoint in a signed note, so that clients and witnesses of transparency logs
 //! take it as it is. The key signs under the ledger's origin as its name.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -55,6 +56,11 @@ pub enum KeyProblem {
     /// The ledger's chain of signing keys does not have it.
     #[error("not among the ledger's signing keys; do not trust them")]
     NotInChain,
+    /// The ledger's chain of signing keys does not have it, and has another key that the reader knows.
+    #[error(
+        "not among the signing keys here, although another key that you know is; that one has endorsed another successor, as whoever has its seed can: do not trust these keys"
+    )]
+    OtherSuccessor,
     /// It came after the key that signed, and vouches only for those that came after itself.
     #[error("neither the key that signed nor one before it; it vouches for nothing that is signed here")]
     Later,
@@ -103,7 +109,7 @@ impl Origin {
         self.ledger == other.ledger && self.name == other.name
     }
 
-    /// The number in the ledger's chain of a key that somebody knows. Who trusts it may trust those with higher numbers.
+    /// The number in the ledger's chain of a key that somebody knows. Its successors are endorsed; a seed that leaked endorses others.
     ///
     /// # Errors
     /// A [`KeyProblem`] if it is not a key of this ledger.
@@ -113,6 +119,26 @@ impl Origin {
         }
         let mut numbers = 1..=chain.active_index();
         numbers.find(|number| chain.key(*number) == Some(key.public())).ok_or(KeyProblem::NotInChain)
+    }
+
+    /// The numbers in the ledger's chain of all keys that somebody knows.
+    ///
+    /// # Errors
+    /// The first key that is not one of this ledger, and its [`KeyProblem`].
+    pub fn places_of(
+        &self,
+        keys: &[VerifierKey],
+        chain: &SigningChain,
+    ) -> Result<BTreeSet<u32>, (String, KeyProblem)> {
+        let is_in_chain = |key: &VerifierKey| self.place_of(key, chain).is_ok();
+        let place = |key: &VerifierKey| {
+            let refused = |problem| match problem {
+                KeyProblem::NotInChain if keys.iter().any(is_in_chain) => KeyProblem::OtherSuccessor,
+                problem => problem,
+            };
+            self.place_of(key, chain).map_err(|problem| (key.to_string(), refused(problem)))
+        };
+        keys.iter().map(place).collect()
     }
 
     /// The keys of a chain, as the ones that may sign for this origin.

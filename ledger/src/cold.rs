@@ -110,6 +110,10 @@ pub enum ColdErrorKind {
     Unavailable,
     /// It is not what its manifest says.
     Damaged,
+    /// The key that opens it was moved into an offline keyring.
+    KeyRetired,
+    /// The keyring does not have the key that opens it.
+    KeyMissing,
 }
 
 /// Why archived events cannot be read.
@@ -133,6 +137,8 @@ impl ColdError {
         match self.kind {
             ColdErrorKind::Unavailable => "archive-unavailable",
             ColdErrorKind::Damaged => "archive-damaged",
+            ColdErrorKind::KeyRetired => "key-retired",
+            ColdErrorKind::KeyMissing => "key-missing",
         }
     }
 }

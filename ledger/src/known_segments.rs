@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use bitacora_formats::{Frontier, LedgerId, Position};
+use bitacora_formats::{Frontier, KekId, LedgerId, Position};
 
 use crate::archiving::SegmentStart;
 use crate::disk::Disk;
@@ -17,6 +17,10 @@ pub struct KnownSegment {
     pub start: SegmentStart,
     /// The tree before its first event.
     pub tree: Frontier,
+    /// The key-encryption key that wraps its data key.
+    pub kek: KekId,
+    /// `true`: its frames are gone from here; archives hold its events.
+    pub is_released: bool,
 }
 
 /// The segments of a ledger whose headers can be read, in order.
@@ -41,7 +45,7 @@ impl KnownSegments {
         let released = list.released.checked_sub(1).and_then(|last| list.numbers.get(last));
         let released = released.map(|last| read_released(disk, &folder, *last)).transpose()?.flatten();
         let (mut ledger, mut segments) = (None, Vec::with_capacity(list.numbers.len()));
-        for number in list.numbers {
+        for (index, number) in list.numbers.into_iter().enumerate() {
             // The last ones may be made ahead, and be blank.
             let Some(header) = segment_header(disk, &folder, number)? else { continue };
             ledger.get_or_insert(header.ledger);
@@ -52,7 +56,12 @@ impl KnownSegments {
                 first_position: header.first_position,
                 previous: header.previous.hash,
             };
-            segments.push(KnownSegment { start, tree: header.frontier });
+            segments.push(KnownSegment {
+                start,
+                tree: header.frontier,
+                kek: header.kek,
+                is_released: index < list.released,
+            });
         }
         Ok(Self { ledger, segments, released_through: released.map(|released| released.last_position) })
     }

@@ -117,7 +117,7 @@ impl From<ReadError> for Problem {
                 let problem = problem.with("first", error.first).with("last", error.last);
                 match error.kind {
                     ColdErrorKind::Unavailable => problem.with_retry_after(RETRY_AFTER_S),
-                    ColdErrorKind::Damaged => problem,
+                    ColdErrorKind::Damaged | ColdErrorKind::KeyRetired | ColdErrorKind::KeyMissing => problem,
                 }
             }
             _ => problem,

@@ -14,6 +14,7 @@ use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use tokio::sync::{Mutex, Notify};
 
+use crate::anchored::{AnchorList, Remembered, missing};
 use crate::data_folder::{DataError, DataFolder};
 use crate::first_tokens::{FirstAdminError, FirstTokenError, FirstTokens, give_first_admin, record_admin};
 use crate::identity::is_closed;
@@ -48,6 +49,7 @@ pub(crate) struct Ledgers {
     first_tokens: Option<Arc<dyn FirstTokens>>,
     /// Makers of ledgers that wait for their anchor: their first admins.
     makers: std::sync::Mutex<BTreeMap<LedgerName, PrincipalCreated>>,
+    list: AnchorList,
     /// From then on nothing is opened any more.
     is_closing: AtomicBool,
     /// Told when a ledger was made that waits for its anchor.
@@ -83,13 +85,15 @@ pub struct CloseFailures(pub Vec<(LedgerName, CloseError)>);
 
 impl Ledgers {
     /// Opens what lies in the data folder. One that does not open is kept as failed; the others serve. One that is not what its
-    /// anchor remembers ends it. Ledgers that open later are given first tokens from here.
+    /// anchor remembers ends it. Ledgers that open later are given first tokens from here. `unlisted`: the anchor's answer, where it could not
+    /// say which ledgers it remembers.
     pub(crate) async fn open(
         config: LedgersConfig,
         first_tokens: Option<Arc<dyn FirstTokens>>,
+        unlisted: Option<String>,
     ) -> Result<Self, DataError> {
         let opened = Self::open_those(config, Purpose::Writing, |_| true).await?;
-        Ok(Self { first_tokens, ..opened })
+        Ok(Self { first_tokens, list: AnchorList::new(unlisted), ..opened })
     }
 
     /// The same with one of them alone; the others are left as they are.
@@ -146,6 +150,7 @@ impl Ledgers {
                 making: Mutex::new(()),
                 first_tokens: None,
                 makers: std::sync::Mutex::default(),
+                list: AnchorList::new(None),
                 is_closing: AtomicBool::new(false),
                 begun_to_wait: Notify::new(),
                 _scratch: scratch,
@@ -318,9 +323,29 @@ impl Ledgers {
         }
     }
 
-    /// Whether a ledger waits for its anchor.
+    /// Returns `true` while a ledger waits for its anchor, or the anchor has not said which ledgers it remembers.
     pub(crate) fn has_waiting(&self) -> bool {
-        self.slots.load().values().any(|slot| matches!(slot, Slot::Waiting(_)))
+        self.list.is_awaited() || self.slots.load().values().any(|slot| matches!(slot, Slot::Waiting(_)))
+    }
+
+    /// The words for an anchor that has not said which ledgers it remembers. `true`: the service is not ready without that.
+    pub(crate) fn unlisted(&self) -> Option<(String, bool)> {
+        self.list.why(&self.config.options)
+    }
+
+    /// Asks the anchor which ledgers it remembers, unless it has said so. One that is missing is a ledger that did not open.
+    pub(crate) async fn ask_anchor(&self) {
+        let Some(anchor) = self.list.to_be_asked(&self.config.options) else { return };
+        let keyring = Arc::clone(&self.config.keyring);
+        let remembered = blocking(move || Remembered::ask(&*anchor, &keyring)).await;
+        // One that was made meanwhile has its place now.
+        let _only_one = self.making.lock().await;
+        let mut slots = BTreeMap::clone(&self.slots.load());
+        for name in &remembered.names {
+            slots.entry(name.clone()).or_insert_with_key(missing);
+        }
+        self.slots.store(Arc::new(slots));
+        self.list.take(remembered.failure);
     }
 
     /// Ends when a ledger was made that waits for its anchor.

@@ -5,6 +5,7 @@
 
 mod access;
 mod act;
+mod anchored;
 pub mod answers;
 mod api;
 mod archiving;
@@ -62,6 +63,7 @@ mod tile_path;
 mod waiting;
 mod witnesses;
 
+pub use anchored::Remembered;
 pub use archiving::{ArchivePauses, Archiving};
 pub use config::{ServerConfig, ServerLimits};
 pub use data_folder::{DataError, DataFolder};

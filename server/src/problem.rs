@@ -180,6 +180,7 @@ codes! {
     Corrupt, "corrupt", 500, false, None, "stored bytes are damaged";
     DiskError, "disk-error", 503, true, None, "the disk gave an error";
     KeyMissing, "key-missing", 503, false, None, "the keyring lacks the key of stored bytes";
+    KeyRetired, "key-retired", 503, false, None, "the key of these events was moved into an offline keyring";
     ArchiveUnavailable, "archive-unavailable", 503, true, None, "archived events cannot be reached now";
     ArchiveDamaged, "archive-damaged", 500, false, None, "an archive is not what its manifest says";
     TreeBehind, "tree-behind", 503, true, None, "the tree over the events cannot be read now";

@@ -75,6 +75,7 @@ impl Server {
             admission,
             allowed_origins,
             ledgers,
+            unlisted,
             notices,
             archiving,
             required_models,
@@ -103,7 +104,7 @@ impl Server {
             listeners.push(Listener::Unix(listener));
             socket_file = Some(file);
         }
-        let ledgers = Arc::new(Ledgers::open(ledgers, first_tokens).await?);
+        let ledgers = Arc::new(Ledgers::open(ledgers, first_tokens, unlisted).await?);
         if let Err(error) = ledgers.give_first_admins().await {
             // The reason why it does not start is told; what closing could add to it is not.
             let _closed = ledgers.close_all().await.is_ok();

@@ -1,4 +1,5 @@
-//! Ledgers that require an anchor which did not answer when they were to be opened: each is tried again until it does.
+//! What waits for an anchor that did not answer at the start: each ledger that requires it, and its list of ledgers. It is asked again until
+//! it answers.
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ pub(crate) async fn open_when_anchored(ledgers: Arc<Ledgers>, mut phase: watch::
                 () = sleep(pause) => (),
                 _ = phase.changed() => return,
             }
+            ledgers.ask_anchor().await;
             ledgers.open_waiting().await;
             pause = (pause * 2).min(MAX_ANCHOR_PAUSE);
         }

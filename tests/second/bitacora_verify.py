@@ -1793,14 +1793,14 @@ class Heads:
                 if head is not None and not whole and head.ledger == log.ledger and not self.is_reached(head):
                     self.answer.gaps.append(Gap(f"{head.size} events of {head.origin} are remembered, {log.tree_size} could be read", file))
                 elif head is not None and self.compare_known_head(head):
-                    self.known_signers += head.signers
+                    self.known_signers.append(max(head.signers, key=keys.index))
                     sizes.append(head.size)
                 elif head is not None:
                     sizes.append(head.size)
         # Whoever has the seed of an old key can endorse a successor: something that the reader brought has to be by it.
         numbers = [keys.index(key.key) + 1 for key in trusted]
-        newest = max(numbers + [keys.index(key) + 1 for key in self.known_signers], default=0)
-        vouching = any(number <= log.signer for number in numbers) and newest >= log.signer
+        own = numbers + [keys.index(key) + 1 for key in self.known_signers]
+        vouching = any(number <= log.signer for number in numbers) and log.signer in own
         self.answer.trusted = vouching and max(sizes) > 0 and not self.answer.leaves_absent and self.archives.are_whole()
 
     def own_logs(self, policy: Optional[Policy]) -> list[VerifierKey]:
@@ -1832,7 +1832,7 @@ class Heads:
                 self.check_cosigned(number, head)
                 self.answer.cosigned += 1
                 if meets:
-                    self.known_signers += head.signers
+                    self.known_signers.append(max(head.signers, key=(self.keys or []).index))
                     self.answer.witnessed = max(self.answer.witnessed, head.size)
         if policy and divergence is None and self.answer.witnessed == 0:
             self.answer.gaps.append(Gap(f"too few witnesses: {len(self.cosigned)} cosigned heads, none by more than {best} of them"))
@@ -1913,13 +1913,15 @@ def is_named_as(key: VerifierKey, ledger: Optional[bytes]) -> bool:
     return origin is not None and ledger == bytes.fromhex(origin[1])
 
 
-def require_vouching(trusted: list[VerifierKey], keys: list[bytes], head: TreeHead) -> None:
-    """A known key vouches for itself and its successors, never for those before it."""
+def require_vouching(trusted: list[VerifierKey], keys: list[bytes], head: TreeHead, cosigned: bool) -> bool:
+    """Returns whether a known key signed, or enough witnesses cosigned what an endorsed one signed. Keys that all came later are refused."""
     signer = max(keys.index(key) for key in head.signers)
     places = [keys.index(key.key) if key.key in keys and head.is_named_by(key) else None for key in trusted]
     known = [place for place in places if place is not None]
     require(len(known) == len(places), "key", "a known key is none of this ledger's")
     require(not known or min(known) <= signer, "key", "the known keys come after the one that signed: they do not vouch for it")
+    # Whoever has the seed of an old key can endorse a successor: an endorsement alone is no reason to trust.
+    return signer in known or (bool(known) and cosigned)
 
 
 def read_entries(name: str, data: Optional[bytes], number: int, ledger: bytes) -> Iterator[HeadEntry]:
@@ -2034,18 +2036,20 @@ def check_evidence(
     kind = "evidence"
     keys = parse_signing_keys(members["signingKeys"].encode())
     head = read_tree_head(members["treeHead"].encode(), keys)
+    cosigned = False
     if policy is not None:
         trusted = trusted + [log for log in policy.logs if is_named_as(log, head.ledger)]
-        if not policy.is_met(cosigners(members["treeHead"].encode(), policy.witnesses)):
+        cosigned = policy.is_met(cosigners(members["treeHead"].encode(), policy.witnesses))
+        if not cosigned:
             answer.gaps.append(Gap("too few witnesses cosigned its tree head"))
-    require_vouching(trusted, keys, head)
+    vouching = require_vouching(trusted, keys, head, cosigned)
 
     position, time = decimal(members["position"], kind), decimal(members["time"], kind)
     commitment = hexadecimal(members["commitment"], kind)
     entry = position.to_bytes(8, "big") + time.to_bytes(8, "big") + commitment
     check_inclusion(position, entry, members["proof"], head)
 
-    answer.log.signatures, answer.trusted = 1, bool(trusted)
+    answer.log.signatures, answer.trusted = 1, vouching
     answer.notes.append(f"position {position}, time {time}, in the tree of size {head.size} of {head.origin}, signing key {keys.index(head.signers[-1]) + 1}")
 
     if "record" not in members:

@@ -220,7 +220,22 @@ fn judge(trusted: &[String], cases: &[(String, Vec<u8>)], expected: &str) {
 #[test]
 fn evidence_that_holds_is_verified_by_both() {
     judge(&[], &true_ones(), "alone");
-    judge(&[verifier_key(ORIGIN, &key(1))], &true_ones(), "verified");
+    // One of them is by the first key, all others by the second.
+    let [first, second] = [1, 2].map(|number| verifier_key(ORIGIN, &key(number)));
+    judge(&[first, second.clone()], &true_ones(), "verified");
+    judge(&[second], &by_the_second(), "verified");
+}
+
+fn by_the_second() -> Vec<(String, Vec<u8>)> {
+    true_ones().into_iter().filter(|(name, _)| name != "signed-with-the-first-key").collect()
+}
+
+#[test]
+fn a_successor_is_trusted_by_neither_for_its_endorsement_alone() {
+    judge(&[verifier_key(ORIGIN, &key(1))], &by_the_second(), "alone");
+    // The ledger's second key is another one: the first one endorsed two.
+    let published = [1, 9].map(|number| verifier_key(ORIGIN, &key(number)));
+    judge(&published, &by_the_second(), "invalid");
 }
 
 #[test]
@@ -272,7 +287,7 @@ fn keys_of_others_and_later_ones_vouch_for_nobody() {
     let by_the_first = [("by-the-first".to_owned(), Shown::of(3, 7).with(|shown| shown.signer = 0).json())];
     let by_the_second = [("by-the-second".to_owned(), Shown::of(3, 7).json())];
     let [first, second] = [1, 2].map(|number| verifier_key(ORIGIN, &key(number)));
-    judge(std::slice::from_ref(&first), &by_the_second, "verified");
+    judge(std::slice::from_ref(&first), &by_the_second, "alone");
     judge(std::slice::from_ref(&second), &by_the_second, "verified");
     judge(&[first.clone(), second.clone()], &by_the_first, "verified");
     judge(std::slice::from_ref(&second), &by_the_first, "invalid");
@@ -290,8 +305,9 @@ fn a_key_vouches_in_whatever_generation_it_is_known() {
     let in_the_second = Shown::of(3, 7).with(|shown| shown.origin.clone_from(&later)).json();
     let in_the_second = [("in-the-second-generation".to_owned(), in_the_second)];
     let in_the_first = [("in-the-first-generation".to_owned(), Shown::of(3, 7).json())];
-    judge(&[verifier_key(ORIGIN, &key(1))], &in_the_second, "verified");
-    judge(&[verifier_key(&later, &key(1))], &in_the_second, "verified");
-    judge(&[verifier_key(&later, &key(1))], &in_the_first, "verified");
+    judge(&[verifier_key(ORIGIN, &key(2))], &in_the_second, "verified");
+    judge(&[verifier_key(&later, &key(2))], &in_the_second, "verified");
+    judge(&[verifier_key(&later, &key(2))], &in_the_first, "verified");
+    judge(&[verifier_key(&later, &key(1))], &in_the_first, "alone");
     judge(&[verifier_key(&later, &key(9))], &in_the_second, "invalid");
 }

@@ -1,12 +1,15 @@
 //! `keys`: the keyring's file, from its making to its rotation.
 
+mod retiring;
+
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::{Keyring, KeyringError};
+use bitacora_formats::{KekId, Keyring, KeyringError};
 use bitacora_ledger::{Entropy, SystemEntropy};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use self::retiring::{RetireFailure, kek_id};
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -30,6 +33,22 @@ pub(crate) enum KeysCommand {
         #[arg(long)]
         signing: bool,
     },
+    /// Move old encryption keys into an offline keyring, so that this keyring does not open all of history. Refused for keys that a
+    /// ledger of the data folder still needs. The service must not run.
+    Retire {
+        /// The offline keyring. It is made, or added to.
+        #[arg(long, value_name = "FILE")]
+        into: PathBuf,
+        /// The id of a key to retire. Repeatable. [default: every key but the one in use that no ledger of the data folder needs]
+        #[arg(long, value_name = "ID", value_parser = kek_id)]
+        key: Vec<KekId>,
+    },
+    /// Bring the keys of an offline keyring back into the keyring. The offline keyring stays as it is.
+    Restore {
+        /// The offline keyring.
+        #[arg(long, value_name = "FILE")]
+        from: PathBuf,
+    },
     /// Encrypt the keyring's file under a passphrase: BITACORA_PASSPHRASE, or asked for.
     Lock,
     /// Write the keyring's file in clear again.
@@ -43,6 +62,8 @@ pub(crate) enum KeysError {
     Random(std::io::Error),
     #[error(transparent)]
     Full(#[from] KeyringError),
+    #[error(transparent)]
+    Retire(#[from] RetireFailure),
 }
 
 pub(crate) fn run(command: &KeysCommand, global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
@@ -52,6 +73,8 @@ pub(crate) fn run(command: &KeysCommand, global: &Global, output: &mut Output) -
         KeysCommand::New { lock } => keys.make(*lock)?,
         KeysCommand::Show => keys.show()?,
         KeysCommand::Rotate { signing } => keys.rotate(*signing)?,
+        KeysCommand::Retire { into, key } => keys.retire(global, into, key)?,
+        KeysCommand::Restore { from } => keys.restore(from)?,
         KeysCommand::Lock => keys.lock()?,
         KeysCommand::Unlock => keys.unlock()?,
     };
@@ -75,6 +98,8 @@ struct Shown {
     path: PathBuf,
     locked: bool,
     encryption_key: String,
+    older_keys: Vec<String>,
+    retired_keys: Vec<String>,
     signing_keys: Vec<String>,
 }
 
@@ -141,10 +166,14 @@ impl Keys<'_> {
         let chain = loaded.keyring.signing_chain();
         let signing_keys =
             (1..=chain.active_index()).filter_map(|index| Some(hex::encode(chain.key(index)?.as_bytes())));
+        let active = loaded.keyring.active_kek().0;
+        let older = loaded.keyring.kek_ids().filter(|id| *id != active);
         Shown {
             path: self.path.to_owned(),
             locked: loaded.passphrase.is_some(),
-            encryption_key: loaded.keyring.active_kek().0.to_string(),
+            encryption_key: active.to_string(),
+            older_keys: older.map(|id| id.to_string()).collect(),
+            retired_keys: loaded.keyring.retired_ids().iter().map(ToString::to_string).collect(),
             signing_keys: signing_keys.collect(),
         }
     }
@@ -175,6 +204,8 @@ impl Shown {
             "keyring": self.path.display().to_string(),
             "locked": self.locked,
             "encryptionKey": self.encryption_key,
+            "olderKeys": self.older_keys,
+            "retiredKeys": self.retired_keys,
             "signingKeys": signing_keys,
         })
     }
@@ -185,6 +216,8 @@ impl Shown {
             format!("locked          {}", if self.locked { "yes" } else { "no" }),
             format!("encryption key  {}", self.encryption_key),
         ];
+        lines.extend(self.older_keys.iter().map(|id| format!("older key       {id}")));
+        lines.extend(self.retired_keys.iter().map(|id| format!("retired key     {id}")));
         lines.extend(
             (1..).zip(&self.signing_keys).map(|(n, key): (u32, _)| format!("signing key {n:<3} {key}")),
         );

@@ -33,14 +33,17 @@ pub(crate) struct ProveArguments {
     #[arg(long)]
     with_part: bool,
     /// A verifier key that you know to be the ledger's, as NAME+ID+KEY; may be given more than once. The proof is given out only
-    /// if one of them signed its tree head or, of evidence, vouches for the one that did. A receipt from a service is compared with
-    /// nothing else: without a key it proves what its reader makes of it.
+    /// if one of them signed its tree head. A receipt from a service is compared with nothing else: without a key it proves what its
+    /// reader makes of it.
     #[arg(long, value_name = "KEY")]
     vkey: Vec<VerifierKey>,
     /// The file that the proof goes to, which must not exist. [default: stdout]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
+
+/// The refusal of a head that a successor of a known key signed.
+const ENDORSED: &str = "a key that you know endorsed the one that signed the tree head, and a seed that leaked could have endorsed it too";
 
 /// Why there is no proof.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +100,8 @@ impl ProveArguments {
                 .map_or_else(|error| Err(error.to_string()), |_| Ok(())),
             false => UnverifiedEvidence::parse(proof.as_bytes())
                 .and_then(|evidence| evidence.verify(&self.vkey))
-                .map_or_else(|error| Err(error.to_string()), |_| Ok(())),
+                .map_err(|error| error.to_string())
+                .and_then(|proven| proven.is_trusted().then_some(()).ok_or_else(|| ENDORSED.to_owned())),
         };
         held.map_err(|what| ProveFailure::OtherKey { position: self.position, what })
     }

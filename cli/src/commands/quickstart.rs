@@ -201,7 +201,7 @@ impl Quickstart<'_> {
         let beginning =
             Beginning { environment: &environment, data: &data, keyring: &keyring, options: &options };
         let begun = beginning.run(std::slice::from_ref(&self.global.ledger));
-        let Begun { keyring, folder, .. } = begun
+        let Begun { keyring, folder, unlisted, .. } = begun
             .map_err(|why| QuickstartFailure::NotBegun { why: Box::new(why), folder: self.folder.shown() })?;
         let keyring = Arc::new(keyring);
         let mut limits = ServerLimits::default();
@@ -221,6 +221,7 @@ impl Quickstart<'_> {
                 options: options.clone(),
                 read_models: true,
             },
+            unlisted: unlisted.clone(),
             required_models: Vec::new(),
             limits: limits.clone(),
         };

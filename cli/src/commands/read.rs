@@ -3,7 +3,7 @@
 pub(crate) mod line;
 mod question;
 
-use bitacora_ledger::{Ledger, ReadError};
+use bitacora_ledger::{ColdErrorKind, Ledger, ReadError};
 use clap::Args;
 
 use self::line::{AnswerLine, event_line, for_people, read_line};
@@ -48,6 +48,12 @@ impl ReadFailure {
                 Exit::Refused
             }
             Self::Ledger(ReadError::Corrupt(_)) => Exit::Incomplete,
+            Self::Ledger(ReadError::Archive(error)) if error.kind == ColdErrorKind::KeyRetired => {
+                Exit::Incomplete
+            }
+            Self::Client(ClientError::Refused(Refusal { problem, .. })) if problem.code == "key-retired" => {
+                Exit::Incomplete
+            }
             _ => Exit::Failed,
         }
     }

@@ -131,7 +131,7 @@ pub(crate) fn run(
         true => Admission::Open,
         false => Admission::Tokens(Arc::new(AdminTokenFile::beside(&keyring, data))),
     };
-    let Begun { keyring, mut known, folder } = beginning.run(&arguments.create)?;
+    let Begun { keyring, mut known, folder, unlisted } = beginning.run(&arguments.create)?;
     let keyring = Arc::new(keyring);
     let ledgers = LedgersConfig {
         data: data.to_owned(),
@@ -151,6 +151,7 @@ pub(crate) fn run(
         notices,
         archiving,
         ledgers,
+        unlisted,
         required_models: arguments.require_models.clone(),
         limits,
     };

@@ -82,7 +82,7 @@ fn a_keyring_that_is_missing_wrong_or_open_to_others_is_refused() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
 
     for wrong in
-        ["", "hello\n", &text[..text.len() - 5], "bitacora-keyring v2\n", &"x".repeat(MAX_FILE_BYTES + 1)]
+        ["", "hello\n", &text[..text.len() - 5], "bitacora-keyring v3\n", &"x".repeat(MAX_FILE_BYTES + 1)]
     {
         fs::write(&path, wrong).unwrap();
         let refused = loaded(&path);

@@ -306,7 +306,10 @@ pub(super) fn open(
             Err(OpenError::Problem(ArchiveProblem::Wrong { error, .. }))
                 if matches!(
                     error,
-                    ArchiveError::KeyMissing { .. } | ArchiveError::WrongKey { .. } | ArchiveError::Zstd(_)
+                    ArchiveError::KeyMissing { .. }
+                        | ArchiveError::KeyRetired { .. }
+                        | ArchiveError::WrongKey { .. }
+                        | ArchiveError::Zstd(_)
                 ) =>
             {
                 opened.is_whole = false;

@@ -3,6 +3,8 @@
 //! The bytes of a folder can be whole and still be an older copy, or another ledger signed with other keys. Only who knows a
 //! key and remembers a head can tell.
 
+use std::collections::BTreeSet;
+
 use bitacora_formats::{
     Generation, KeyProblem, LedgerId, LedgerName, NoteError, Origin, SignedTreeHead, SigningChain, TreeHash,
     TreeHead, TreeHeadError, UnverifiedTreeHead, VerifierKey, WitnessPolicy,
@@ -96,9 +98,9 @@ pub struct Assurance {
     pub key_number: Option<u32>,
     /// The number of the key that signed for the last segment.
     pub signed_by: Option<u32>,
-    /// The highest number that is known from elsewhere: of a key that was brought, or that signed a head which was kept or which enough of
-    /// the brought witnesses cosigned.
-    pub newest_known: Option<u32>,
+    /// The numbers that are known from elsewhere: of keys that were brought, or that signed a head which was kept or which enough of the
+    /// brought witnesses cosigned.
+    pub known: BTreeSet<u32>,
     /// The heads that were brought and are on this history: file and size.
     pub heads: Vec<(String, u64)>,
     /// The largest head that enough of the brought witnesses cosigned.
@@ -112,11 +114,11 @@ pub struct Assurance {
 impl Assurance {
     /// Whether a key that the verifier knows stands behind what signed the last segment: it or one before it.
     ///
-    /// Whoever has the seed of an old key can endorse a successor of their own. So a successor counts only once something that
-    /// the verifier brought is by it: the key itself, a head, or one that witnesses cosigned.
+    /// Whoever has the seed of an old key can endorse a successor of their own, and with that one's seed the ledger's true successor. So a
+    /// successor counts only once something that the verifier brought is by it: the key itself, a head, or one that witnesses cosigned.
     #[must_use]
     pub fn has_key(&self) -> bool {
-        self.is_endorsed() && self.newest_known >= self.signed_by
+        self.is_endorsed() && self.signed_by.is_some_and(|signed_by| self.known.contains(&signed_by))
     }
 
     /// Whether a key that the verifier knows endorsed the one that signed the last segment, or is it.
@@ -127,7 +129,7 @@ impl Assurance {
 
     /// Takes in the number of a key that is known from elsewhere.
     pub(super) fn know(&mut self, number: Option<u32>) {
-        self.newest_known = self.newest_known.max(number);
+        self.known.extend(number);
     }
 
     /// The size of the largest head on this history that was brought, or cosigned by witnesses who were; a head of nothing remembers nothing.
@@ -176,6 +178,7 @@ impl Brought {
             let origin = claimed.origin_like(key.name()).ok_or(KeyProblem::OtherLedger);
             let number = origin
                 .and_then(|origin| origin.place_of(key, chain))
+                .map_err(|problem| claimed.beside(problem, trusted, chain))
                 .map_err(|problem| Fault::of_note(FaultKind::TrustedKey { key: key.to_string(), problem }))?;
             let assurance = &mut report.assurance;
             assurance.keys += 1;
@@ -278,6 +281,17 @@ impl Claimed<'_> {
         let name = self.name?.clone();
         let origin = Origin { name, ledger: self.ledger, generation: Generation::FIRST };
         origin.keys(chain).first().map(ToString::to_string)
+    }
+
+    /// The problem of a key, where another one of those that are known is in the chain.
+    fn beside(&self, problem: KeyProblem, trusted: &[VerifierKey], chain: &SigningChain) -> KeyProblem {
+        let is_in_chain = |key: &VerifierKey| {
+            self.origin_like(key.name()).is_some_and(|origin| origin.place_of(key, chain).is_ok())
+        };
+        match problem {
+            KeyProblem::NotInChain if trusted.iter().any(is_in_chain) => KeyProblem::OtherSuccessor,
+            problem => problem,
+        }
     }
 
     /// Whether a key is named as one of this ledger.

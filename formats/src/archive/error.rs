@@ -104,6 +104,14 @@ pub enum ArchiveError {
         /// The key's id.
         id: KekId,
     },
+    /// The key-encryption key was moved into an offline keyring.
+    #[error(
+        "key {id}, under which this archive's key is wrapped, was retired; bring it back with `bitacora keys restore`"
+    )]
+    KeyRetired {
+        /// The key's id.
+        id: KekId,
+    },
     /// The keyring's key of that id does not unwrap the data key.
     #[error("key {id} of the keyring does not open this archive; use the keyring of its ledger")]
     WrongKey {
@@ -258,4 +266,12 @@ pub enum ManifestError {
     /// The tree head in it is of another history.
     #[error("the tree head of the manifest is not of this history: {0}")]
     Consistency(#[from] ProofError),
+}
+
+impl ArchiveError {
+    /// `true`: the archive may be whole, and the keyring lacks the key that opens it.
+    #[must_use]
+    pub const fn is_of_the_keyring(&self) -> bool {
+        matches!(self, Self::KeyMissing { .. } | Self::KeyRetired { .. })
+    }
 }

@@ -165,7 +165,10 @@ impl WrappedKey {
         keyring: &Keyring,
     ) -> Result<Secret, ArchiveError> {
         let id: KekId = self.kek;
-        let secret = keyring.kek(id).ok_or(ArchiveError::KeyMissing { id })?;
+        let secret = keyring.kek(id).ok_or_else(|| match keyring.is_retired(id) {
+            true => ArchiveError::KeyRetired { id },
+            false => ArchiveError::KeyMissing { id },
+        })?;
         let wrong = ArchiveError::WrongKey { id };
         let Some((sealed, tag)) = self.sealed.split_last_chunk::<TAG_BYTES>() else { return Err(wrong) };
         let mut key = Zeroizing::new([0; 32]);

@@ -1,3 +1,5 @@
+use ed25519_dalek::Signer;
+
 use super::*;
 use crate::headed_example::{ShownEvent, TIME, events, head, keyring, origin};
 use crate::ids::{Generation, LedgerId};
@@ -65,7 +67,7 @@ fn the_worked_example_of_the_document_holds() {
     assert_eq!(evidence().to_json(), shown);
     let parsed = UnverifiedEvidence::parse(shown.as_bytes()).unwrap();
     assert_eq!(parsed, UnverifiedEvidence(evidence()));
-    let proven = parsed.verify(&keys()[..1]).unwrap();
+    let proven = parsed.verify(&keys()[1..]).unwrap();
     assert!(proven.is_trusted() && !proven.is_sealed());
     assert_eq!((proven.evidence(), proven.head().head()), (&evidence(), &head()));
     let event = proven.event().unwrap();
@@ -78,11 +80,57 @@ fn without_a_key_that_is_known_nobody_outside_vouches() {
 }
 
 #[test]
-fn every_key_up_to_the_one_that_signed_vouches() {
+fn the_key_that_signed_is_trusted_and_a_successor_by_its_endorsement_alone_is_not() {
     let [first, second] = keys().try_into().unwrap();
-    for trusted in [vec![first.clone()], vec![second.clone()], vec![first, second]] {
+    for trusted in [vec![second.clone()], vec![first.clone(), second]] {
         assert!(verify_with(&evidence(), &trusted).unwrap().is_trusted());
     }
+    let proven = verify_with(&evidence(), &[first]).unwrap();
+    assert!(!proven.is_trusted() && proven.is_endorsed());
+    assert!(!verify(&evidence()).unwrap().is_endorsed());
+}
+
+/// A note of signing keys and a head by the last of them. The second key is a thief's; it is endorsed as `docs/formats/keyring.md` says,
+/// with the seed of the first one.
+fn forged(thirds: &[[u8; 32]]) -> Evidence {
+    // The seed of key 1 of the keyring that the document's example was made with: its bytes go on from 0x68.
+    let seed: [u8; 32] = std::array::from_fn(|at| 0x68 + u8::try_from(at).unwrap());
+    let mut keys = vec![ed25519_dalek::SigningKey::from_bytes(&seed)];
+    assert_eq!(keys[0].verifying_key(), *keyring().signing_chain().key(1).unwrap());
+    let mut note = format!(
+        "bitacora-signing-keys v1\nsigning-key 1 {}\n",
+        hex::encode(keys[0].verifying_key().as_bytes())
+    );
+    let thief = ed25519_dalek::SigningKey::from_bytes(&[0x66; 32]).verifying_key().to_bytes();
+    for (number, public) in (2_u32..).zip([thief].iter().chain(thirds)) {
+        let before = keys.last().unwrap();
+        let message = [&number.to_le_bytes()[..], before.verifying_key().as_bytes(), &public[..]].concat();
+        let hash = blake3::derive_key("bitacora v1 signing key endorsement", &message);
+        let endorsement = before.sign(&hash).to_bytes();
+        note += &format!("signing-key {number} {} {}\n", hex::encode(public), hex::encode(endorsement));
+        keys.push(ed25519_dalek::SigningKey::from_bytes(&[0x66; 32]));
+    }
+    let head = sign_note(&head().text(), &origin().to_string(), &keys[1]).unwrap();
+    Evidence { tree_head: head, signing_keys: note, ..evidence() }
+}
+
+#[test]
+fn a_successor_that_a_leaked_seed_endorsed_is_trusted_by_nobody() {
+    let [first, second] = keys().try_into().unwrap();
+    let alone = verify_with(&forged(&[]), std::slice::from_ref(&first)).unwrap();
+    assert!(!alone.is_trusted() && alone.is_endorsed());
+    // Once the newer key is known, the other one is refused, and it is said why.
+    for trusted in [[first.clone(), second.clone()], [second.clone(), first.clone()]] {
+        let refused = verify_with(&forged(&[]), &trusted).unwrap_err();
+        let is_named = matches!(
+            &refused,
+            EvidenceError::Key { key, problem: KeyProblem::OtherSuccessor } if *key == second.to_string()
+        );
+        assert!(is_named, "{refused}");
+    }
+    // The thief's key endorses the true one in its turn: that makes it no key between two that are known.
+    let between = forged(&[*second.public().as_bytes()]);
+    assert!(!verify_with(&between, &[first, second]).unwrap().is_trusted());
 }
 
 #[test]
@@ -94,7 +142,8 @@ fn a_known_key_that_is_not_the_ledgers_refuses_the_evidence_also_beside_one_that
         (VerifierKey::new(&other.to_string(), *keys()[1].public()).unwrap(), KeyProblem::OtherLedger),
         (VerifierKey::new("main", *keys()[1].public()).unwrap(), KeyProblem::OtherLedger),
     ] {
-        for trusted in [vec![key.clone()], vec![keys()[0].clone(), key]] {
+        let beside = if expected == KeyProblem::NotInChain { KeyProblem::OtherSuccessor } else { expected };
+        for (trusted, expected) in [(vec![key.clone()], expected), (vec![keys()[0].clone(), key], beside)] {
             let refused = verify_with(&evidence(), &trusted);
             assert!(matches!(&refused, Err(EvidenceError::Key { problem, .. }) if *problem == expected));
         }

@@ -39,7 +39,7 @@ pub enum SigningChainError {
 
 /// The public signing keys of an installation: the first one and its successors, every endorsement verified.
 ///
-/// Who trusts the first key may trust the last: each was signed by the one before while that one was in use.
+/// Each was endorsed by the one before. Whoever has an older seed can endorse another successor: an endorsement alone is no reason to trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SigningChain {
     genesis: VerifyingKey,

@@ -143,7 +143,7 @@ fn what_is_no_keyring_at_all_says_so() {
     {
         assert_eq!(Keyring::parse(text).err(), Some(KeyringError::NotAKeyring), "{text:?}");
     }
-    assert_eq!(Keyring::parse("bitacora-keyring v2\n").err(), Some(KeyringError::UnknownVersion));
+    assert_eq!(Keyring::parse("bitacora-keyring v3\n").err(), Some(KeyringError::UnknownVersion));
     let long = format!("{}{}", text_block(DOCUMENT, 0), "\n".repeat(MAX_KEYRING_BYTES));
     assert_eq!(Keyring::parse(&long).err(), Some(KeyringError::TooLong { max_bytes: MAX_KEYRING_BYTES }));
 }
@@ -259,5 +259,86 @@ fn no_message_and_no_debug_text_holds_a_key() {
     for line in good.lines().filter(|line| line.contains("-key ") || line.contains("seed")) {
         let secret = line.split(' ').next_back().unwrap();
         assert!(line.starts_with("signing-key") || !debug.contains(secret), "{line}");
+    }
+}
+
+#[test]
+fn the_document_shows_a_keyring_of_which_a_key_is_retired_and_its_offline_keyring() {
+    let mut keyring = rotated();
+    let first = keyring.kek_ids().next().unwrap();
+    let mut offline = OfflineKeys::default();
+    keyring.retire(&[first], &mut offline).unwrap();
+    assert_eq!(keyring.to_text().as_str(), text_block(DOCUMENT, 2));
+    assert_eq!(offline.to_text().as_str(), text_block(DOCUMENT, 3));
+    let again = Keyring::parse(text_block(DOCUMENT, 2)).unwrap();
+    assert_eq!(again.to_text().as_str(), text_block(DOCUMENT, 2));
+    assert!(again.is_retired(first) && again.kek(first).is_none());
+    let offline = OfflineKeys::parse(text_block(DOCUMENT, 3)).unwrap();
+    assert_eq!(offline.to_text().as_str(), text_block(DOCUMENT, 3));
+}
+
+#[test]
+fn keys_go_into_an_offline_keyring_and_come_back() {
+    let (mut random, whole) = (counting(), rotated());
+    let mut keyring = Keyring::parse(&whole.to_text()).unwrap();
+    let (first, active) = (keyring.kek_ids().next().unwrap(), keyring.active_kek().0);
+    let (key, mut offline) = (keyring.kek(first).unwrap().clone(), OfflineKeys::default());
+    assert_eq!(keyring.retire(&[first, active], &mut offline), Err(RetirementError::Active { id: active }));
+    let stranger = KekId([0xee; 8]);
+    assert_eq!(keyring.retire(&[stranger], &mut offline), Err(RetirementError::NotHere { id: stranger }));
+    assert_eq!(keyring.to_text(), whole.to_text());
+
+    keyring.retire(&[first], &mut offline).unwrap();
+    assert!(keyring.kek(first).is_none() && keyring.is_retired(first) && offline.key(first) == Some(&key));
+    assert!(!keyring.to_text().contains(&hex::encode(key.expose())));
+    // A crash before the keyring was written leaves the key in both; it is retired again.
+    Keyring::parse(&whole.to_text()).unwrap().retire(&[first], &mut offline).unwrap();
+    assert_eq!(offline.ids().collect::<Vec<_>>(), [first]);
+
+    assert_eq!(keyring.restore(&offline), Ok(vec![first]));
+    assert_eq!(keyring.restore(&offline), Ok(vec![]));
+    assert_eq!(keyring.to_text(), whole.to_text());
+    random(&mut [0]);
+    let mut other = Keyring::generate(&mut random);
+    other.rotate_encryption(&mut random).unwrap();
+    let mut foreign = OfflineKeys::default();
+    let theirs = other.kek_ids().next().unwrap();
+    other.retire(&[theirs], &mut foreign).unwrap();
+    let refused = keyring.restore(&foreign).unwrap_err();
+    assert_eq!(refused, RetirementError::Foreign { id: theirs });
+}
+
+#[test]
+fn a_keyring_with_retired_keys_is_read_strictly() {
+    let text = text_block(DOCUMENT, 2);
+    let lines: Vec<_> = text.lines().collect();
+    let retired = lines.iter().position(|line| line.starts_with("retired-key ")).unwrap();
+    let active = lines[retired - 1].split(' ').nth(1).unwrap();
+    let same = format!("retired-key {active}");
+    for (line, expected) in [
+        (lines[retired].to_uppercase().replace("RETIRED-KEY", "retired-key") + "A", 1),
+        (same, 2),
+        ("retired-key".to_owned(), 3),
+    ] {
+        let (at, problem) = problem(&with_line(text, retired + 1, &line));
+        assert_eq!(at, retired + 1);
+        let is_expected = match expected {
+            1 => matches!(problem, LineProblem::Form { .. }),
+            2 => problem == LineProblem::DuplicateId,
+            _ => matches!(problem, LineProblem::Unknown | LineProblem::Missing { .. }),
+        };
+        assert!(is_expected, "{line}: {problem:?}");
+    }
+    // The first version has no such line, the second one has at least one.
+    assert!(Keyring::parse(&with_line(text, 1, "bitacora-keyring v1")).is_err());
+    let none: Vec<_> = lines.iter().copied().filter(|line| !line.starts_with("retired-key ")).collect();
+    assert!(Keyring::parse(&checked(&none)).is_err());
+    let offline = text_block(DOCUMENT, 3);
+    for (at, _) in offline.bytes().enumerate() {
+        let mut bytes = offline.as_bytes().to_vec();
+        bytes[at] ^= 1;
+        let is_read = std::str::from_utf8(&bytes).is_ok_and(|text| OfflineKeys::parse(text).is_ok());
+        assert!(!is_read, "byte {at}");
+        assert!(OfflineKeys::parse(&offline[..at]).is_err(), "cut at {at}");
     }
 }

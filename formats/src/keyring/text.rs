@@ -9,16 +9,21 @@ use crate::limits::{MAX_KEYRING_BYTES, MAX_KEYS};
 use crate::{KeyUse, Secret, chain_hasher};
 
 pub(super) const FIRST_LINE: &str = "bitacora-keyring v1";
+/// The first line of a keyring of which keys are retired. Programs that know the first version alone refuse it.
+pub(super) const SECOND_VERSION: &str = "bitacora-keyring v2";
+pub(super) const OFFLINE_FIRST_LINE: &str = "bitacora-offline-keys v1";
 const FIRST_WORD: &str = "bitacora-keyring ";
 
-const ENCRYPTION: &str = "encryption-key";
+pub(super) const ENCRYPTION: &str = "encryption-key";
+const RETIRED: &str = "retired-key";
 const BLINDING: &str = "blinding-key";
 const DERIVED_STATE: &str = "derived-state-key";
 const SEED: &str = "signing-seed";
 const CHECK: &str = "check";
-const KEYWORDS: [&str; 6] = [ENCRYPTION, BLINDING, DERIVED_STATE, signing_chain::KEY, SEED, CHECK];
+const KEYWORDS: [&str; 7] = [ENCRYPTION, RETIRED, BLINDING, DERIVED_STATE, signing_chain::KEY, SEED, CHECK];
 
 const ENCRYPTION_FORM: &str = "encryption-key <16 digits> <64 digits>";
+const RETIRED_FORM: &str = "retired-key <16 digits>";
 const SECRET_FORM: &str = "<keyword> <64 digits>";
 
 pub(super) fn parse(text: &str) -> Result<Keyring, KeyringError> {
@@ -29,29 +34,47 @@ pub(super) fn parse(text: &str) -> Result<Keyring, KeyringError> {
         return Err(KeyringError::TooLong { max_bytes: MAX_KEYRING_BYTES });
     }
     let mut lines = Lines::new(text);
+    let has_retired = lines.peek() == Some(SECOND_VERSION);
     match lines.peek() {
-        Some(FIRST_LINE) => lines.advance(),
+        Some(FIRST_LINE | SECOND_VERSION) => lines.advance(),
         Some(other) if other.starts_with(FIRST_WORD) => return Err(KeyringError::UnknownVersion),
         _ => return Err(KeyringError::NotAKeyring),
     }
-    parse_lines(&mut lines).map_err(|problem| KeyringError::Line { line: lines.number(), problem })
+    parse_lines(&mut lines, has_retired)
+        .map_err(|problem| KeyringError::Line { line: lines.number(), problem })
 }
 
 /// Takes every line after the first; on a problem `lines` stands at the line that has it.
-fn parse_lines(lines: &mut Lines<'_>) -> Result<Keyring, LineProblem> {
+fn parse_lines(lines: &mut Lines<'_>, has_retired: bool) -> Result<Keyring, LineProblem> {
     let mut active_kek = parse_kek(lines.expect_line(ENCRYPTION)?)?;
     lines.advance();
-    let mut retired_keks: Vec<(KekId, Secret)> = Vec::new();
+    let mut older_keks: Vec<(KekId, Secret)> = Vec::new();
     while let Some(words) = lines.line_if(ENCRYPTION)? {
         let kek = parse_kek(words)?;
-        if active_kek.0 == kek.0 || retired_keks.iter().any(|(id, _)| *id == kek.0) {
+        if active_kek.0 == kek.0 || older_keks.iter().any(|(id, _)| *id == kek.0) {
             return Err(LineProblem::DuplicateId);
         }
-        if retired_keks.len() + 1 >= MAX_KEYS {
+        if older_keks.len() + 1 >= MAX_KEYS {
             return Err(LineProblem::TooMany { max: MAX_KEYS });
         }
-        retired_keks.push(std::mem::replace(&mut active_kek, kek));
+        older_keks.push(std::mem::replace(&mut active_kek, kek));
         lines.advance();
+    }
+    let mut retired_ids = Vec::new();
+    while has_retired && let Some(digits) = lines.line_if(RETIRED)? {
+        let id = parse_kek_id(digits).ok_or(LineProblem::Form { form: RETIRED_FORM })?;
+        if active_kek.0 == id || older_keks.iter().any(|(known, _)| *known == id) || retired_ids.contains(&id)
+        {
+            return Err(LineProblem::DuplicateId);
+        }
+        if retired_ids.len() + older_keks.len() + 1 >= MAX_KEYS {
+            return Err(LineProblem::TooMany { max: MAX_KEYS });
+        }
+        retired_ids.push(id);
+        lines.advance();
+    }
+    if has_retired && retired_ids.is_empty() {
+        return Err(LineProblem::Missing { keyword: RETIRED });
     }
     let blinding = parse_secret_line(lines, BLINDING)?;
     let derived_state = parse_secret_line(lines, DERIVED_STATE)?;
@@ -61,29 +84,38 @@ fn parse_lines(lines: &mut Lines<'_>) -> Result<Keyring, LineProblem> {
         return Err(LineProblem::Seed);
     }
     lines.advance();
+    expect_check(lines)?;
+    Ok(Keyring { retired_ids, older_keks, active_kek, blinding, derived_state, signing, signing_chain })
+}
+
+/// Takes the last line: the check of those before it.
+pub(super) fn expect_check(lines: &mut Lines<'_>) -> Result<(), LineProblem> {
     let before = lines.consumed();
     let check = parse_secret(lines.expect_line(CHECK)?)?;
     if !bool::from(check.expose().ct_eq(check_of(before).expose())) {
         return Err(LineProblem::Check);
     }
     lines.advance();
-    if !lines.at_end() {
-        return Err(LineProblem::AfterEnd);
-    }
-    Ok(Keyring { retired_keks, active_kek, blinding, derived_state, signing, signing_chain })
+    if lines.at_end() { Ok(()) } else { Err(LineProblem::AfterEnd) }
+}
+
+pub(super) fn write_offline(keys: &[(KekId, Secret)]) -> Zeroizing<String> {
+    let mut text = room_for(keys.len());
+    text.push_str(OFFLINE_FIRST_LINE);
+    text.push('\n');
+    push_keks(&mut text, keys.iter());
+    push_check(&mut text);
+    text
 }
 
 pub(super) fn write(keyring: &Keyring) -> Zeroizing<String> {
-    // Room for the whole text at once: a string that grows leaves copies of the keys behind it.
-    let lines = keyring.keks().count() + keyring.signing_chain.active_index() as usize + 5;
-    let mut text = Zeroizing::new(String::with_capacity(FIRST_LINE.len() + 1 + lines * (MAX_LINE_BYTES + 1)));
-    text.push_str(FIRST_LINE);
+    let keys = keyring.keks().count() + keyring.retired_ids.len();
+    let mut text = room_for(keys + keyring.signing_chain.active_index() as usize);
+    text.push_str(if keyring.retired_ids.is_empty() { FIRST_LINE } else { SECOND_VERSION });
     text.push('\n');
-    for (id, key) in keyring.keks() {
-        text.push_str(ENCRYPTION);
-        text.push(' ');
-        text.push_str(&id.to_string());
-        push_secret(&mut text, key.expose());
+    push_keks(&mut text, keyring.keks());
+    for id in &keyring.retired_ids {
+        text.push_str(&format!("{RETIRED} {id}\n"));
     }
     text.push_str(BLINDING);
     push_secret(&mut text, keyring.blinding.expose());
@@ -92,10 +124,29 @@ pub(super) fn write(keyring: &Keyring) -> Zeroizing<String> {
     keyring.signing_chain.write_lines(&mut text);
     text.push_str(SEED);
     push_secret(&mut text, keyring.signing.as_bytes());
-    let check = check_of(&text);
-    text.push_str(CHECK);
-    push_secret(&mut text, check.expose());
+    push_check(&mut text);
     text
+}
+
+/// Room for a whole text at once: a string that grows leaves copies of the keys behind it.
+fn room_for(keys: usize) -> Zeroizing<String> {
+    let lines = keys + 6;
+    Zeroizing::new(String::with_capacity(lines * (MAX_LINE_BYTES + 1)))
+}
+
+fn push_keks<'k>(text: &mut String, keks: impl Iterator<Item = &'k (KekId, Secret)>) {
+    for (id, key) in keks {
+        text.push_str(ENCRYPTION);
+        text.push(' ');
+        text.push_str(&id.to_string());
+        push_secret(text, key.expose());
+    }
+}
+
+fn push_check(text: &mut String) {
+    let check = check_of(text);
+    text.push_str(CHECK);
+    push_secret(text, check.expose());
 }
 
 fn push_secret(text: &mut String, secret: &[u8; 32]) {
@@ -114,12 +165,16 @@ fn check_of(lines: &str) -> Secret {
     crate::kdf::finish(&hasher)
 }
 
-fn parse_kek(words: &str) -> Result<(KekId, Secret), LineProblem> {
+pub(super) fn parse_kek(words: &str) -> Result<(KekId, Secret), LineProblem> {
     let form = LineProblem::Form { form: ENCRYPTION_FORM };
-    let (id_digits, key) = words.split_once(' ').ok_or(form)?;
+    let (id, key) = words.split_once(' ').ok_or(form)?;
+    Ok((parse_kek_id(id).ok_or(form)?, parse_secret(key).map_err(|_| form)?))
+}
+
+fn parse_kek_id(digits: &str) -> Option<KekId> {
     let mut id = [0; 8];
-    decode_hex(id_digits, &mut id).ok_or(form)?;
-    Ok((KekId(id), parse_secret(key).map_err(|_| form)?))
+    decode_hex(digits, &mut id)?;
+    Some(KekId(id))
 }
 
 fn parse_secret_line(lines: &mut Lines<'_>, keyword: &'static str) -> Result<Secret, LineProblem> {

@@ -62,8 +62,11 @@ pub(crate) async fn readyz(
     if api.is_ending() {
         return Err(Problem::new(Code::NotReady, "the service is shutting down"));
     }
+    // Before the places of the ledgers: a list that is there has made them.
+    let unlisted = api.ledgers.unlisted();
     let slots = api.ledgers.all();
-    let unready = Unready::of(&slots, &api.required_models, &api.metrics.archives);
+    let mut unready = Unready::of(&slots, &api.required_models, &api.metrics.archives);
+    unready.unlisted = unlisted.as_ref().filter(|(_, is_missed)| *is_missed).map(|(why, _)| why.clone());
     if unready.is_none() {
         let mut ready = "ready\n".to_owned();
         let mut jumped = slots.iter().filter(|(_, slot)| clock_jumped(slot)).map(|(name, _)| name);
@@ -71,7 +74,13 @@ pub(crate) async fn readyz(
             if jumped.next().is_some() {
                 ready += "a clock jumped; with a token it is said of which ledger\n";
             }
+            if unlisted.is_some() {
+                ready += "the anchor has not answered; with a token it is said why\n";
+            }
             return Ok(text(ready));
+        }
+        if let Some((why, _)) = &unlisted {
+            ready += &format!("{why}\n");
         }
         for name in jumped {
             ready +=
@@ -90,6 +99,8 @@ struct Unready<'a> {
     unread: Vec<(&'a LedgerName, Vec<String>)>,
     /// Ledgers whose store lacks an archive, and which.
     missing: Vec<(&'a LedgerName, String)>,
+    /// The words for an anchor that has not said which ledgers it remembers.
+    unlisted: Option<String>,
 }
 
 impl<'a> Unready<'a> {
@@ -104,18 +115,22 @@ impl<'a> Unready<'a> {
             closed: closed.collect(),
             unread: unread.filter(|(_, reasons)| !reasons.is_empty()).collect(),
             missing: missing.collect(),
+            unlisted: None,
         }
     }
 
     fn is_none(&self) -> bool {
-        self.closed.is_empty() && self.unread.is_empty() && self.missing.is_empty()
+        let Self { closed, unread, missing, unlisted } = self;
+        closed.is_empty() && unread.is_empty() && missing.is_empty() && unlisted.is_none()
     }
 
     /// What ledgers there are is nobody's business who does not say who they are.
     fn problem(self, all: usize, is_told: bool) -> Problem {
-        let Self { closed, unread, missing } = self;
+        let Self { closed, unread, missing, unlisted } = self;
         if !is_told {
-            let detail = if closed.is_empty() && unread.is_empty() {
+            let detail = if closed.is_empty() && unread.is_empty() && missing.is_empty() {
+                "the anchor has not said which ledgers it remembers; with a token it is said why"
+            } else if closed.is_empty() && unread.is_empty() {
                 "not every ledger has its archives; with a token it is said which lack one"
             } else if closed.is_empty() {
                 "not every ledger has the read models that are required; with a token it is said which, and why"
@@ -135,6 +150,7 @@ impl<'a> Unready<'a> {
         if !missing.is_empty() {
             details.push(format!("{} of {all} ledgers lack an archive", missing.len()));
         }
+        details.extend(unlisted);
         let unread =
             unread.into_iter().flat_map(|(name, reasons)| reasons.into_iter().map(move |why| (name, why)));
         let problem = Problem::new(Code::NotReady, details.join("; "));

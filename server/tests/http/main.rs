@@ -65,6 +65,7 @@ mod tlog_client;
 mod tree_heads;
 mod trying;
 mod undone;
+mod unlisted;
 mod unregistered;
 mod usage;
 mod vocabulary;

@@ -179,6 +179,7 @@ pub(crate) fn config(folder: &Path, keyring: &Arc<Keyring>, limits: ServerLimits
             options: Options { governing: Governing::Governance, ..Options::small() },
             read_models: true,
         },
+        unlisted: None,
         required_models: Vec::new(),
         limits,
     }

@@ -362,6 +362,21 @@ fn a_successor_that_a_leaked_seed_endorses_is_not_taken_for_the_ledgers() {
     // And where that was another one, this ledger is not it.
     let mut other = Keyring::parse(&sample.keyring.to_text()).unwrap();
     other.rotate_signing(&mut |bytes| bytes.fill(7)).unwrap();
+    // A thief's key between two that are known endorses the later one, and is not known for that.
+    let note = sample.ledger().join("signing-keys.note");
+    let own = fs::read(&note).unwrap();
+    fs::write(&note, other.signing_chain_note()).unwrap();
+    let third = of.origin.keys(other.signing_chain())[2].to_string();
+    assert_eq!(verify(&sample, &[&brought[..], &["--vkey", &*third]].concat()).0, 10);
+    fs::write(&note, own).unwrap();
+    // A key that is known and is not among them is named.
+    let published = bitacora_formats::VerifierKey::new(
+        &of.origin.to_string(),
+        ed25519_dalek::SigningKey::from_bytes(&[5; 32]).verifying_key(),
+    );
+    let published = published.unwrap().to_string();
+    let (code, told) = verify(&sample, &[&brought[..], &["--vkey", &*published]].concat());
+    assert!(code == 40 && told.to_string().contains("endorsed another successor"), "{told}");
     let published = sample.folder.path().join("published");
     let head = TreeHead { origin: of.origin.clone(), size: of.size, root: of.root };
     fs::write(&published, head.sign(&other)).unwrap();

@@ -28,6 +28,7 @@ mod quickstarting;
 mod recovering;
 mod replaying;
 mod reports;
+mod retiring;
 mod rolling_back;
 mod sample;
 mod seen_tools;

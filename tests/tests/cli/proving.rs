@@ -147,7 +147,14 @@ fn a_receipt_under_a_key_that_is_not_at_hand_is_undecided() {
     let origin = UnverifiedTreeHead::parse(receipt.split_once("\n\n").unwrap().1).unwrap().origin().clone();
     let signer = origin.keys(sample.keyring.signing_chain())[1].to_string();
     assert_eq!(check(&sample, &receipt, &["--vkey", &signer]).0, 0);
-    assert_eq!(check(&sample, &prove(&sample, &[CLEAR]), &["--vkey", &key]).0, 0, "evidence brings them all");
+    // Evidence brings them all, and an endorsement that a leaked seed can make is no reason to trust.
+    let (code, told) = check(&sample, &prove(&sample, &[CLEAR]), &["--vkey", &key]);
+    assert_eq!(
+        (code, &told["proven"]["endorsed"], &told["proven"]["trusted"]),
+        (10, &true.into(), &false.into()),
+        "{told}"
+    );
+    assert_eq!(check(&sample, &prove(&sample, &[CLEAR]), &["--vkey", &key, "--vkey", &signer]).0, 0);
     let other = origin.to_string().replacen("main", "other", 1);
     let stranger = key.replacen(&origin.to_string(), &other, 1);
     assert!(stranger.parse::<bitacora_formats::VerifierKey>().is_err(), "a name is part of a key's id");

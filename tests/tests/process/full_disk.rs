@@ -66,6 +66,7 @@ impl Machine {
                 options: Options::small(),
                 read_models: false,
             },
+            unlisted: None,
             required_models: Vec::new(),
             limits: ServerLimits::default(),
         };

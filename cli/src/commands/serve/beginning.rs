@@ -28,6 +28,8 @@ pub(in crate::commands) struct Begun {
     pub(in crate::commands) keyring: Keyring,
     pub(in crate::commands) known: KnownLedgers,
     pub(in crate::commands) folder: DataFolder,
+    /// The anchor's answer, where it could not say which ledgers it remembers.
+    pub(in crate::commands) unlisted: Option<String>,
 }
 
 impl Beginning<'_> {
@@ -54,7 +56,7 @@ impl Beginning<'_> {
         let mut present = folder.ledger_names().map_err(ServeError::from)?;
         known.check(self.data, &present, &keyring, self.anchor()).map_err(ServeError::from)?;
         // Of one that is to be made the anchor is asked when it is.
-        self.check_anchored(&[&present[..], create].concat(), &keyring)?;
+        let unlisted = self.check_anchored(&[&present[..], create].concat(), &keyring)?;
         for name in create {
             if present.contains(name) {
                 continue;
@@ -66,7 +68,7 @@ impl Beginning<'_> {
             present.push(name.clone());
         }
         known.note(&present, &keyring).map_err(ServeError::from)?;
-        Ok(Begun { keyring, known, folder })
+        Ok(Begun { keyring, known, folder, unlisted })
     }
 
     /// The data folder, if it was begun.
@@ -98,14 +100,19 @@ impl Beginning<'_> {
         self.options.heads.as_ref().filter(|heads| !heads.anchor_is_new)?.anchor.as_deref()
     }
 
-    /// Refuses to go on without a ledger that the anchor remembers, unless it is said to be a new one for this folder.
-    fn check_anchored(&self, present: &[LedgerName], keyring: &Keyring) -> Result<(), CommandError> {
-        let Some(anchor) = self.anchor() else { return Ok(()) };
+    /// Refuses to go on without a ledger that the anchor remembers, unless it is said to be a new one for this folder. Returns what the
+    /// anchor said where that was no answer.
+    fn check_anchored(
+        &self,
+        present: &[LedgerName],
+        keyring: &Keyring,
+    ) -> Result<Option<String>, CommandError> {
+        let Some(anchor) = self.anchor() else { return Ok(None) };
         match check_anchored(anchor, self.data, present, keyring) {
-            // Ledgers wait for an anchor that has to answer; one that is missing is missed by the next start.
+            // Ledgers wait for an anchor that has to answer; the service asks it again for those that are missing.
             Err(KnownLedgersError::Anchor(error)) => {
-                tracing::error!(%error, "the service starts without being told which ledgers the anchor remembers");
-                Ok(())
+                tracing::error!(%error, "the service starts without being told which ledgers the anchor remembers; it is asked again");
+                Ok(Some(error.to_string()))
             }
             checked => {
                 if checked.map_err(ServeError::from)?
@@ -113,7 +120,7 @@ impl Beginning<'_> {
                 {
                     tracing::warn!(%error, "it could not be noted beside the keyring that an anchor is used");
                 }
-                Ok(())
+                Ok(None)
             }
         }
     }

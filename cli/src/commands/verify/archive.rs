@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bitacora_formats::archive::{ArchiveError, Manifest};
-use bitacora_formats::{Keyring, Origin, SigningChain, VerifierKey, format_time};
+use bitacora_formats::{Keyring, SigningChain, VerifierKey, format_time};
 use serde_json::{Value, json};
 
 use crate::error::CommandError;
@@ -25,16 +25,16 @@ pub(super) struct Archives {
     fault: Option<(PathBuf, String)>,
     /// Those that could not be read.
     gaps: Vec<String>,
-    /// Whether a key that is known signed all of them, or one before the key that did.
+    /// `true`: each of them is signed by a key that is known.
     trusted: bool,
 }
 
-/// Why a known key vouches for nothing.
-fn vouches(key: &VerifierKey, manifest: &Manifest, signed_by: u32) -> Result<bool, String> {
-    let origin: &Origin = &manifest.origin;
-    let number =
-        origin.place_of(key, &manifest.signing_keys).map_err(|problem| format!("{key}: {problem}"))?;
-    Ok(number <= signed_by)
+/// Returns `true` where one of the known keys signed the manifest. One that endorsed the signer is not enough: a seed that leaked endorses
+/// others.
+fn is_signed_by_one(trusted: &[VerifierKey], manifest: &Manifest, signed_by: u32) -> Result<bool, String> {
+    let known = manifest.origin.places_of(trusted, &manifest.signing_keys);
+    let known = known.map_err(|(key, problem)| format!("{key}: {problem}"))?;
+    Ok(known.contains(&signed_by))
 }
 
 /// Checks the archives in these files, and in all files so named in these folders, in the order of their positions.
@@ -97,7 +97,10 @@ impl Archives {
             Ok(archive) => self.checked.push((file.to_owned(), archive)),
             Err(ArchiveProblem::Unreadable(error)) => self.gaps.push(format!("{}: {error}", file.display())),
             Err(ArchiveProblem::Wrong {
-                error: error @ (ArchiveError::KeyMissing { .. } | ArchiveError::WrongKey { .. }),
+                error:
+                    error @ (ArchiveError::KeyMissing { .. }
+                    | ArchiveError::KeyRetired { .. }
+                    | ArchiveError::WrongKey { .. }),
                 ..
             }) => self.gaps.push(format!("{}: {error}", file.display())),
             Err(problem) => return Err(problem.to_string()),
@@ -134,10 +137,8 @@ impl Archives {
         for (file, archive) in &self.checked {
             let signed = archive.outline().manifest();
             let by = signed.signing_key().unwrap_or(0);
-            let vouched: Result<Vec<bool>, String> =
-                trusted.iter().map(|key| vouches(key, signed.manifest(), by)).collect();
-            match vouched {
-                Ok(vouched) => all &= vouched.into_iter().any(|vouches| vouches),
+            match is_signed_by_one(trusted, signed.manifest(), by) {
+                Ok(is_known) => all &= is_known,
                 Err(fault) => {
                     self.fault = Some((file.clone(), fault));
                     return;

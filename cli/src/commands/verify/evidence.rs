@@ -37,6 +37,8 @@ pub(super) struct Facts {
     commitment: Commitment,
     head: SignedTreeHead,
     trusted: bool,
+    /// A key that is known came before the one that signed, or is it.
+    endorsed: bool,
     sealed: bool,
     /// Who of the witnesses that are known cosigned the head, and whether they are enough; `None` where nobody asked.
     witnessed: Option<(Vec<Cosignature>, bool)>,
@@ -94,6 +96,7 @@ fn evidence(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Prov
         commitment: proven.evidence().commitment,
         head: proven.head().clone(),
         trusted: proven.is_trusted(),
+        endorsed: proven.is_endorsed(),
         sealed: proven.is_sealed(),
         witnessed: None,
         event,
@@ -121,6 +124,7 @@ fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
             commitment: receipt.leaf.commitment,
             head,
             trusted: true,
+            endorsed: true,
             sealed: false,
             witnessed: None,
             event: None,
@@ -150,6 +154,8 @@ impl Proven {
         match facts.head.note().cosigned_by(&policy.witness_keys()) {
             Ok(by) => {
                 let met = policy.is_met(by.iter().map(|cosignature| &cosignature.key));
+                // A key that was only endorsed counts once enough witnesses have cosigned a head by it.
+                facts.trusted |= met && facts.endorsed;
                 facts.witnessed = Some((by, met));
                 Self::Holds(facts)
             }
@@ -256,7 +262,9 @@ impl Facts {
 
     fn assurance(&self) -> &'static str {
         if self.trusted {
-            "a key that you know signed the tree head, or vouches for the one that did"
+            "a key that you know signed the tree head, or endorsed the one that did and your witnesses cosigned it"
+        } else if self.endorsed {
+            "a key that you know endorsed the one that signed the tree head; a seed of it that leaked could have endorsed it too: bring the key that signed, or witnesses"
         } else {
             "none: the keys came with the evidence; name one that you know with --vkey"
         }
@@ -272,6 +280,7 @@ impl Facts {
             "commitment": self.commitment.to_string(),
             "treeHead": { "size": head.size.to_string(), "root": head.root.to_string(), "note": self.head.note().to_string() },
             "trusted": self.trusted,
+            "endorsed": self.endorsed,
             "witnessed": self.witnessed.as_ref().map(|(_, met)| *met),
             "cosignatures": self.cosignatures().iter().map(cosignature_json).collect::<Vec<_>>(),
             "partDisclosed": !self.sealed,
