@@ -22,7 +22,7 @@ mod transcript;
 pub(crate) use batches::{Batch, Item, LANES, Place};
 pub(crate) use files::{FilesError, SourceFile, find, home_transcripts};
 pub(crate) use format::Format;
-pub(crate) use lane::{Landed, Lane, Rejected};
+pub(crate) use lane::{Landed, Lane, Rejected, SharedRequestSize};
 pub(crate) use mapping::{LineMapping, Pointer, Template};
 pub(crate) use reading::Reading;
 pub(crate) use records::{ReadProgress, Record, Records};

@@ -65,7 +65,12 @@ impl Examiner<'_> {
         let context = match &request.args {
             Some(args) if imported => {
                 let args = args.as_json().as_bytes();
-                Some(recorded_context(compiled.as_deref(), args, request.cwd.as_deref()))
+                // Arguments that fit were read for it already; of others a recording tells as much as can be read.
+                let fitting = examined.as_ref().filter(|found| found.refusal.is_none());
+                Some(fitting.map_or_else(
+                    || recorded_context(compiled.as_deref(), args, request.cwd.as_deref()),
+                    |found| found.context.clone(),
+                ))
             }
             _ => examined.as_ref().map(|examined| examined.context.clone()),
         };

@@ -32,6 +32,8 @@ const TYPICAL_ATTRIBUTES_BYTES: usize = 192;
 pub(crate) enum Origin {
     Client,
     Service,
+    /// The reactor, which has just written the event and need not examine it.
+    Reactor,
 }
 
 /// A request whose records are encoded, committed to and ready to be placed.
@@ -221,12 +223,13 @@ impl Preparer {
     ) -> Result<(), AppendError> {
         let fit = match origin {
             Origin::Client => check_type(&event, index)?,
-            Origin::Service => Fit::Listed,
+            Origin::Service | Origin::Reactor => Fit::Listed,
         };
         // Before anything of it is redacted: what is told of it are names.
         let unknown = (origin == Origin::Client).then(|| check_known(&event)).flatten();
         let reactor = self.reactor.as_ref().filter(|reactor| reactor.concerns(&event.kind));
-        let mut examination = match reactor {
+        let examined = reactor.filter(|_| origin != Origin::Reactor);
+        let mut examination = match examined {
             Some(reactor) => reactor.examine(&event)?,
             None => None,
         };

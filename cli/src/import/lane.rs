@@ -1,5 +1,7 @@
 //! One lane into the ledger: requests one after another, and out of each whatever the ledger will not have.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use bitacora_formats::BodyForm;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 
@@ -8,40 +10,63 @@ use crate::delivery::{Delivered, Delivery, Miss};
 
 /// Events taken out of one request by one, before it is halved to find the others faster.
 const MAX_SINGLED_OUT: usize = 16;
-/// Requests that are taken before one of more events is tried.
+/// Events of the first requests of an import: few enough for the ledger to derive a decision and an outcome from each.
+const FIRST_REQUEST_EVENTS: usize = 200;
+/// Requests that are taken before one of more events is tried, once one was refused.
 const TAKEN_BEFORE_MORE: u32 = 64;
 
 /// One lane.
 pub(crate) struct Lane {
     delivery: Delivery,
-    size: RequestSize,
+    size: SharedRequestSize,
+}
+
+/// The request size that all lanes of an import share: what one has learnt holds for all.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SharedRequestSize(Arc<Mutex<RequestSize>>);
+
+impl SharedRequestSize {
+    fn most(&self) -> usize {
+        self.change(|size| size.most)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut RequestSize) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// How many events go into one request: how much the ledger derives from them is learnt by what it refuses.
 #[derive(Debug)]
 struct RequestSize {
     most: usize,
-    /// Requests that were taken since that was set.
+    /// Requests of that size that were taken since it was set.
     taken: u32,
+    /// Requests that have to be taken before more is tried.
+    patience: u32,
 }
 
 impl Default for RequestSize {
     fn default() -> Self {
-        Self { most: MAX_REQUEST_EVENTS, taken: 0 }
+        Self { most: FIRST_REQUEST_EVENTS, taken: 0, patience: 1 }
     }
 }
 
 impl RequestSize {
     /// Notes that a request of so many events was too large. Each refusal costs all the work on its events.
     fn shrink(&mut self, refused: usize) {
-        *self = Self { most: (refused / 2).max(1), taken: 0 };
+        // Requests of a size that is given up may still be under way: their refusal says nothing new.
+        let most = self.most.min((refused / 2).max(1));
+        *self = Self { most, taken: 0, patience: TAKEN_BEFORE_MORE };
     }
 
-    /// Notes that a request was taken: after many of them, more is tried again.
-    fn grow(&mut self) {
+    /// Notes that a request of so many events was taken: more is tried again after several of the largest.
+    fn grow(&mut self, events: usize) {
+        if events < self.most {
+            return;
+        }
         self.taken += 1;
-        if self.taken == TAKEN_BEFORE_MORE {
-            *self = Self { most: (self.most * 2).min(MAX_REQUEST_EVENTS), taken: 0 };
+        if self.taken >= self.patience {
+            *self = Self { most: (self.most * 2).min(MAX_REQUEST_EVENTS), taken: 0, ..*self };
         }
     }
 }
@@ -63,8 +88,9 @@ pub(crate) struct Rejected {
 }
 
 impl Lane {
-    pub(crate) fn new(delivery: Delivery) -> Self {
-        Self { delivery, size: RequestSize::default() }
+    /// A lane that shares what is learnt of the size of requests.
+    pub(crate) fn new(delivery: Delivery, size: SharedRequestSize) -> Self {
+        Self { delivery, size }
     }
 
     /// How often what was busy, or whose outcome was unknown, was sent again.
@@ -81,9 +107,10 @@ impl Lane {
             if batch.0.is_empty() {
                 continue;
             }
-            if batch.0.len() > self.size.most {
+            let most = self.size.most();
+            if batch.0.len() > most {
                 // What is taken last goes first.
-                let rest = batch.0.split_off(self.size.most);
+                let rest = batch.0.split_off(most);
                 waiting.extend([Batch(rest), batch]);
                 continue;
             }
@@ -91,7 +118,7 @@ impl Lane {
             let miss = match self.delivery.deliver(BodyForm::Batch, &body).await {
                 Ok(delivered) => {
                     told.push(Landed::Acknowledged { delivered, bytes: body.len() as u64 });
-                    self.size.grow();
+                    self.size.change(|size| size.grow(batch.0.len()));
                     continue;
                 }
                 Err(miss) => miss,
@@ -100,7 +127,7 @@ impl Lane {
             let index = match miss.refused_event() {
                 Some(index) if index < count => index,
                 None if miss.is_about_size() && count > 1 => {
-                    self.size.shrink(count);
+                    self.size.change(|size| size.shrink(count));
                     waiting.push(batch);
                     continue;
                 }
@@ -142,7 +169,7 @@ mod tests {
                     size.shrink(events);
                 } else {
                     (taken, left) = (taken + 1, left - events);
-                    size.grow();
+                    size.grow(events);
                 }
             }
         }
@@ -151,12 +178,30 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_learnt_and_not_tried_with_every_batch() {
-        assert_eq!(requests(20, MAX_REQUEST_EVENTS), (20, 0));
+        // 200, 400 and 400 events of the first batch, 800 and 200 of the second, then whole batches.
+        assert_eq!(requests(20, MAX_REQUEST_EVENTS), (23, 0));
         let (taken, refused) = requests(20, 250);
-        assert!(taken <= 81 && refused <= 3, "{taken} taken, {refused} refused");
+        assert!(taken <= 101 && refused <= 2, "{taken} taken, {refused} refused");
         let (taken, refused) = requests(20, 130);
-        assert!(taken <= 162 && refused <= 6, "{taken} taken, {refused} refused");
+        assert!(taken <= 201 && refused <= 4, "{taken} taken, {refused} refused");
         let (_, refused) = requests(1, 1);
-        assert!(refused <= 9 + 1_000 / TAKEN_BEFORE_MORE as usize, "{refused} refused");
+        assert!(refused <= 7 + 1_000 / TAKEN_BEFORE_MORE as usize, "{refused} refused");
+    }
+
+    #[test]
+    fn what_one_lane_has_learnt_holds_for_all_and_is_learnt_once() {
+        let one = SharedRequestSize::default();
+        let other = one.clone();
+        one.change(|size| size.grow(FIRST_REQUEST_EVENTS));
+        assert_eq!(other.most(), 2 * FIRST_REQUEST_EVENTS);
+        // Both had a request of that size under way.
+        one.change(|size| size.shrink(2 * FIRST_REQUEST_EVENTS));
+        other.change(|size| size.shrink(2 * FIRST_REQUEST_EVENTS));
+        assert_eq!(one.most(), FIRST_REQUEST_EVENTS);
+        // The ends of batches say nothing of requests as large as that.
+        (0..2 * TAKEN_BEFORE_MORE).for_each(|_| one.change(|size| size.grow(FIRST_REQUEST_EVENTS - 1)));
+        assert_eq!(one.most(), FIRST_REQUEST_EVENTS);
+        (0..TAKEN_BEFORE_MORE).for_each(|_| one.change(|size| size.grow(FIRST_REQUEST_EVENTS)));
+        assert_eq!(other.most(), 2 * FIRST_REQUEST_EVENTS);
     }
 }

@@ -194,3 +194,42 @@ fn a_text_that_names_who_is_reached_is_a_place_as_it_is_written() {
         assert_eq!(of(bad).refusal, Some(ArgumentsRefusal::Invalid));
     }
 }
+
+#[test]
+fn arguments_that_fit_have_the_context_that_a_recording_of_them_has() {
+    let from = |pointer: &str, normaliser: &str, absent: Value| {
+        let mut context = json!({"pointer": pointer, "normaliser": normaliser});
+        if absent.is_string() {
+            context["when_absent"] = absent;
+        }
+        tool(json!({"context_from": context}))
+    };
+    let tools = [
+        from("/path", "path", Value::Null),
+        from("/path", "path", json!(".")),
+        from("/command", "command", Value::Null),
+        from("/url", "host", Value::Null),
+        tool(json!({})),
+    ];
+    let mut fitting = 0;
+    for args in [
+        json!({"path": "src/api/users/a.rs"}),
+        json!({"path": "/etc/passwd"}),
+        json!({"path": "../x"}),
+        json!({"command": "git status && rm -rf x"}),
+        json!({"command": "$(which git) status"}),
+        json!({"url": "https://Example.org/a"}),
+        json!({"url": "not a host"}),
+        json!({}),
+    ] {
+        for tool in &tools {
+            let found = examined(tool, args.clone());
+            let recorded = recorded_context(Some(tool), args.to_string().as_bytes(), CWD);
+            if found.refusal.is_none() {
+                fitting += 1;
+                assert_eq!(found.context, recorded, "{args}");
+            }
+        }
+    }
+    assert!(fitting > 30, "{fitting}");
+}

@@ -69,6 +69,8 @@ pub(super) struct GlobPattern {
     tokens: Box<[Token]>,
     /// Characters that every match ends with; the tokens hold them too.
     suffix: Box<str>,
+    /// The longest text that every match holds behind the prefix: most texts do not, and need no states.
+    needle: Box<str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +113,7 @@ impl GlobPattern {
             dialect,
             prefix: prefix.into(),
             tokens: rest.into(),
+            needle: needle(rest).into(),
             suffix: suffix.into_iter().collect::<String>().into(),
         })
     }
@@ -132,7 +135,7 @@ impl GlobPattern {
 
     /// Whether a text matches.
     pub(super) fn matches(&self, text: &str) -> bool {
-        self.matches_within(text, &mut u64::MAX.clone()) == Some(true)
+        text.contains(&*self.needle) && self.matches_within(text, &mut u64::MAX.clone()) == Some(true)
     }
 
     /// Whether a text matches, unless that takes more steps than there are left. Steps that are taken are taken off.
@@ -240,6 +243,24 @@ impl<const WORDS: usize> States<WORDS> {
             })
         })
     }
+}
+
+/// Returns the longest text of plain characters that no match of these tokens lacks.
+fn needle(tokens: &[Token]) -> String {
+    let (mut longest, mut run) = (String::new(), String::new());
+    for (at, token) in tokens.iter().enumerate() {
+        let before = tokens.get(..at).unwrap_or_default();
+        // A `/` that may be left out with the `**` before it.
+        let may_lack = before.ends_with(&[Token::MaybeFolders, Token::DoubleStar]);
+        match token {
+            Token::Character(character) if !may_lack => run.push(*character),
+            _ => run.clear(),
+        }
+        if run.len() > longest.len() {
+            longest.clone_from(&run);
+        }
+    }
+    longest
 }
 
 fn tokens(glob: &str, dialect: Dialect) -> Result<Vec<Token>, GlobError> {

@@ -14,7 +14,7 @@ use crate::access::Access;
 use crate::delivery::{Delivery, Miss};
 use crate::draft::Draft;
 use crate::error::CommandError;
-use crate::import::{Batch, Item, LANES, Landed, Lane, Place, Reading, Rejected, Tally};
+use crate::import::{Batch, Item, LANES, Landed, Lane, Place, Reading, Rejected, SharedRequestSize, Tally};
 use crate::interrupt::Interrupts;
 use crate::output::printable;
 use crate::progress::ImportBar;
@@ -116,11 +116,13 @@ impl Flow {
         let (stop, stopped) = watch::channel(false);
         let mut lanes = JoinSet::new();
         let mut doors = Vec::with_capacity(LANES);
+        let size = SharedRequestSize::default();
         for _ in 0..LANES {
             let (door, batches) = mpsc::channel(REQUESTS_AHEAD);
             doors.push(door);
             let delivery = Delivery::new(access, ledger, None).known_to_answer(has_answered);
-            lanes.spawn(run_lane(delivery, batches, news.clone(), stopped.clone()));
+            let lane = Lane::new(delivery, size.clone());
+            lanes.spawn(run_lane(lane, batches, news.clone(), stopped.clone()));
         }
         drop(news);
         let read = read(reading, tally, doors, &self.bar)?;
@@ -184,7 +186,7 @@ impl Flow {
     ) -> Result<bool, CommandError> {
         let place = Place { file: "the import's own event".into(), number: 1 };
         let item = Item { place, id: event.id.clone(), json: event.to_json().into_bytes() };
-        let mut lane = Lane::new(Delivery::new(access, ledger, None));
+        let mut lane = Lane::new(Delivery::new(access, ledger, None), SharedRequestSize::default());
         let mut told = Vec::new();
         let ended = lane.land(Batch(vec![item]), &mut told).await;
         self.landed.retries += lane.retries();
@@ -232,12 +234,11 @@ impl Flow {
 
 /// Lands every batch of a lane, and ends with the first that finds no way in, or behind the one that it is at when it is stopped.
 async fn run_lane(
-    delivery: Delivery,
+    mut lane: Lane,
     mut batches: mpsc::Receiver<Batch>,
     news: mpsc::Sender<Landed>,
     mut stopped: watch::Receiver<bool>,
 ) -> LaneEnd {
-    let mut lane = Lane::new(delivery);
     loop {
         let next = tokio::select! {
             biased;

@@ -163,3 +163,18 @@ fn one_word_of_states_answers_as_many_do() {
         }
     }
 }
+
+#[test]
+fn the_text_that_every_match_holds_is_known() {
+    let needle = |glob: &str| GlobPattern::compile(glob, Dialect::Path).unwrap().needle.to_string();
+    for (glob, expected) in [
+        ("**/.env*", ".env"),
+        ("**/secrets/**", "secrets/"),
+        ("src/**/a", "a"),
+        ("a*bc?d", "bc"),
+        ("plain", ""),
+        ("**", ""),
+    ] {
+        assert_eq!(needle(glob), expected, "{glob}");
+    }
+}
