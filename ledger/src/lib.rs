@@ -74,6 +74,7 @@ mod recollection;
 mod recover;
 mod redaction;
 mod release;
+mod released_files;
 mod remembered;
 mod replacement;
 mod replay;
