@@ -11,6 +11,7 @@ mod archived_state;
 mod archiving;
 mod asking;
 mod batch;
+mod blinding_key;
 mod clock;
 mod clock_watch;
 mod cold;
