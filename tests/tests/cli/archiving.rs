@@ -21,7 +21,7 @@ pub(crate) fn filled() -> Sample {
 }
 
 /// Appends [`EVENTS`] events, of which the numbers begin here.
-pub(crate) fn fill(sample: &Sample, first: u64) {
+fn fill(sample: &Sample, first: u64) {
     let ledger = sample.open_with(&Sample::options_with_heads());
     for number in first..first + EVENTS / 9 {
         let events = (0..9).map(|index| {
