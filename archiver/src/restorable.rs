@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use bitacora_formats::archive::ArchiveRange;
 use bitacora_formats::{LedgerId, SigningChain};
+use bitacora_ledger::KnownSegments;
 
 use crate::archive_chain::{Ends, FoundArchive, find, furthest};
 use crate::archive_store::Objects;
 use crate::error::StoredError;
 use crate::restoring::RestoringError;
+use crate::same_history::is_of_history;
 use crate::stored_archive::StoredArchive;
 
 /// How far archives have to go for a ledger to be made of them.
@@ -72,12 +74,21 @@ pub(crate) struct Restorable {
 }
 
 impl Restorable {
+    /// Those of the history that these segments are of, where any are named.
     pub(crate) fn find(
         objects: &Arc<dyn Objects>,
         ledger: LedgerId,
         signers: &SigningChain,
+        of: Option<&KnownSegments>,
     ) -> Result<Self, StoredError> {
-        Ok(Self { found: find(objects, ledger, signers, |_| true)? })
+        let mut found = find(objects, ledger, signers, |_| true)?;
+        if let Some(known) = of {
+            found.retain(|one| {
+                let manifest = one.manifest();
+                manifest.is_none_or(|manifest| is_of_history(manifest.range, &manifest.segments, known))
+            });
+        }
+        Ok(Self { found })
     }
 
     /// Those that join from the first event on and go furthest, by their places. None where there are none, or none that join.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bitacora_formats::archive::{ArchiveError, ArchiveRange, Manifest};
 use bitacora_formats::{
-    ColumnRow, Frontier, Generation, Keyring, LedgerId, LedgerKeys, Micros, Position, Rows, StreamVersion,
-    TreeHash, decode_record, leaf_hash,
+    ColumnRow, Frontier, Keyring, LedgerId, LedgerKeys, Micros, Position, Rows, StreamVersion, TreeHash,
+    decode_record, leaf_hash,
 };
-use bitacora_ledger::{ColdFrame, Environment, Restoration, RestoreError, SegmentStart};
+use bitacora_ledger::{ColdFrame, Environment, KnownSegments, Restoration, RestoreError, SegmentStart};
 
 use crate::archive_store::Objects;
 use crate::error::{ArchiverError, StoredError};
@@ -107,8 +107,8 @@ pub fn archived_ledgers(objects: &dyn Objects) -> Result<Vec<LedgerId>, StoredEr
     Ok(listed.folders.iter().filter_map(|folder| folder.parse().ok()).collect())
 }
 
-/// Returns how far the archives of a ledger reach, and the generation of the last of them. Outlines alone are read, so an archive
-/// may turn out to be damaged when it is restored.
+/// Returns how far the archives of a ledger reach, of those that are of the history whose segments are known. Their generation does not
+/// matter. Outlines alone are read, so an archive may turn out to be damaged when it is restored.
 ///
 /// # Errors
 /// [`RestoringError`] where one of them cannot be used, or is missing.
@@ -116,11 +116,12 @@ pub fn archived_reach(
     objects: &Arc<dyn Objects>,
     ledger: LedgerId,
     keyring: &Keyring,
-) -> Result<Option<(Generation, Position)>, RestoringError> {
-    let mut archives = Restorable::find(objects, ledger, keyring.signing_chain())?;
+    known: &KnownSegments,
+) -> Result<Option<Position>, RestoringError> {
+    let mut archives = Restorable::find(objects, ledger, keyring.signing_chain(), Some(known))?;
     let chain = archives.chain(Reach::Whole)?;
     let last = archives.of(&chain).last().map(|archive| archive.outline().manifest().manifest());
-    Ok(last.map(|manifest| (manifest.origin.generation, manifest.range.last())))
+    Ok(last.map(|manifest| manifest.range.last()))
 }
 
 /// Makes a ledger again in `folder`, which must not exist, of all frames that its archives hold whole: of those archives that join
@@ -137,7 +138,33 @@ pub fn restore(
     folder: &Path,
     tally: &Tally,
 ) -> Result<Restored, RestoringError> {
-    let mut archives = Restorable::find(objects, ledger, keyring.signing_chain())?;
+    let archives = Restorable::find(objects, ledger, keyring.signing_chain(), None)?;
+    restore_of((environment, objects), (archives, reach), (ledger, keyring), folder, tally)
+}
+
+/// The same of the archives that are of the history whose segments are known: of what was given up nothing comes back.
+///
+/// # Errors
+/// [`RestoringError`].
+pub fn restore_history(
+    environment: &Environment,
+    objects: &Arc<dyn Objects>,
+    (ledger, known): (LedgerId, &KnownSegments),
+    keyring: &Keyring,
+    folder: &Path,
+    tally: &Tally,
+) -> Result<Restored, RestoringError> {
+    let archives = Restorable::find(objects, ledger, keyring.signing_chain(), Some(known))?;
+    restore_of((environment, objects), (archives, Reach::Whole), (ledger, keyring), folder, tally)
+}
+
+fn restore_of(
+    (environment, objects): (&Environment, &Arc<dyn Objects>),
+    (mut archives, reach): (Restorable, Reach),
+    (ledger, keyring): (LedgerId, &Keyring),
+    folder: &Path,
+    tally: &Tally,
+) -> Result<Restored, RestoringError> {
     loop {
         let chain = archives.chain(reach)?;
         if chain.is_empty() {

@@ -177,8 +177,7 @@ impl OpenFolder {
             error => error.into(),
         })?;
         let folder = folder.ledger(&global.ledger);
-        let trust = AnchorTrust { required: false, is_new: global.new_anchor };
-        let options = global.anchor()?.options(environment, trust)?;
+        let options = global.anchor()?.options(environment, AnchorTrust::of(global)?)?;
         let mut options = Options { name: Some(global.ledger.clone()), ..options };
         change(&mut options);
         let ledger = Ledger::open(environment, &folder, Arc::clone(keyring), options);

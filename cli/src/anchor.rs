@@ -10,6 +10,7 @@ use bitacora_archiver::{ArchivePlace, ArchivePlaceError, ObjectAnchor, StoreErro
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, Governing, HeadOptions, Options};
 
+use crate::arguments::{Global, UsageError};
 use crate::durable_file;
 
 /// What the folder's name has behind the keyring's.
@@ -34,6 +35,15 @@ pub(crate) struct AnchorTrust {
     pub(crate) required: bool,
     /// It may remember nothing of a ledger that has tree heads.
     pub(crate) is_new: bool,
+}
+
+impl AnchorTrust {
+    /// What is asked before a ledger is opened for writing, by whichever command: the anchor has to answer, once one has remembered a
+    /// ledger of this keyring.
+    pub(crate) fn of(global: &Global) -> Result<Self, UsageError> {
+        let was_used = was_used(&global.keyring()?);
+        Ok(Self { required: was_used && !global.anchor_optional, is_new: global.new_anchor })
+    }
 }
 
 /// Why nothing is known of what an anchor in a store remembers.

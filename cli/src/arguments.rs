@@ -99,10 +99,12 @@ pub(crate) struct Global {
     /// [default: archives in the data folder]
     #[arg(long, global = true, env = "BITACORA_ARCHIVE_STORE", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<ArchivePlace>::new())]
     archive_store: Option<ArchivePlace>,
-    /// Let an anchor that remembers nothing of a ledger begin with the tree heads that are there. Otherwise it is not taken:
-    /// most likely its disk is not mounted, or it is not the right one.
+    /// Let an anchor that remembers nothing of a ledger begin with the tree heads that are there. Otherwise it is refused.
     #[arg(long, global = true)]
     pub(crate) new_anchor: bool,
+    /// Go on while the anchor cannot be reached, although one has remembered a ledger of this keyring. An older copy opens unnoticed then.
+    #[arg(long, global = true)]
+    pub(crate) anchor_optional: bool,
     /// The service: http://HOST:PORT or unix:PATH. [default: http://127.0.0.1:7717, where no data folder is named]
     #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
     pub(crate) url: Option<ServiceUrl>,

@@ -315,7 +315,11 @@ impl Within {
         (purpose, doubt): (Purpose, &Doubt),
         runtime: &Runtime,
     ) -> Result<Self, AccessError> {
-        let (config, ledger) = (config.clone(), ledger.clone());
+        let (mut config, ledger) = (config.clone(), ledger.clone());
+        // Questions change nothing: they go on without an anchor, and the log says that nothing was compared.
+        if let Some(heads) = config.options.heads.as_mut().filter(|_| purpose == Purpose::Questions) {
+            heads.anchor_required = false;
+        }
         let service = Arc::new(runtime.block_on(async {
             match purpose {
                 Purpose::Questions => InProcess::open_to_ask(config, ledger).await,
@@ -335,8 +339,7 @@ impl Within {
 /// How the ledger in the folder is opened: as by `append`.
 fn folder(global: &Global, data: &Path, read_models: bool) -> Result<LedgersConfig, AccessError> {
     let (environment, keyring): (Environment, _) = before_opening(global, data)?;
-    let trust = AnchorTrust { required: false, is_new: global.new_anchor };
-    let options = global.anchor()?.options(&environment, trust)?;
+    let options = global.anchor()?.options(&environment, AnchorTrust::of(global)?)?;
     let keyring = Arc::new(keyring);
     Ok(LedgersConfig { data: data.to_owned(), keyring, environment, options, read_models })
 }

@@ -138,6 +138,8 @@ key_uses! {
     ArchiveTerm = "archive term", KeyAndFields;
     /// What the ledger's signing key signs in a segment's header.
     SegmentCertificate = "segment certificate", Bytes;
+    /// What the ledger's signing key signs of a released segment.
+    ReleasedSegment = "released segment", Bytes;
     /// A frame's link of the chain.
     FrameChain = "frame chain", Bytes;
     /// A segment header's link of the chain.

@@ -148,7 +148,9 @@ pub use record::{
     Draft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart, UnsealedRecord,
     append_record, decode_part, decode_record, encode_part, encode_record, record_kind,
 };
-pub use released::{MAX_RELEASED_BYTES, RELEASED_FORMAT, RELEASED_MAGIC, ReleasedError, ReleasedSegment};
+pub use released::{
+    MAX_RELEASED_BYTES, RELEASED_FORMAT, RELEASED_MAGIC, ReleasedError, ReleasedSegment, ReleasedSignature,
+};
 pub use rfc3339::{TimeError, check_time, format_time, parse_time};
 pub use sealer::{FramePlan, FrameSealer, SealError};
 pub use segment::{

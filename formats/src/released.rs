@@ -1,25 +1,32 @@
 //! What is left of a segment whose events lie in archives: its header, its footer, and how it ended.
 //! Layout: `docs/formats/released.md`.
 
-use crate::chain::ChainTip;
+use crate::chain::{self, ChainTip};
 use crate::damage::DamageKind;
 use crate::fields::{Ended, Fields};
 use crate::footer::{FOOTER_BYTES, FooterError, SegmentFooter};
-use crate::frame::CRC_BYTES;
-use crate::ids::{Micros, Position};
+use crate::frame::{CRC_BYTES, SIGNATURE_BYTES};
+use crate::ids::{ChainHash, Micros, Position, Signature};
+use crate::kdf::{KeyUse, chain_hasher};
+use crate::keyring::{ActiveSigner, SigningChain};
 use crate::segment::{MAX_SEGMENT_HEADER_BYTES, SegmentError, SegmentHeader};
 use crate::walk::SegmentEnd;
 
 /// How the file of a released segment begins.
 pub const RELEASED_MAGIC: [u8; 8] = *b"BITACREL";
-/// The one format that is written, and the one that can be read.
-pub const RELEASED_FORMAT: u16 = 1;
+/// The format that is written: signed.
+pub const RELEASED_FORMAT: u16 = 2;
+/// The format without a signature. It can be read, and is written no more.
+const UNSIGNED_FORMAT: u16 = 1;
 /// Set where a footer follows the header.
 const HAS_FOOTER: u16 = 1;
 /// Bytes before the segment's header.
 const FIXED_BYTES: usize = 40;
+/// Bytes of the signing key's number and its signature.
+const SIGNED_BYTES: usize = size_of::<u32>() + SIGNATURE_BYTES;
 /// Bytes of the largest file of a released segment.
-pub const MAX_RELEASED_BYTES: usize = FIXED_BYTES + MAX_SEGMENT_HEADER_BYTES + FOOTER_BYTES + CRC_BYTES;
+pub const MAX_RELEASED_BYTES: usize =
+    FIXED_BYTES + MAX_SEGMENT_HEADER_BYTES + FOOTER_BYTES + SIGNED_BYTES + CRC_BYTES;
 
 /// A segment without its frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +35,23 @@ pub struct ReleasedSegment {
     pub header: SegmentHeader,
     /// The position of its last event.
     pub last_position: Position,
-    /// The time of its first frame.
+    /// The time of its first frame, as the file says.
     pub first_time: Micros,
-    /// The time of its last frame.
+    /// The time of its last frame, as the file says.
     pub last_time: Micros,
     /// Its footer, if it had one.
     pub footer: Option<SegmentFooter>,
+    /// The ledger's signature over all of it; `None` in format 1.
+    pub signed: Option<ReleasedSignature>,
+}
+
+/// The ledger's signature over a released segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReleasedSignature {
+    /// The number of the ledger's signing key.
+    pub key: u32,
+    /// The signature.
+    pub signature: Signature,
 }
 
 /// Why bytes are not the file of a released segment.
@@ -54,12 +72,14 @@ pub enum ReleasedError {
         found: [u8; 8],
     },
     /// A format this version cannot read.
-    #[error("released segment format {RELEASED_FORMAT} expected, {found} found; a newer version may read it")]
+    #[error(
+        "released segment format {UNSIGNED_FORMAT} or {RELEASED_FORMAT} expected, {found} found; a newer version may read it"
+    )]
     Format {
         /// The format there is.
         found: u16,
     },
-    /// Flags that format 1 does not have.
+    /// Flags that no format has.
     #[error("flags 0 or {HAS_FOOTER} expected, {found} found")]
     Flags {
         /// The flags there are.
@@ -89,6 +109,27 @@ pub enum ReleasedError {
         /// What it is.
         found: u64,
     },
+    /// None of the ledger's keys has the number that the file names.
+    #[error("a signing key of the ledger expected, number {found} found; the last one known is {known}")]
+    UnknownKey {
+        /// The number of the last known key.
+        known: u32,
+        /// The number in the file.
+        found: u32,
+    },
+    /// The copy has other bytes than the file.
+    #[error(
+        "found a copy of a released segment's file with other bytes than the file; open the ledger for writing, which makes both alike"
+    )]
+    Copy,
+    /// The ledger's key did not sign these bytes.
+    #[error(
+        "found bytes of a released segment that key {key} of the ledger did not sign; restore the file from a copy"
+    )]
+    Signature {
+        /// The key's number.
+        key: u32,
+    },
 }
 
 impl ReleasedSegment {
@@ -103,9 +144,11 @@ impl ReleasedSegment {
             return Err(ReleasedError::Magic { found });
         }
         let found = fields.u16()?;
-        if found != RELEASED_FORMAT {
-            return Err(ReleasedError::Format { found });
-        }
+        let signed_bytes = match found {
+            RELEASED_FORMAT => SIGNED_BYTES,
+            UNSIGNED_FORMAT => 0,
+            found => return Err(ReleasedError::Format { found }),
+        };
         let flags = fields.u16()?;
         if flags & !HAS_FOOTER != 0 {
             return Err(ReleasedError::Flags { found: flags });
@@ -116,9 +159,13 @@ impl ReleasedSegment {
         let header = fields.take(header_bytes)?;
         let footer_bytes = if flags == HAS_FOOTER { FOOTER_BYTES } else { 0 };
         let footer = fields.take(u32::try_from(footer_bytes).unwrap_or(u32::MAX))?;
+        let signed = match signed_bytes {
+            0 => None,
+            _ => Some(ReleasedSignature { key: fields.u32()?, signature: Signature(fields.bytes()?) }),
+        };
         let expected = fields.u32()?;
         if !fields.at_end() {
-            let needed = FIXED_BYTES + header.len() + footer.len() + CRC_BYTES;
+            let needed = FIXED_BYTES + header.len() + footer.len() + signed_bytes + CRC_BYTES;
             return Err(ReleasedError::Length { needed: needed as u64, found: bytes.len() as u64 });
         }
         let (checked, _) = bytes.split_at(bytes.len() - CRC_BYTES);
@@ -138,18 +185,84 @@ impl ReleasedSegment {
             agrees("first position", parsed.first_position.get(), footer.first_position.get())?;
             agrees("tree size", last_position, footer.tree_size)?;
         }
+        if let Some(signed) = &signed {
+            // What is left of a segment is signed after its header was.
+            let least = parsed.signing_key_index.max(signed.key);
+            agrees("signing key", least.into(), signed.key.into())?;
+        }
         let last_position = Position::new(last_position).unwrap_or(parsed.first_position);
-        Ok(Self { header: parsed, last_position, first_time, last_time, footer })
+        Ok(Self { header: parsed, last_position, first_time, last_time, footer, signed })
+    }
+
+    /// Returns it with the ledger's signature, as the next file of it is written.
+    #[must_use]
+    pub fn sign(mut self, signer: ActiveSigner<'_>) -> Self {
+        let signature = Signature([0; SIGNATURE_BYTES]);
+        self.signed = Some(ReleasedSignature { key: signer.index, signature });
+        let signature = chain::sign(signer.key, self.signed_hash()).signature;
+        self.signed = Some(ReleasedSignature { key: signer.index, signature });
+        self
+    }
+
+    /// Checks the signature, where there is one, under the ledger's keys.
+    ///
+    /// # Errors
+    /// [`ReleasedError::UnknownKey`] and [`ReleasedError::Signature`].
+    pub fn check_signature(&self, signers: &SigningChain) -> Result<(), ReleasedError> {
+        let Some(ReleasedSignature { key, .. }) = self.signed else { return Ok(()) };
+        let unknown = ReleasedError::UnknownKey { known: signers.active_index(), found: key };
+        self.check_signature_by(signers.key(key).ok_or(unknown)?.as_bytes())
+    }
+
+    /// The same, under the public key that has the number in the file.
+    ///
+    /// # Errors
+    /// [`ReleasedError::Signature`].
+    pub fn check_signature_by(&self, public: &[u8; 32]) -> Result<(), ReleasedError> {
+        let Some(ReleasedSignature { key, signature }) = self.signed else { return Ok(()) };
+        let tip = ChainTip { hash: self.signed_hash(), signature };
+        if tip.is_signed_by(public) { Ok(()) } else { Err(ReleasedError::Signature { key }) }
+    }
+
+    /// `true`: every byte is under a signature, the ledger's or the footer's. In other files only a checksum covers the times, and they
+    /// are believed for nothing.
+    #[must_use]
+    pub fn is_covered(&self) -> bool {
+        self.signed.is_some() || self.footer.is_some()
+    }
+
+    /// Returns a time that no frame of the segment is older than: the first frame's, where the file is covered.
+    #[must_use]
+    pub fn first_time(&self) -> Micros {
+        if self.is_covered() { self.first_time } else { self.header.created }
+    }
+
+    /// Returns it with times that are signed: where its own are not, those at which it and the segment behind it were begun.
+    #[must_use]
+    pub fn with_covered_times(mut self, next: &SegmentHeader) -> Self {
+        (self.first_time, self.last_time) = (self.first_time(), self.last_time_before(next));
+        self
+    }
+
+    fn last_time_before(&self, next: &SegmentHeader) -> Micros {
+        if self.is_covered() { self.last_time } else { next.created }
+    }
+
+    fn signed_hash(&self) -> ChainHash {
+        let mut bytes = self.encode();
+        bytes.truncate(bytes.len() - SIGNATURE_BYTES - CRC_BYTES);
+        chain::finish(chain_hasher(KeyUse::ReleasedSegment).update(&bytes))
     }
 
     /// The file's bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
+        let format = if self.signed.is_some() { RELEASED_FORMAT } else { UNSIGNED_FORMAT };
         let flags = if self.footer.is_some() { HAS_FOOTER } else { 0 };
         let header_bytes = u32::try_from(self.header.stored_bytes()).unwrap_or(u32::MAX);
         let mut bytes = Vec::with_capacity(MAX_RELEASED_BYTES);
         bytes.extend_from_slice(&RELEASED_MAGIC);
-        bytes.extend_from_slice(&RELEASED_FORMAT.to_le_bytes());
+        bytes.extend_from_slice(&format.to_le_bytes());
         bytes.extend_from_slice(&flags.to_le_bytes());
         bytes.extend_from_slice(&header_bytes.to_le_bytes());
         bytes.extend_from_slice(&self.last_position.get().to_le_bytes());
@@ -158,6 +271,10 @@ impl ReleasedSegment {
         self.header.encode(&mut bytes);
         if let Some(footer) = &self.footer {
             footer.encode(&mut bytes);
+        }
+        if let Some(signed) = &self.signed {
+            bytes.extend_from_slice(&signed.key.to_le_bytes());
+            bytes.extend_from_slice(&signed.signature.0);
         }
         let crc = crc32fast::hash(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
@@ -178,12 +295,12 @@ impl ReleasedSegment {
             epoch: self.header.epoch,
             number: self.header.number,
             next_position: self.last_position.next().unwrap_or(self.last_position),
-            time: self.last_time,
+            time: self.last_time_before(next),
             tree_size: self.last_position.get(),
             tree_root,
             tip,
         };
-        end.check_next(next, self.last_time)?;
+        end.check_next(next, end.time)?;
         if self.footer.is_some_and(|footer| footer.signature != tip.signature) {
             return Err(DamageKind::PreviousSignature);
         }
@@ -206,119 +323,4 @@ impl From<Ended> for ReleasedError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ids::{ChainHash, SegmentNumber};
-    use crate::sample_ledger::SampleLedger;
-    use crate::worked_example::hex_block;
-
-    const DOCUMENT: &str = include_str!("../../docs/formats/released.md");
-
-    fn worked() -> Vec<u8> {
-        hex_block(DOCUMENT, 0)
-    }
-
-    /// The worked file with a change, its checksum made right again.
-    fn refused(change: impl FnOnce(&mut Vec<u8>)) -> ReleasedError {
-        let mut bytes = worked();
-        change(&mut bytes);
-        let crc = crc32fast::hash(&bytes[..bytes.len() - CRC_BYTES]);
-        let at = bytes.len() - CRC_BYTES;
-        bytes[at..].copy_from_slice(&crc.to_le_bytes());
-        ReleasedSegment::parse(&bytes).unwrap_err()
-    }
-
-    /// Two segments of one ledger, the first released, and the header of the second.
-    fn pair(with_footer: bool) -> (ReleasedSegment, SegmentHeader) {
-        let mut ledger = SampleLedger::new(7);
-        let first = ledger.segment(&[40, 60, 9], with_footer);
-        let second = ledger.segment(&[5], true);
-        let header = SegmentHeader::parse(&first.bytes).unwrap();
-        let footer = with_footer
-            .then(|| SegmentFooter::parse(&first.bytes[first.bytes.len() - FOOTER_BYTES..]).unwrap());
-        let next = SegmentHeader::parse(&second.bytes).unwrap();
-        let last_position = Position::new(next.first_position.get() - 1).unwrap();
-        let last_time = Micros(ledger.time.0 - 1_000);
-        let first_time = Micros(last_time.0 - 2_000);
-        (ReleasedSegment { header, last_position, first_time, last_time, footer }, next)
-    }
-
-    #[test]
-    fn the_worked_example_of_the_document_holds() {
-        let released = ReleasedSegment::parse(&worked()).unwrap();
-        assert_eq!(released.encode(), worked());
-        let segment = hex_block(include_str!("../../docs/formats/segment.md"), 0);
-        let footer = hex_block(include_str!("../../docs/formats/footer.md"), 0);
-        assert_eq!(released.header, SegmentHeader::parse(&segment).unwrap());
-        assert_eq!(released.footer, Some(SegmentFooter::parse(&footer).unwrap()));
-    }
-
-    #[test]
-    fn what_a_segment_leaves_tells_how_it_ended() {
-        for with_footer in [true, false] {
-            let (released, next) = pair(with_footer);
-            let read = ReleasedSegment::parse(&released.encode()).unwrap();
-            assert_eq!(read, released);
-            let end = released.end_before(&next).unwrap();
-            assert_eq!(end.next_position, next.first_position);
-            assert_eq!((end.tip, end.tree_root), (next.previous, next.frontier.root()));
-        }
-    }
-
-    #[test]
-    fn a_header_that_does_not_go_on_is_refused() {
-        let (released, next) = pair(true);
-        let with = |change: &dyn Fn(&mut SegmentHeader)| {
-            let mut other = next.clone();
-            change(&mut other);
-            released.end_before(&other).unwrap_err()
-        };
-        assert!(matches!(with(&|next| next.number = SegmentNumber(9)), DamageKind::SegmentNumber { .. }));
-        assert!(matches!(
-            with(&|next| next.previous.hash = ChainHash([1; 32])),
-            DamageKind::Signature { .. }
-        ));
-        assert_eq!(with(&|next| next.previous.signature.0[3] ^= 1), DamageKind::PreviousSignature);
-        let (released, next) = pair(false);
-        let mut other = next;
-        other.previous.signature.0[3] ^= 1;
-        assert!(matches!(released.end_before(&other), Err(DamageKind::Signature { .. })));
-    }
-
-    #[test]
-    fn a_file_that_contradicts_itself_is_refused() {
-        assert_eq!(refused(|bytes| bytes[7] = b'l'), ReleasedError::Magic { found: *b"BITACREl" });
-        assert_eq!(refused(|bytes| bytes[8] = 2), ReleasedError::Format { found: 2 });
-        assert_eq!(refused(|bytes| bytes[10] = 2), ReleasedError::Flags { found: 2 });
-        assert!(matches!(refused(|bytes| bytes[12] ^= 1), ReleasedError::Length { .. }));
-        assert!(matches!(refused(|bytes| bytes[10] = 0), ReleasedError::Length { .. }));
-        let contradicts = |at: usize| match refused(|bytes| bytes[at] ^= 1) {
-            ReleasedError::Contradiction { field, .. } => field,
-            other => panic!("{other}"),
-        };
-        assert_eq!(
-            [contradicts(16), contradicts(24), contradicts(32)],
-            ["last position", "first time", "last time"]
-        );
-        assert!(matches!(refused(|bytes| bytes[48] ^= 1), ReleasedError::Header(_)));
-        assert!(matches!(
-            refused(|bytes| {
-                let at = bytes.len() - CRC_BYTES - FOOTER_BYTES;
-                bytes[at] ^= 1;
-            }),
-            ReleasedError::Footer(_)
-        ));
-    }
-
-    #[test]
-    fn a_file_with_a_changed_or_missing_byte_is_refused() {
-        let bytes = worked();
-        for at in 0..bytes.len() {
-            let mut changed = bytes.clone();
-            changed[at] ^= 0x10;
-            assert!(ReleasedSegment::parse(&changed).is_err(), "byte {at}");
-            assert!(ReleasedSegment::parse(&bytes[..at]).is_err(), "cut at {at}");
-        }
-        assert!(ReleasedSegment::parse(&[bytes, vec![0]].concat()).is_err());
-    }
-}
+mod tests;

@@ -25,6 +25,7 @@ use crate::options::{HeadOptions, Options};
 use crate::outline::end_of_segment;
 use crate::reading::{self, Read};
 use crate::remembered::{Recalled, Remembered, is_declared_lost, size_of};
+use crate::replay::refuse_wrong_keyring;
 use crate::rollback::{Rollback, Standing};
 use crate::segments::segments_folder;
 use crate::shared::Shared;
@@ -68,7 +69,8 @@ fn open(
         Remembered::refuse_foreign(disk, folder, keyring, &named)?;
     }
     let Read { inner, generation, end } = read?;
-    // What is derived is made again where it does not open.
+    // What is derived is made again where it does not open, or is of another log.
+    refuse_wrong_keyring(disk, folder, keyring)?;
     derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
     let looked_at = Looked { shared: &inner.shared, generation, end };
     let is_new = options.heads.as_ref().is_some_and(|heads| heads.anchor_is_new);

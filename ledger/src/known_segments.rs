@@ -43,7 +43,7 @@ impl KnownSegments {
         let folder = segments_folder(folder);
         let list = SegmentList::read(disk, &folder).map_err(io::Error::other)?;
         let released = list.released.checked_sub(1).and_then(|last| list.numbers.get(last));
-        let released = released.map(|last| read_released(disk, &folder, *last)).transpose()?.flatten();
+        let released = released.map(|last| read_released(disk, &folder, *last, None)).transpose()?.flatten();
         let (mut ledger, mut segments) = (None, Vec::with_capacity(list.numbers.len()));
         for (index, number) in list.numbers.into_iter().enumerate() {
             // The last ones may be made ahead, and be blank.

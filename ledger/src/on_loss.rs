@@ -59,13 +59,11 @@ pub(crate) fn face_loss(
     Ok((remembered, None))
 }
 
-/// Refuses to declare events lost that lie in archives.
+/// Refuses to declare events lost that lie in archives of this history, of whichever generation these are.
 fn refuse_archived(options: &Options, replayed: &Replayed) -> Result<(), OpenError> {
     let retained = replayed.head.position;
     match options.archived {
-        Some((generation, through)) if generation == replayed.generation && through > retained => {
-            Err(OpenError::Archived { retained, through })
-        }
+        Some(through) if through > retained => Err(OpenError::Archived { retained, through }),
         _ => Ok(()),
     }
 }

@@ -39,7 +39,7 @@ use crate::put_back;
 use crate::quarantine::{self, CutRecord, UnwrittenFrames};
 use crate::recall::{self, Recall};
 use crate::recover;
-use crate::release;
+use crate::released_files;
 use crate::remembered::{Remembered, first_segment, refuse_other_name};
 use crate::replay::{Replay, Replayed, TailState, refuse_wrong_keyring};
 use crate::segments::{Segments, segments_folder};
@@ -147,6 +147,12 @@ fn open_with(
         replayed = replay()?;
     }
     refuse_other_name(options.name.as_ref(), || replayed.name(disk, folder, &keyring))?;
+    if on_loss == OnLoss::Refuse && !matches!(replayed.tail, TailState::Corrupt(_)) {
+        let unsigned = released_files::unsigned_again(disk, folder, &keyring, &replayed);
+        if let Some(fault) = unsigned.map_err(in_step("reading what is left of released segments"))? {
+            replayed.tail = TailState::Corrupt(fault);
+        }
+    }
     put_back::face(environment, folder, &keyring, &options, &mut replayed, on_loss)?;
     let begun = Begun::look(disk, folder, &replayed)?;
     let (remembered, mut loss) =
@@ -174,7 +180,7 @@ fn open_with(
     if !corrupt {
         let read_from = replayed.unread.map_or(SegmentNumber::FIRST, |unread| unread.number);
         heads::settle(disk, folder, replayed.keys.index_key(), read_from);
-        release::mend(disk, folder, &replayed.segments);
+        released_files::mend(disk, folder, &keyring, &replayed.segments);
     }
     let cuts = if corrupt {
         Vec::new()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bitacora_formats::limits::{
     MAX_FRAME_BODY_BYTES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_BYTES, MAX_REQUEST_ENTRIES, MAX_SEGMENT_BYTES,
 };
-use bitacora_formats::{Generation, LedgerName, Position};
+use bitacora_formats::{LedgerName, Position};
 
 use crate::anchor::Anchor;
 use crate::error::OptionsError;
@@ -35,9 +35,8 @@ pub struct Options {
     pub heads: Option<HeadOptions>,
     /// What derives events from admitted ones; nothing by default.
     pub governing: Governing,
-    /// How far archives of it reach, and the generation of their last event. No loss is declared of what they hold in the
-    /// ledger's own generation.
-    pub archived: Option<(Generation, Position)>,
+    /// How far archives of its history reach. No loss is declared of what they hold.
+    pub archived: Option<Position>,
 }
 
 /// What derives events from admitted ones.

@@ -244,7 +244,8 @@ impl Outlined {
         keyring: &Keyring,
         number: SegmentNumber,
     ) -> io::Result<Option<Self>> {
-        let Some(released) = read_released(disk, folder, number)? else { return Ok(None) };
+        let signers = Some(keyring.signing_chain());
+        let Some(released) = read_released(disk, folder, number, signers)? else { return Ok(None) };
         let header = released.header.clone();
         if header.verify_certificate().is_err() || !is_signed_by(keyring, &header) {
             return Ok(None);

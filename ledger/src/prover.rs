@@ -141,10 +141,11 @@ fn pass_released(
         })
     };
     let missing = || damaged("what a released segment leaves expected".to_owned());
-    let released = read_released(disk, &folder, number).map_err(Stop::Disk)?.ok_or_else(missing)?;
+    let signers = Some(shared.keyring.signing_chain());
+    let released = read_released(disk, &folder, number, signers).map_err(Stop::Disk)?.ok_or_else(missing)?;
     let next = number.next().map(|next| segment_header(disk, &folder, next)).transpose();
     let next = next.map_err(Stop::Disk)?.flatten().ok_or_else(missing)?;
-    before.check_next(&released.header, released.first_time).map_err(|kind| damaged(kind.to_string()))?;
+    before.check_next(&released.header, released.first_time()).map_err(|kind| damaged(kind.to_string()))?;
     if released.header.verify_certificate().is_err() || !is_signed_by(&shared.keyring, &released.header) {
         return Err(damaged("a header that a signing key of the keyring certified expected".to_owned()));
     }

@@ -243,11 +243,14 @@ fn differs(what: &'static str) -> io::Error {
     io::Error::other(Differs(what))
 }
 
-/// `true`: the disk does not have what was written, or cannot give it any more; otherwise it could not be asked.
+/// Errors that say nothing of the disk: this process or this machine lacks something for now, or the file may not be opened.
+const NOT_ASKED: [Errno; 7] =
+    [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::INTR, Errno::AGAIN, Errno::ACCESS, Errno::PERM];
+
+/// `true`: the disk does not have what was written, or cannot give it any more. `false`: it could not be asked, by [`NOT_ASKED`]; every
+/// other error counts against it.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
-    let differs = error.get_ref().and_then(|source| source.downcast_ref::<Differs>()).is_some();
-    let is_unreadable = error.raw_os_error() == Some(Errno::IO.raw_os_error());
-    differs || is_unreadable || matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof)
+    !error.raw_os_error().is_some_and(|code| NOT_ASKED.iter().any(|known| known.raw_os_error() == code))
 }
 
 #[cfg(test)]
@@ -255,17 +258,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_differ_end_too_early_or_are_unreadable_are_gone_and_a_lack_of_descriptors_is_not() {
-        let gone = [
+    fn every_error_of_the_disk_counts_and_a_lack_of_descriptors_does_not() {
+        let mut gone = vec![
             differs("a frame"),
             io::ErrorKind::NotFound.into(),
             io::ErrorKind::UnexpectedEof.into(),
-            Errno::IO.into(),
+            io::Error::other("a frame that does not open"),
         ];
+        // What block layers and file systems give for media, checksums, timeouts, and disks that went away.
+        gone.extend([
+            Errno::IO.into(),
+            Errno::NOENT.into(),
+            Errno::UCLEAN.into(),
+            Errno::BADMSG.into(),
+            Errno::ILSEQ.into(),
+            Errno::NODATA.into(),
+            Errno::REMOTEIO.into(),
+            Errno::TIMEDOUT.into(),
+            Errno::NODEV.into(),
+            Errno::NXIO.into(),
+            Errno::STALE.into(),
+            Errno::NOTCONN.into(),
+            Errno::ISDIR.into(),
+        ]);
         for error in gone {
             assert!(is_gone(&error), "{error}");
         }
-        for error in [Errno::MFILE.into(), Errno::NOMEM.into(), io::ErrorKind::PermissionDenied.into()] {
+        for error in NOT_ASKED.map(io::Error::from) {
             assert!(!is_gone(&error), "{error}");
         }
     }

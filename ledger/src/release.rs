@@ -2,7 +2,6 @@
 //! its file goes.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use bitacora_formats::{
@@ -10,24 +9,17 @@ use bitacora_formats::{
     SegmentHeader, TreeHash,
 };
 
-use crate::disk::{Disk, OpenMode};
+use crate::disk::OpenMode;
 use crate::error::{AppendError, ReadError};
 use crate::leaves::{TREE, leaves_file_name};
 use crate::ledger::Ledger;
 use crate::opening::append_own;
-use crate::replacement::replace;
+use crate::released_files::write_left;
 use crate::replay::is_signed_by;
-use crate::segment_list::{mend_released, released_bytes, segment_header};
-use crate::segments::{
-    SEGMENTS, Segment, released_file_name, segment_file_name, segment_number, segments_folder,
-};
+use crate::segment_list::segment_header;
+use crate::segments::{SEGMENTS, Segment, segment_file_name, segment_number, segments_folder};
 use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
-
-/// How the name of a file ends that is to take its place.
-const UNFINISHED: &str = ".new";
-/// The suffix under which a damaged file is kept once it was mended.
-const DAMAGED: &str = ".damaged";
 
 /// What was let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,39 +103,6 @@ impl Ledger {
     }
 }
 
-/// Writes the files of released segments again of which one bit had changed. The replay has seen that each is certified and goes on from
-/// the one before it. The damaged bytes stay beside it. A crash leaves the damaged file, or both.
-pub(crate) fn mend(disk: &dyn Disk, folder: &Path, segments: &[Arc<Segment>]) {
-    let folder = segments_folder(folder);
-    for number in segments.iter().take_while(|segment| segment.is_released()).map(|segment| segment.number) {
-        let name = released_file_name(number);
-        let mended = || -> io::Result<bool> {
-            let found = released_bytes(disk, &folder, number)?;
-            if ReleasedSegment::parse(&found).is_ok() {
-                return Ok(false);
-            }
-            let released = mend_released(&found, number).ok_or(io::ErrorKind::InvalidData)?;
-            let damaged = format!("{name}{DAMAGED}");
-            replace(disk, &folder, &damaged, UNFINISHED, |file| file.write_all_at(&found, 0))?;
-            let whole = released.encode();
-            replace(disk, &folder, &name, UNFINISHED, |file| file.write_all_at(&whole, 0))?;
-            Ok(true)
-        };
-        match mended() {
-            Ok(true) => {
-                tracing::warn!(
-                    file = name,
-                    "one bit of the file had changed; it was written again as its certificate says"
-                );
-            }
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(file = name, %error, "one bit of the file changed; it could not be written again");
-            }
-        }
-    }
-}
-
 /// The last position that is remembered outside of the folder, by all who are asked to remember; the last that a tree head covers
 /// where nobody is, and the last of all where none are signed.
 fn remembered(shared: &Shared) -> Option<Position> {
@@ -199,16 +158,14 @@ fn let_go(shared: &Shared, segment: &Segment, last: Position, reason: &str) -> R
         Some(next) => released_before(shared, &released, &next).map_err(in_file)?,
         None => return Err(in_file(io::ErrorKind::InvalidInput.into())),
     };
+    let released = released.sign(shared.keyring.signing());
     let left = released.encode();
     // Whoever opens the ledger has to read it.
     if ReleasedSegment::parse(&left).as_ref() != Ok(&released) {
         return Err(in_file(io::ErrorKind::InvalidData.into()));
     }
     say(shared, &Released { first: segment.first, last, segments: 1, bytes }, reason)?;
-    replace(disk, &folder, &released_file_name(segment.number), UNFINISHED, |file| {
-        file.write_all_at(&left, 0)
-    })
-    .map_err(in_file)?;
+    write_left(disk, &folder, segment.number, &left).map_err(in_file)?;
     shared.segments.release(Segment::released(&released, end_root, Arc::clone(&shared.tier)));
     disk.remove_file(&path).and_then(|()| disk.sync_folder(&folder)).map_err(in_file)?;
     // Derived, and in nobody's way.
@@ -268,5 +225,5 @@ fn what_is_left(
         place.map(|place| place.header.time).ok_or_else(lacking)
     };
     let (first_time, last_time) = (time_at(segment.first)?, time_at(last)?);
-    Ok((ReleasedSegment { header, last_position: last, first_time, last_time, footer }, bytes))
+    Ok((ReleasedSegment { header, last_position: last, first_time, last_time, footer, signed: None }, bytes))
 }

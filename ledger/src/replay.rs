@@ -13,6 +13,7 @@ use bitacora_formats::{
     SegmentEnd, SegmentHeader, SegmentNumber, StreamKey,
 };
 
+use crate::blinding_key;
 use crate::cold::{ColdAccess, ColdArchives, ColdTier};
 use crate::derived_key;
 use crate::disk::{Disk, OpenMode};
@@ -392,6 +393,7 @@ pub(crate) fn refuse_wrong_keyring(
     for (number, header) in first.into_iter().chain(last) {
         let what = match header.unwrap_key(keyring) {
             Ok(_) if is_signed_by(keyring, &header) => {
+                blinding_key::refuse_another(disk, ledger, keyring, &header)?;
                 return derived_key::refuse_another(disk, ledger, keyring, header.ledger);
             }
             Ok(_) => "the ledger's signing key is not its own".to_owned(),

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bitacora_formats::{
     MAX_RELEASED_BYTES, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentEnd, SegmentHeader,
-    SegmentNumber, undo_one_flip,
+    SegmentNumber, SigningChain, undo_one_flip,
 };
 
 use crate::disk::{Disk, OpenMode};
@@ -121,7 +121,7 @@ pub(crate) fn segment_header(
 ) -> io::Result<Option<SegmentHeader>> {
     let file = match disk.open(&folder.join(segment_file_name(number)), OpenMode::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return match read_released(disk, folder, number) {
+            return match read_released(disk, folder, number, None) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 released => Ok(released?.map(|released| released.header)),
             };
@@ -134,16 +134,38 @@ pub(crate) fn segment_header(
     Ok(SegmentHeader::parse(&start).ok())
 }
 
-/// Reads the file that is left of a released segment; `None` if it is not that of one with this number. One flipped bit is undone, where
-/// the segment's certificate shows which one it was.
+/// Reads the file that is left of a released segment; `None` if it is not that of one with this number, or one that none of `signers`
+/// signed. One flipped bit is undone, where certificate and signature show which one it was. Of other damage the copy counts, and so it
+/// does where the file is of the format without a signature.
 pub(crate) fn read_released(
     disk: &dyn Disk,
     folder: &Path,
     number: SegmentNumber,
+    signers: Option<&SigningChain>,
 ) -> io::Result<Option<ReleasedSegment>> {
     let contents = released_bytes(disk, folder, number)?;
-    let released = ReleasedSegment::parse(&contents).ok().or_else(|| mend_released(&contents, number));
-    Ok(released.filter(|released| released.header.number == number))
+    let found = ReleasedSegment::parse(&contents).ok().filter(|found| is_released(found, number, signers));
+    if found.as_ref().is_some_and(|found| found.signed.is_some()) {
+        return Ok(found);
+    }
+    let copy = released_copy(disk, folder, number).and_then(|copy| ReleasedSegment::parse(&copy).ok());
+    let copy = copy.filter(|copy| copy.signed.is_some() && copy.header.verify_certificate().is_ok());
+    let copy = copy.filter(|copy| is_released(copy, number, signers));
+    Ok(copy.or(found).or_else(|| mend_released(&contents, number, signers)))
+}
+
+fn is_released(found: &ReleasedSegment, number: SegmentNumber, signers: Option<&SigningChain>) -> bool {
+    found.header.number == number && signers.is_none_or(|signers| found.check_signature(signers).is_ok())
+}
+
+/// Returns the bytes of the copy of a released segment's file; `None` where none can be read.
+pub(crate) fn released_copy(disk: &dyn Disk, folder: &Path, number: SegmentNumber) -> Option<Vec<u8>> {
+    released_bytes(disk, &copies_folder(folder), number).ok()
+}
+
+/// Returns the folder of the copies, beside the one of the segments.
+pub(crate) fn copies_folder(folder: &Path) -> PathBuf {
+    folder.with_file_name(TREE)
 }
 
 /// The bytes of a released segment's file.
@@ -157,11 +179,15 @@ pub(crate) fn released_bytes(disk: &dyn Disk, folder: &Path, number: SegmentNumb
 }
 
 /// Returns a released segment as its file had it before one bit changed; `None` where no certificate shows it.
-pub(crate) fn mend_released(contents: &[u8], number: SegmentNumber) -> Option<ReleasedSegment> {
+fn mend_released(
+    contents: &[u8],
+    number: SegmentNumber,
+    signers: Option<&SigningChain>,
+) -> Option<ReleasedSegment> {
     let read = |bytes: &[u8]| {
         let released = ReleasedSegment::parse(bytes).ok()?;
-        let is_certified = released.header.number == number && released.header.verify_certificate().is_ok();
-        is_certified.then_some(released)
+        let is_certified = released.header.verify_certificate().is_ok();
+        (is_certified && is_released(&released, number, signers)).then_some(released)
     };
     if contents.len() > MAX_RELEASED_BYTES {
         return None;

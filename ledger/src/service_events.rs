@@ -138,9 +138,7 @@ impl ServiceEvent<'_> {
                 format!("{}:{name}:{}", self.kind(), hex::encode([a, b, c, d].map(|byte| *byte)))
             }
             // So that of a segment it is said once, however often a crash stops it from going.
-            Self::Released { released, .. } => {
-                format!("{}:{}-{}", self.kind(), released.first, released.last)
-            }
+            Self::Released { released, .. } => signed_release_id(released.first, released.last),
             _ => format!("{}:{next}", self.kind()),
         };
         let mut event = Event::new(id, service_source(ledger), self.kind(), HEADED_STREAM);
@@ -155,6 +153,11 @@ impl ServiceEvent<'_> {
     fn id_of(&self, file: &str, bytes: blake3::Hash) -> String {
         format!("{}:{file}:{}", self.kind(), bytes.to_hex().get(..8).unwrap_or_default())
     }
+}
+
+/// The id of the event that says of these positions that they go, and that what is left of them is signed.
+pub(crate) fn signed_release_id(first: Position, last: Position) -> String {
+    format!("{}:{first}-{last}:signed", RetentionApplied::KIND)
 }
 
 #[cfg(test)]

@@ -86,6 +86,8 @@ FOOTER = Layout(  # footer.md
     "previous_hash 32s, signature 64s, crc I"
 )
 LEAVES_HEADER = Layout("magic 8s, format H, flags H, segment I, ledger 16s, first Q")  # leaves.md
+RELEASED_FORMAT = 2  # released.md; format 1 has no signature
+RELEASED_SIGNED = Layout("key I, signature 64s")  # released.md; then the CRC
 RELEASED = Layout("magic 8s, format H, flags H, header_bytes I, last Q, first_time Q, last_time Q")  # released.md
 ARCHIVE_HEADER = Layout("magic 8s, format H, flags H, generation I, ledger 16s, first Q")  # archive.md
 PART_ENTRY = Layout("kind B, codec B, reserved H, count I, position Q, stored_bytes I, plain_bytes I, digest 32s")
@@ -115,7 +117,7 @@ MAX_FRAME_BYTES = FRAME_HEADER.bytes + MAX_BODY_BYTES + FRAME_TRAILER.bytes
 MAX_PEAKS = 64  # the bits of a tree size
 MAX_HEADER_BYTES = SEGMENT_HEADER.bytes + MAX_PEAKS * HASH_BYTES + SIGNATURE_BYTES + CRC_BYTES
 MAX_NOTE_BYTES = 512 * 1024
-MAX_RELEASED_BYTES = RELEASED.bytes + MAX_HEADER_BYTES + FOOTER.bytes + CRC_BYTES
+MAX_RELEASED_BYTES = RELEASED.bytes + MAX_HEADER_BYTES + FOOTER.bytes + RELEASED_SIGNED.bytes + CRC_BYTES
 MAX_MANIFEST_BYTES = 2 * 1024 * 1024
 MAX_MANIFEST_LINES = 4096
 MAX_ARCHIVE_PARTS = 16_384
@@ -397,11 +399,18 @@ def walk_released(folder: str, numbers: list[int], first_here: int, keys: Option
         with naming(released_name(number)):
             data = read_file(folder, released_name(number), MAX_RELEASED_BYTES)
             released, header_data, footer = read_released(data)
+            covered = footer is not None or released.format == RELEASED_FORMAT
             header = broken_is_fault(lambda: read_segment_header(header_data), "released", RELEASED.bytes)
             check_segment_header(header, header_data, number, log, keys)
+            if released.format == RELEASED_FORMAT:
+                check_released_signature(released, data, header, keys)
             header.peak_hashes, header.last = peaks_of(header, header_data), released.last
+            if not covered:
+                answer.gaps.append(Gap("format 1: times, and that no footer follows, are covered by a checksum alone", released_name(number)))
+                released.first_time = header.created
             log.segments, log.released = log.segments - 1, log.released + 1
-            require(log.time <= released.first_time <= released.last_time, "time", "times that do not go back expected")
+            require(log.time <= released.first_time, "time", "times that do not go back expected")
+            require(not covered or released.first_time <= released.last_time, "time", "times that do not go back expected")
             require(released.last >= header.first, "released", "a last position in it expected", RELEASED.offset("last"))
             if footer is not None:
                 expected = {
@@ -410,9 +419,27 @@ def walk_released(folder: str, numbers: list[int], first_here: int, keys: Option
                 }  # fmt: skip
                 for name, value in expected.items():
                     require_equal(getattr(footer, name), value, "released", name.replace("_", " "), 0)
-            go_on_to(*next_header(folder, number + 1, first_here), released, header, footer, log)
-            headers.append(header)
+            following, peaks = next_header(folder, number + 1, first_here)
+            if not covered:
+                released.last_time = following.created
+            go_on_to(following, peaks, released, header, footer, log)
+        compare_copy(folder, number, data, answer)
+        headers.append(header)
     return headers
+
+
+def compare_copy(folder: str, number: int, data: bytes, answer: Answer) -> None:
+    """A copy that lies there has the bytes of the file."""
+    name = f"tree/{number:010}.released"
+    with naming(name):
+        try:
+            copy = read_file(folder, name, MAX_RELEASED_BYTES + 1)
+        except FileNotFoundError:
+            return
+        except Gap as gap:
+            answer.gaps.append(Gap(gap.what, name))
+            return
+        require(copy == data, "released", "a copy with the bytes of the file expected", 0)
 
 
 def read_released(data: bytes) -> tuple[Any, bytes, Any]:
@@ -420,10 +447,12 @@ def read_released(data: bytes) -> tuple[Any, bytes, Any]:
     kind = "released"
     require(len(data) >= RELEASED.bytes + CRC_BYTES, kind, "the file of a released segment expected")
     released = RELEASED.read(data)
-    require(released.magic == RELEASED_MAGIC and released.format == FORMAT, kind, "its magic and format 1 expected")
+    known = released.magic == RELEASED_MAGIC and released.format in (FORMAT, RELEASED_FORMAT)
+    require(known, kind, "its magic and format 1 or 2 expected")
     require(released.flags <= 1, kind, f"flags {released.flags} are not known", RELEASED.offset("flags"))
     footer_bytes = FOOTER.bytes if released.flags == 1 else 0
-    length = RELEASED.bytes + released.header_bytes + footer_bytes + CRC_BYTES
+    signed_bytes = RELEASED_SIGNED.bytes if released.format == RELEASED_FORMAT else 0
+    length = RELEASED.bytes + released.header_bytes + footer_bytes + signed_bytes + CRC_BYTES
     require_equal(len(data), length, kind, "bytes", 0)
     broken_is_fault(lambda: check_crc(data, 0, length), kind, 0)
     header = data[RELEASED.bytes : RELEASED.bytes + released.header_bytes]
@@ -434,6 +463,20 @@ def read_released(data: bytes) -> tuple[Any, bytes, Any]:
     require(footer.magic == FOOTER_MAGIC, kind, "a footer expected", offset)
     broken_is_fault(lambda: check_crc(data, offset, FOOTER.bytes), kind, offset)
     return released, header, footer
+
+
+def check_released_signature(released: Any, data: bytes, header: Any, keys: Optional[list[bytes]]) -> None:
+    """The ledger's key of the number in the file signed all bytes before the signature."""
+    at = len(data) - CRC_BYTES - RELEASED_SIGNED.bytes
+    end = RELEASED_SIGNED.read(data, at)
+    require(end.key >= header.signer, "released", "a signing key not before that of the header expected", at)
+    # Without the note nobody says which keys these are, and that was told.
+    known = {header.signer: header.ledger_key} if keys is None else dict(enumerate(keys, 1))
+    if keys is None and end.key not in known:
+        return
+    require(end.key in known, "signer", f"no signing key {end.key} in the note", at)
+    text = derive("released segment", data[: len(data) - CRC_BYTES - SIGNATURE_BYTES])
+    require(signed(known[end.key], end.signature, text), "released", "the signature of the ledger's key does not hold", at)
 
 
 def next_header(folder: str, number: int, first_here: int) -> tuple[Any, list[bytes]]:

@@ -14,7 +14,8 @@ use bitacora_cli::verify::{
 };
 use bitacora_formats::archive::UnverifiedManifest;
 use bitacora_formats::{
-    Data, Event, HeadStep, HeadsWalk, Json, Keyring, TreeHash, TreeHead, UnverifiedTreeHead,
+    Data, Event, HeadStep, HeadsWalk, Json, Keyring, Micros, ReleasedSegment, TreeHash, TreeHead,
+    UnverifiedTreeHead,
 };
 use bitacora_ledger::{AppendRequest, Entropy, Environment, HeadOptions, Ledger, Options, SystemEntropy};
 use tempfile::TempDir;
@@ -90,7 +91,7 @@ impl Archived {
         read_archives(&data.join("archives"), ARCHIVES, &mut files, &mut archives);
         manifests.sort();
         archives.sort();
-        let released = files.0.keys().filter(|name| name.ends_with(".released")).cloned().collect();
+        let released = files.0.keys().filter(|name| is_released(name)).cloned().collect();
         Self { keyring, files, archives, manifests, released }
     }
 
@@ -211,6 +212,11 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
+/// `true`: it is the file that is left of a released segment, and not its copy.
+fn is_released(name: &str) -> bool {
+    name.starts_with("segments/") && name.ends_with(".released")
+}
+
 /// What the first verifier says of these files with keys.
 fn opened(files: &Files, keyring: &Keyring) -> Report {
     let folder = TempDir::new().unwrap();
@@ -316,6 +322,77 @@ fn a_head_that_was_kept_stays_checkable_offline_once_its_events_are_archived() {
         }
     }
     assert!(kept > 0, "without keys some heads lie within an archive");
+}
+
+/// Bytes before the first entry of a file of heads, and before the entry's blind.
+const HEADS_HEADER: usize = 32;
+const BEFORE_BLIND: usize = 12;
+
+#[test]
+fn heads_beside_what_was_let_go_are_compared_with_archived_events() {
+    let archived = &*ARCHIVED;
+    let name = archived.files.0.keys().find(|name| name.ends_with(".heads")).unwrap();
+    let number = name.trim_start_matches("tree/").trim_end_matches(".heads");
+    assert!(archived.released.contains(&format!("segments/{number}.released")), "{name}");
+    let bytes = archived.files.bytes(name);
+    let length = u32::from_le_bytes(bytes[HEADS_HEADER..HEADS_HEADER + 4].try_into().unwrap()) as usize;
+    let crc_at = HEADS_HEADER + length;
+    let record = u32::from_le_bytes(bytes[HEADS_HEADER + 44..HEADS_HEADER + 48].try_into().unwrap()) as usize;
+    // Position, blind and record, each byte of which a thief changes, and makes the checksum right again.
+    for at in (4..BEFORE_BLIND + 32 + 4 + record).step_by(13) {
+        let changed = archived.changed(|files| {
+            let mut bytes = bytes.to_vec();
+            bytes[HEADS_HEADER + at] ^= 1;
+            let crc = crc32fast::hash(&bytes[HEADS_HEADER..crc_at]);
+            bytes[crc_at..crc_at + 4].copy_from_slice(&crc.to_le_bytes());
+            files.set(name, bytes);
+        });
+        let report = opened(&changed, &archived.keyring);
+        assert_eq!(report.verdict(), Verdict::Invalid, "byte {at} of the entry: {report:?}");
+        assert_eq!(&report.fault.unwrap().file, name, "byte {at}");
+    }
+}
+
+#[test]
+fn what_is_left_is_not_changed_unseen_by_whoever_makes_its_checksum_right() {
+    let Some(mut judge) = Judge::new() else { return };
+    let archived = &*ARCHIVED;
+    let name = &archived.released[0];
+    let bytes = archived.files.bytes(name);
+    let crc_at = bytes.len() - 4;
+    let summed = |mut bytes: Vec<u8>| {
+        let crc = crc32fast::hash(&bytes[..crc_at]);
+        bytes[crc_at..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    };
+    let expected = Expected { verdict: Verdict::Invalid, file: None, kind: None };
+    let thefts = flips(bytes).take(crc_at).step_by(7);
+    let thefts = thefts.map(|(what, bytes, _)| (what, summed(bytes), u64::MAX, &expected));
+    judge.changes(&archived.files, name, thefts);
+    let copy = name.replace("segments/", "tree/");
+    let of_copy = Expected::found_in(&copy);
+    let changes = flips(archived.files.bytes(&copy)).step_by(97);
+    judge.changes(&archived.files, &copy, changes.map(|(what, bytes, _)| (what, bytes, 0, &of_copy)));
+    judge.end(100);
+}
+
+#[test]
+fn what_is_left_without_signature_and_footer_is_incomplete_to_both() {
+    let Some(mut judge) = Judge::new() else { return };
+    let archived = &*ARCHIVED;
+    let name = &archived.released[0];
+    let signed = ReleasedSegment::parse(archived.files.bytes(name)).unwrap();
+    let first_time = Micros(signed.first_time.0.saturating_sub(5));
+    let unsigned = ReleasedSegment { signed: None, ..signed };
+    let bare = ReleasedSegment { footer: None, first_time, ..unsigned.clone() };
+    let judged = |released: &ReleasedSegment, what: &str, expected: &Expected, judge: &mut Judge| {
+        let changed = archived.changed(|files| files.remove(&name.replace("segments/", "tree/")));
+        judge.changes(&changed, name, [(what.to_owned(), released.encode(), u64::MAX, expected)].into_iter());
+    };
+    let incomplete = Expected { verdict: Verdict::Incomplete, file: None, kind: None };
+    judged(&unsigned, "format 1 with a footer", &Expected::alone(), &mut judge);
+    judged(&bare, "format 1 without a footer", &incomplete, &mut judge);
+    judge.end(2);
 }
 
 #[test]

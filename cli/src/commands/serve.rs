@@ -21,7 +21,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use self::beginning::{Beginning, Begun};
 use crate::admin_token::AdminTokenFile;
-use crate::anchor::{self, AnchorTrust};
+use crate::anchor::AnchorTrust;
 use crate::archives::{self, ArchivingArguments};
 use crate::arguments::{DEFAULT_ADDRESS, Global};
 use crate::descriptors;
@@ -53,11 +53,8 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "NAME")]
     create: Vec<LedgerName>,
     /// Take nothing while the anchor cannot be reached. [default: where an anchor has remembered a ledger of this keyring before]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "anchor_optional")]
     anchor_required: bool,
-    /// Go on while the anchor cannot be reached. A start then opens an older copy unnoticed.
-    #[arg(long, conflicts_with = "anchor_required")]
-    anchor_optional: bool,
     /// Sign a tree head this many seconds after the last one although no event arrived, so that silence shows.
     #[arg(long, value_name = "SECONDS", default_value_t = IDLE_HEADS_EVERY.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     idle_heads: u64,
@@ -111,8 +108,9 @@ pub(crate) fn run(
     let objects = archives::store_at(place.clone());
     let environment = archives::environment(&objects);
     let archiving = arguments.archiving.archiving(&objects, &place);
-    let was_used = !arguments.anchor_optional && anchor::was_used(&keyring);
-    let trust = AnchorTrust { required: arguments.anchor_required || was_used, is_new: global.new_anchor };
+    let trust = AnchorTrust::of(global)?;
+    let was_used = trust.required;
+    let trust = AnchorTrust { required: arguments.anchor_required || was_used, ..trust };
     let mut options = global.anchor()?.options(&environment, trust)?;
     if was_used && options.heads.as_ref().is_some_and(|heads| heads.anchor.is_none()) {
         tracing::warn!("an anchor was used with this keyring before, and this start compares with none");

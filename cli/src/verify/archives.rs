@@ -9,7 +9,7 @@ use bitacora_formats::archive::{
     ArchiveError, ArchiveRange, GROUP_LEAVES, Manifest, SignedManifest, UnverifiedManifest,
 };
 use bitacora_formats::{
-    Keyring, LedgerId, LedgerKeys, Levels, Position, SegmentHeader, SignedTreeHead, SigningChain,
+    Commitment, Keyring, LedgerId, LedgerKeys, Levels, Position, SegmentHeader, SignedTreeHead, SigningChain,
     TILE_HEIGHT, TreeHash, decode_record, leaf_hash,
 };
 
@@ -54,6 +54,8 @@ pub(super) struct Archives {
     released_through: u64,
     /// Roots that were made of opened events, by the size of their tree.
     pub(super) made_roots: BTreeMap<u64, TreeHash>,
+    /// Commitments of opened events that tree heads name.
+    pub(super) commitments: BTreeMap<u64, Commitment>,
     /// The data subjects whose erasure opened events record.
     pub(super) erased: HashSet<String>,
     pub(super) checked: ArchivesChecked,
@@ -75,6 +77,8 @@ pub(super) struct OpenedArchives {
     pub(super) streams: SegmentStreams,
     /// The roots of the sizes that were asked for and lie within opened archives.
     pub(super) made_roots: BTreeMap<u64, TreeHash>,
+    /// The commitments at the positions that were asked for.
+    pub(super) commitments: BTreeMap<u64, Commitment>,
     /// The data subjects whose erasure they record.
     pub(super) erased: HashSet<String>,
     /// Whether it is all that was released.
@@ -256,16 +260,19 @@ impl Archives {
 }
 
 /// Opens every archive: what they hold has to be what they say, and, if they are all that was released, each event the next one of
-/// its stream. Of their events the leaves are made, and of these the roots of the trees of `sizes`, which ascend.
+/// its stream. Of their events the leaves are made, and of these the roots of the trees of `sizes`, which ascend, and the commitments at
+/// the positions of `headed`.
 pub(super) fn open(
     files: &[CheckedArchive],
-    (keyring, genesis, sizes): (&Keyring, Option<Genesis<'_>>, &[u64]),
+    (keyring, genesis): (&Keyring, Option<Genesis<'_>>),
+    (sizes, headed): (&[u64], &HashSet<u64>),
     checks: ArchiveChecks<'_>,
     (is_whole, checked): (bool, &mut ArchivesChecked),
     gaps: &mut Vec<Gap>,
 ) -> Result<OpenedArchives, Fault> {
     let (streams, made_roots) = (SegmentStreams::default(), BTreeMap::new());
-    let mut opened = OpenedArchives { streams, made_roots, erased: HashSet::new(), is_whole };
+    let (commitments, erased) = (BTreeMap::new(), HashSet::new());
+    let mut opened = OpenedArchives { streams, made_roots, commitments, erased, is_whole };
     let keys = LedgerKeys::new(keyring, checks.ledger);
     for archive in files {
         let manifest = archive.outline().manifest().manifest();
@@ -281,6 +288,10 @@ pub(super) fn open(
                     check_genesis(&record, genesis).map_err(|kind| StreamFault(position, kind))?;
                 }
                 opened.erased.extend(erased_subject(&record));
+                if headed.contains(&position.get()) {
+                    let commitment = keys.commitment(&record.source, &record.id, row.record);
+                    opened.commitments.insert(position.get(), commitment);
+                }
                 if wanted.peek().is_some_and(|size| *size <= range.last().get()) {
                     let commitment = keys.commitment(&record.source, &record.id, row.record);
                     tree.push(leaf_hash(position, row.time, &commitment));

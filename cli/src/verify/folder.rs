@@ -111,6 +111,14 @@ impl<'a> LedgerFolder<'a> {
         self.load_whole(&shown_released(number), MAX_RELEASED_BYTES)
     }
 
+    /// The copy of what is left of a segment; `None` where none lies there.
+    pub(super) fn load_released_copy(&self, number: SegmentNumber) -> io::Result<Option<Vec<u8>>> {
+        match self.load_whole(&shown_released_copy(number), MAX_RELEASED_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            loaded => loaded.map(Some),
+        }
+    }
+
     fn load_whole(&self, name: &str, limit: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         open_regular(&self.path.join(name))?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
@@ -242,6 +250,11 @@ pub(super) fn shown(number: SegmentNumber) -> String {
 /// How what is left of a segment is named in findings.
 pub(super) fn shown_released(number: SegmentNumber) -> String {
     format!("{SEGMENTS}/{:010}{RELEASED}", number.0)
+}
+
+/// How the copy of what is left of a segment is named in findings.
+pub(super) fn shown_released_copy(number: SegmentNumber) -> String {
+    format!("{TREE}/{:010}{RELEASED}", number.0)
 }
 
 /// How the manifest of an archive is named in findings.

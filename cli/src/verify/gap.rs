@@ -23,6 +23,14 @@ pub enum Gap {
         /// What the system said.
         what: String,
     },
+    /// What is left of a released segment is in the format without a signature, and has no footer.
+    #[error(
+        "{file}: found format 1 without a footer; its times, and that no footer follows, are covered by a checksum alone: open the ledger for writing, which signs the file"
+    )]
+    UnsignedReleased {
+        /// The file.
+        file: String,
+    },
     /// The note of signing keys is gone.
     #[error("{file}: missing; that the segments were signed with the ledger's keys was not checked")]
     NoNote {

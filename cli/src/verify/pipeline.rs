@@ -20,7 +20,7 @@ use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_ARCHIVES, shown_released};
 use super::frames::Openers;
 use super::genesis::Genesis;
-use super::heads::HeadsExpected;
+use super::heads::{HeadsExpected, ReleasedHead};
 use super::idle::{IdleThreads, Passing};
 use super::joining::{Joining, Passed};
 use super::level::{Completed, StoredLevel};
@@ -90,6 +90,7 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
         }
     };
     released.headers.iter().for_each(|header| report.count_released(header));
+    report.gaps.extend(released.gaps.iter().cloned());
     let known = ledger.unwrap_or(UNKNOWN);
     let heads = match released.heads(folder, (name.as_ref(), chain.as_ref()), &mut report.gaps) {
         Ok(heads) => heads,
@@ -98,12 +99,22 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     let mut sizes: Vec<u64> =
         heads.iter().map(|head| head.size).chain(brought.sizes().iter().copied()).collect();
     sizes.sort_unstable();
-    let (archives, streams) =
-        match read_archives(folder, options, (known, chain.as_ref()), (&released, &sizes), &mut report) {
-            Ok(read) => read,
-            Err(fault) => return Report { fault: Some(fault), ..report },
-        };
-    if let Some(fault) = heads.iter().find_map(|head| head.check_root(archives.root_at(head.size)?).err()) {
+    let (archives, streams) = match read_archives(
+        folder,
+        options,
+        (known, chain.as_ref()),
+        (&released, &sizes, &heads),
+        &mut report,
+    ) {
+        Ok(read) => read,
+        Err(fault) => return Report { fault: Some(fault), ..report },
+    };
+    let differs = |head: &ReleasedHead| {
+        let event = archives.commitments.get(&head.position()).map(|event| head.check_event(*event));
+        let root = archives.root_at(head.size).map(|root| head.check_root(root));
+        event.into_iter().chain(root).find_map(Result::err)
+    };
+    if let Some(fault) = heads.iter().find_map(differs) {
         return Report { fault: Some(fault), ..report };
     }
     let before = Before { archives: &archives, end: released.end, streams, ledger: known };
@@ -132,7 +143,7 @@ fn read_archives(
     folder: &LedgerFolder<'_>,
     options: &VerifyOptions<'_>,
     (ledger, chain): (LedgerId, Option<&SigningChain>),
-    (released, sizes): (&ReleasedSegments, &[u64]),
+    (released, sizes, heads): (&ReleasedSegments, &[u64], &[ReleasedHead]),
     report: &mut Report,
 ) -> Result<(Archives, Streams), Fault> {
     let (store, progress) = (options.archives, options.progress);
@@ -151,8 +162,11 @@ fn read_archives(
         let genesis =
             signing_key.as_ref().map(|signing_key| Genesis { ledger, signing_key, name: options.name });
         let counted = (archives.are_whole(), &mut archives.checked);
-        let opened = archives::open(&files, (keyring, genesis, sizes), checks, counted, &mut report.gaps)?;
+        let headed = heads.iter().map(ReleasedHead::position).collect();
+        let (keys, wanted) = ((keyring, genesis), (sizes, &headed));
+        let opened = archives::open(&files, keys, wanted, checks, counted, &mut report.gaps)?;
         (archives.made_roots, archives.erased) = (opened.made_roots, opened.erased);
+        archives.commitments = opened.commitments;
         let fault = |(place, kind): (Place, FaultKind)| {
             Fault::at(SHOWN_ARCHIVES.to_owned(), 0, place.position, Some(place.position), kind)
         };

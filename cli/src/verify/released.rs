@@ -1,12 +1,12 @@
 //! What is left of the segments that were let go: their links, from the first one to the first that is still here.
 
 use bitacora_formats::{
-    LedgerName, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedSegment, SegmentEnd, SegmentHeader,
-    SegmentNumber, SigningChain,
+    LedgerName, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedError, ReleasedSegment, SegmentEnd,
+    SegmentHeader, SegmentNumber, SigningChain,
 };
 
 use super::fault::{Fault, FaultKind, Gap};
-use super::folder::{LedgerFolder, shown, shown_released};
+use super::folder::{LedgerFolder, shown, shown_released, shown_released_copy};
 use super::heads::{ReadHeads, ReleasedHead, check_released};
 use super::plan::Plan;
 use super::signers::Signers;
@@ -19,6 +19,8 @@ pub(super) struct ReleasedSegments {
     pub(super) end: Option<SegmentEnd>,
     /// The last position in them.
     pub(super) through: u64,
+    /// Files that have bytes under no signature, and copies that cannot be read.
+    pub(super) gaps: Vec<Gap>,
 }
 
 /// Why there are no links to go on from.
@@ -56,13 +58,14 @@ impl ReleasedSegments {
                 Some(behind) => behind.header.clone(),
                 None => header_of(folder, plan.first, released.last_position)?,
             };
-            checked.take_in((number, released), &behind, signers)?;
+            checked.take_in(folder, (number, released), &behind, signers)?;
         }
         Ok(checked)
     }
 
     fn take_in(
         &mut self,
+        folder: &LedgerFolder<'_>,
         (number, released): (SegmentNumber, ReleasedSegment),
         behind: &SegmentHeader,
         signers: &mut Signers,
@@ -72,12 +75,38 @@ impl ReleasedSegments {
         let fault = |kind| Fault::at(shown_released(number), 0, first, Some(last), kind);
         header.verify_certificate().map_err(|error| fault(FaultKind::Damage(error.into())))?;
         let before = self.end.unwrap_or_else(|| SegmentEnd::before_first(header.ledger));
-        before.check_next(header, released.first_time).map_err(|kind| fault(kind.into()))?;
+        before.check_next(header, released.first_time()).map_err(|kind| fault(kind.into()))?;
         signers.check(shown_released(number), header)?;
+        signers.check_released(&released).map_err(|error| fault(error.into()))?;
+        if !released.is_covered() {
+            self.gaps.push(Gap::UnsignedReleased { file: shown_released(number) });
+        }
         self.end = Some(released.end_before(behind).map_err(|kind| fault(kind.into()))?);
         self.through = last.get();
+        self.compare_copy(folder, number, &released)?;
         self.headers.push(released.header);
         Ok(())
+    }
+
+    /// Compares the copy, where one lies there, with the file.
+    fn compare_copy(
+        &mut self,
+        folder: &LedgerFolder<'_>,
+        number: SegmentNumber,
+        released: &ReleasedSegment,
+    ) -> Result<(), Fault> {
+        let name = shown_released_copy(number);
+        match folder.load_released_copy(number) {
+            Ok(copy) if copy.as_ref().is_none_or(|copy| *copy == released.encode()) => Ok(()),
+            Ok(_) => {
+                let (first, last) = (released.header.first_position, released.last_position);
+                Err(Fault::at(name, 0, first, Some(last), ReleasedError::Copy.into()))
+            }
+            Err(error) => {
+                self.gaps.push(Gap::Unreadable { path: name, what: error.to_string() });
+                Ok(())
+            }
+        }
     }
 
     /// Checks the tree heads beside them, where it is known who may have signed these.

@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use bitacora_formats::{Keyring, SegmentHeader, SigningChain, SigningChainError, parse_signing_chain};
+use bitacora_formats::{
+    Keyring, ReleasedError, ReleasedSegment, SegmentHeader, SigningChain, SigningChainError,
+    parse_signing_chain,
+};
 
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, NOTE};
@@ -72,6 +75,17 @@ impl Signers {
         })?;
         self.unvouched_note = None;
         Ok(())
+    }
+
+    /// Checks the signature of a released segment's file. Of a key that nobody names nothing can be said; that the note is missing was
+    /// told.
+    pub(super) fn check_released(&self, released: &ReleasedSegment) -> Result<(), ReleasedError> {
+        let met = |key| self.met.get(&key);
+        match (&self.chain, released.signed.and_then(|signed| met(signed.key))) {
+            (Some(chain), _) => released.check_signature(chain),
+            (None, Some(key)) => released.check_signature_by(key),
+            (None, None) => Ok(()),
+        }
     }
 
     fn check_key(&mut self, header: &SegmentHeader) -> Result<(), FaultKind> {

@@ -42,8 +42,11 @@ impl Replay<'_> {
         let (disk, name) = (&*self.disk, released_file_name(number));
         let damage = |what: &dyn std::fmt::Display| Stop::Damage(self.fault(&name, 0, before, what));
         let unread = |source| Stop::Open(disk_error(&format!("reading {name}"), source));
-        let released = read_released(disk, &self.folder, number).map_err(unread)?;
-        let released = released.ok_or_else(|| damage(&"the file of a released segment expected"))?;
+        let released = read_released(disk, &self.folder, number, Some(self.keyring.signing_chain()));
+        let released = released.map_err(unread)?;
+        let released = released.ok_or_else(|| {
+            damage(&"the file of a released segment expected, signed by a key of the keyring")
+        })?;
         let header = &released.header;
         header.verify_certificate().map_err(|error| damage(&error))?;
         if !is_signed_by(self.keyring, header) {
@@ -51,7 +54,7 @@ impl Replay<'_> {
             return Err(damage(&format!("a signing key of the keyring expected, {found} found")));
         }
         let end_before = before.map_or_else(|| SegmentEnd::before_first(header.ledger), |before| before.end);
-        end_before.check_next(header, released.first_time).map_err(|error| damage(&error))?;
+        end_before.check_next(header, released.first_time()).map_err(|error| damage(&error))?;
         let next = number.next().map(|next| segment_header(disk, &self.folder, next));
         let next = next.transpose().map_err(unread)?.flatten();
         let next = next.ok_or_else(|| damage(&"a segment behind it expected, with a header"))?;

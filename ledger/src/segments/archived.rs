@@ -24,8 +24,8 @@ pub(super) struct ArchivedSegment {
 impl ArchivedSegment {
     /// `end_root` is the root of the tree after its last event.
     pub(super) fn new(released: &ReleasedSegment, end_root: TreeHash, tier: Arc<dyn ColdTier>) -> Self {
-        let ReleasedSegment { header, last_position, first_time, .. } = released;
-        let (first, last, first_time) = (header.first_position, *last_position, *first_time);
+        let ReleasedSegment { header, last_position, .. } = released;
+        let (first, last, first_time) = (header.first_position, *last_position, released.first_time());
         Self { first, last, first_time, end_root, tier, stands_in: false }
     }
 

@@ -427,6 +427,7 @@ fn what_is_left_in_the_place_of_a_segment_is_checked() {
     let segments = scene.path.join("segments");
     let file = segments.join("0000000004.released");
     let bytes = fs::read(&file).unwrap();
+    fs::remove_file(scene.path.join("tree/0000000004.released")).unwrap();
 
     // Two bits of its header: one alone is undone.
     let mut changed = bytes.clone();

@@ -51,7 +51,7 @@ fn bodies_that_drip_keep_nobody_from_anything() {
         all.extend(drip(&service, target, connections, bytes));
     }
     // By now those that found no room have heard it.
-    std::thread::sleep(Duration::from_millis(2_500));
+    thread::sleep(Duration::from_millis(2_500));
     let began = Instant::now();
     service.post(panic, "application/json", r#"{"reason":"now"}"#).expect(200);
     assert!(began.elapsed() < Duration::from_secs(1), "at once: {:?}", began.elapsed());
@@ -179,7 +179,7 @@ fn an_upload_that_pauses_gives_way_and_what_it_heard_stays() {
     let upload = |id: &str| service.post(ingest, fields[0].1, event(id, "s").replace('\n', "") + "\n");
     // Whoever has just sent something is not taken its place.
     upload("early").expect_problem(503, "overloaded");
-    std::thread::sleep(Duration::from_millis(1_500));
+    thread::sleep(Duration::from_millis(1_500));
     assert!(upload("late").expect(200).text().contains("\"end\""));
     let last = paused.read_past(b"\"overloaded\"");
     assert!(last.contains("\"error\""), "{last}");

@@ -370,7 +370,7 @@ fn a_successor_that_a_leaked_seed_endorses_is_not_taken_for_the_ledgers() {
     assert_eq!(verify(&sample, &[&brought[..], &["--vkey", &*third]].concat()).0, 10);
     fs::write(&note, own).unwrap();
     // A key that is known and is not among them is named.
-    let published = bitacora_formats::VerifierKey::new(
+    let published = VerifierKey::new(
         &of.origin.to_string(),
         ed25519_dalek::SigningKey::from_bytes(&[5; 32]).verifying_key(),
     );

@@ -212,28 +212,54 @@ fn a_wrong_keyring_changes_nothing_in_the_folder() {
     }
 }
 
+/// The text of a keyring with the lines of these words from another one, and the check that such a text has by the page on keyrings.
+fn mixed(text: &str, other: &str, words: &[&str]) -> String {
+    let (kept, _) = text.split_once("check ").unwrap();
+    let mut lines = String::new();
+    for line in kept.lines() {
+        let word = line.split(' ').next().unwrap();
+        let foreign = other.lines().find(|line| line.split(' ').next() == Some(word)).unwrap();
+        let line = match (words.contains(&word), word) {
+            // Under its own id.
+            (true, "encryption-key") => {
+                let (named, digits) = (line.rsplit_once(' ').unwrap().0, foreign.rsplit_once(' ').unwrap().1);
+                format!("{named} {digits}")
+            }
+            (true, _) => foreign.to_owned(),
+            (false, _) => line.to_owned(),
+        };
+        lines = format!("{lines}{line}\n");
+    }
+    let check =
+        blake3::Hasher::new_derive_key("bitacora v1 keyring check").update(lines.as_bytes()).finalize();
+    format!("{lines}check {check}\n")
+}
+
 #[test]
-fn a_keyring_that_is_wrong_in_the_key_of_derived_state_alone_changes_nothing_either() {
+fn a_keyring_that_is_wrong_in_one_key_alone_changes_nothing_and_is_told() {
     let sample = Sample::new(2);
     fs::write(sample.data().join("lock"), "").unwrap();
     assert_eq!(code(&sample.run(&["calls"])), 0);
     let before = tree(&sample.data());
     let text = fs::read_to_string(sample.keyring_file()).unwrap();
-    // Made by the page on keyrings alone.
-    let (kept, _) = text.split_once("check ").unwrap();
-    let (head, tail) = kept.split_once("derived-state-key ").unwrap();
-    let wrong = format!("{head}derived-state-key {}{}", "5a".repeat(32), &tail[64..]);
-    let check =
-        blake3::Hasher::new_derive_key("bitacora v1 keyring check").update(wrong.as_bytes()).finalize();
-    fs::write(sample.keyring_file(), format!("{wrong}check {check}\n")).unwrap();
-    for arguments in [&["calls"][..], &["recover", "--declare-loss"], &["read"], &["verify"]] {
-        let said = String::from_utf8(sample.run(arguments).stderr).unwrap();
-        assert_same(&tree(&sample.data()), &before, &format!("{arguments:?}: {said}"));
+    let other = Keyring::generate(&mut |bytes| bytes.fill(7)).to_text();
+    for (words, named) in [
+        (&["encryption-key"][..], "does not open this segment"),
+        (&["blinding-key"], "another blinding key"),
+        (&["derived-state-key"], "another key of derived state"),
+        (&["signing-key", "signing-seed"], "signing key is not its own"),
+    ] {
+        fs::write(sample.keyring_file(), mixed(&text, &other, words)).unwrap();
+        for arguments in [&["recover", "--declare-loss"][..], &["calls"], &["read"], &["verify"]] {
+            let said = String::from_utf8(sample.run(arguments).stderr).unwrap();
+            assert_same(&tree(&sample.data()), &before, &format!("{words:?}, {arguments:?}: {said}"));
+        }
+        let wrong = Arc::new(Keyring::parse(&fs::read_to_string(sample.keyring_file()).unwrap()).unwrap());
+        let opened = Ledger::open(&Environment::real(), &sample.ledger(), wrong, Options::small());
+        let Err(OpenError::Keyring { what, .. }) = opened else { panic!("{words:?}: {:?}", opened.err()) };
+        assert!(what.contains(named), "{words:?}: {what}");
+        assert_same(&tree(&sample.data()), &before, "opened for writing");
     }
-    let wrong = Arc::new(Keyring::parse(&fs::read_to_string(sample.keyring_file()).unwrap()).unwrap());
-    let opened = Ledger::open(&Environment::real(), &sample.ledger(), wrong, Options::small());
-    assert!(matches!(opened, Err(OpenError::Keyring { .. })), "{:?}", opened.err());
-    assert_same(&tree(&sample.data()), &before, "opened for writing");
     fs::write(sample.keyring_file(), text).unwrap();
     assert_eq!(code(&sample.run(&["calls"])), 0);
 }

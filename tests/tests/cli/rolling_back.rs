@@ -320,3 +320,40 @@ fn an_anchor_may_be_named_from_where_one_stands() {
         String::from_utf8_lossy(&appended.stderr)
     );
 }
+
+#[test]
+fn once_an_anchor_was_used_no_command_writes_without_it() {
+    let place = Place::new();
+    assert_eq!(code(&place.append("a")), 0);
+    place.service.start().unwrap().terminate().unwrap();
+    let marker = format!("{}.anchored", place.service.keyring().display());
+    assert!(Path::new(&marker).exists(), "a service has noted that an anchor is used");
+    // A file in the place of its folder is no anchor that answers.
+    let away = place.folder.path().join("away");
+    fs::write(&away, "").unwrap();
+    let away = away.to_str().unwrap();
+    let names = || {
+        let segments = fs::read_dir(place.service.data().join("ledgers/main/segments")).unwrap();
+        let mut names: Vec<_> = segments.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort_unstable();
+        names
+    };
+    let before = names();
+    let event = place.folder.path().join("event");
+    let append = ["append", "--json", event.to_str().unwrap()];
+    for writes in [&append[..], &["mode", "enforce"]] {
+        let refused = place.run(&[writes, &["--anchor", away]].concat());
+        assert_ne!(code(&refused), 0, "{writes:?}: {}", told(&refused));
+        assert_eq!(names(), before, "{writes:?}");
+    }
+    let refused = place.run(&[&append[..], &["--anchor", away]].concat());
+    assert_eq!(code(&refused), 1);
+    assert!(why(&refused).contains("away"), "{}", why(&refused));
+    for looks in [&["read"][..], &["mode"]] {
+        let looked = place.run(&[looks, &["--anchor", away]].concat());
+        assert_eq!(code(&looked), 0, "{looks:?}: {}", told(&looked));
+    }
+    let said = place.run(&[&append[..], &["--anchor", away, "--anchor-optional"]].concat());
+    assert_eq!(code(&said), 0, "{}", told(&said));
+    assert_ne!(names(), before);
+}

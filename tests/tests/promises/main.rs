@@ -31,6 +31,7 @@ mod p9_any_history;
 mod p9_read_models;
 mod p9_replayable;
 mod p9_trust_at;
+mod padding_costs;
 mod proofs;
 /// Shared with the tests of what decides alone.
 #[path = "../../../governance/tests/decisions/random_acts.rs"]

@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_archiver::{Objects, Reach, RestoringError, Tally, archived_reach, restore};
-use bitacora_formats::{Generation, Keyring, LedgerId, Position};
+use bitacora_archiver::{Objects, RestoringError, Tally, archived_reach, restore_history};
+use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::{Disk, Environment, KnownSegments, OpenMode};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -44,13 +44,11 @@ pub(crate) enum ArchivedFailure {
 }
 
 impl Lost<'_> {
-    /// Returns how far archives reach, and the generation of the last of them.
-    pub(super) fn archived(
-        &self,
-        objects: &Arc<dyn Objects>,
-    ) -> Result<Option<(Generation, Position)>, ArchivedFailure> {
-        match self.ledger()? {
-            Some(ledger) => Ok(archived_reach(objects, ledger, self.keyring)?),
+    /// Returns how far archives of this history reach.
+    pub(super) fn archived(&self, objects: &Arc<dyn Objects>) -> Result<Option<Position>, ArchivedFailure> {
+        let known = self.known()?;
+        match known.ledger {
+            Some(ledger) => Ok(archived_reach(objects, ledger, self.keyring, &known)?),
             None => Ok(None),
         }
     }
@@ -59,14 +57,15 @@ impl Lost<'_> {
     /// left. Returned `Ok` ⇒ durable. A crash leaves either one under the ledger's name, whole, and the other beside it.
     pub(super) fn make_again(&self, objects: &Arc<dyn Objects>) -> Result<MadeAgain, ArchivedFailure> {
         let disk = &*self.environment.disk;
-        let id = self.ledger()?.ok_or_else(|| ArchivedFailure::Unknown(self.folder.to_owned()))?;
+        let known = self.known()?;
+        let id = known.ledger.ok_or_else(|| ArchivedFailure::Unknown(self.folder.to_owned()))?;
         let fresh = self.beside(RESTORED);
         // A crash left one there, from before it took the ledger's place or from after.
         if disk.exists(&fresh).map_err(self.failed())? {
             self.put_aside(&fresh)?;
         }
-        let whole = (id, Reach::Whole);
-        let restored = restore(self.environment, objects, whole, self.keyring, &fresh, &Tally::default())?;
+        let (of, tally) = ((id, &known), Tally::default());
+        let restored = restore_history(self.environment, objects, of, self.keyring, &fresh, &tally)?;
         copy_folder(disk, &self.folder.join(SUBJECTS), &fresh.join(SUBJECTS)).map_err(self.failed())?;
         let exchanged = renameat_with(CWD, &fresh, CWD, self.folder, RenameFlags::EXCHANGE);
         exchanged.map_err(|error| self.failed()(error.into()))?;
@@ -74,9 +73,8 @@ impl Lost<'_> {
         Ok(MadeAgain { events: restored.events, kept })
     }
 
-    fn ledger(&self) -> Result<Option<LedgerId>, ArchivedFailure> {
-        let known = KnownSegments::read(&*self.environment.disk, self.folder).map_err(self.failed())?;
-        Ok(known.ledger)
+    fn known(&self) -> Result<KnownSegments, ArchivedFailure> {
+        KnownSegments::read(&*self.environment.disk, self.folder).map_err(self.failed())
     }
 
     /// The path of a folder beside the ledger's.

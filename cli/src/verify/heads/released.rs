@@ -1,7 +1,7 @@
 //! The tree heads beside a segment whose events lie in archives. Its frames are gone, so a head is held against what the
 //! segment's links say, and against the tree where archives tell its root.
 
-use bitacora_formats::{LedgerName, Position, SegmentHeader, SegmentNumber, TreeHash};
+use bitacora_formats::{Commitment, LedgerName, Position, SegmentHeader, SegmentNumber, TreeHash};
 
 use super::super::fault::Fault;
 use super::read::ReadHeads;
@@ -14,9 +14,25 @@ pub(in crate::verify) struct ReleasedHead {
     position: Position,
     pub(in crate::verify) size: u64,
     root: TreeHash,
+    /// What blind and record of its event give.
+    commitment: Commitment,
 }
 
 impl ReleasedHead {
+    /// Where its event stands.
+    pub(in crate::verify) fn position(&self) -> u64 {
+        self.position.get()
+    }
+
+    /// Compares its event with the one that an archive has there.
+    pub(in crate::verify) fn check_event(&self, expected: Commitment) -> Result<(), Fault> {
+        if self.commitment == expected {
+            return Ok(());
+        }
+        let kind = HeadFault::Commitment { expected, found: self.commitment };
+        Err(head_fault(self.segment, self.offset, self.position, kind))
+    }
+
     /// Compares its root with the one of the tree of its size, as archives have it.
     pub(in crate::verify) fn check_root(&self, expected: TreeHash) -> Result<(), Fault> {
         if self.root == expected {
@@ -55,6 +71,7 @@ pub(in crate::verify) fn check_released(
         position: head.position,
         size: head.size,
         root: head.root,
+        commitment: head.commitment,
     });
     Ok(released.collect())
 }
