@@ -32,7 +32,7 @@ fn is_possible(link: &SegmentLink, starts: &[&SegmentStart]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::{ChainHash, Epoch, Frontier, Generation, Position, SegmentNumber};
+    use bitacora_formats::{ChainHash, Epoch, Frontier, Generation, KekId, Position, SegmentNumber};
     use bitacora_ledger::KnownSegment;
 
     use super::*;
@@ -52,6 +52,8 @@ mod tests {
                 previous: ChainHash([0; 32]),
             },
             tree: Frontier::new(),
+            kek: KekId([0; 8]),
+            is_released: false,
         };
         let segments = segments.iter().map(segment).collect();
         KnownSegments { ledger: None, segments, released_through: None }
