@@ -17,8 +17,11 @@ const RECOVERED_KIND: &str = "ledger.recovered";
 pub struct DeclaredLoss {
     /// The last tree head that is not reached any more; `None` where none was known.
     pub lost: Option<LostHead>,
-    /// What the generation goes on from, with the hash that its first segment is chained to.
+    /// What the generation went on from, with the chain hash of the last frame at that time.
     pub retained: Head,
+    /// `true`: the same events, under the same root, stand in other frames by now. Archives keep events and no frames, so that a ledger
+    /// made again from them has another chain hash there.
+    pub in_other_frames: bool,
 }
 
 /// A tree head whose events are lost, or others by now.
@@ -124,7 +127,8 @@ impl UncheckedLoss {
         same("generation", &generation, &self.generation)?;
         same("retained size", &before.position, &self.retained.position)?;
         same("retained root", &before.tree_root, &self.retained.tree_root)?;
-        same("retained hash", &before.hash, &self.retained.hash)?;
+        // The root holds the events of before; the hash, which frames they stood in.
+        let in_other_frames = before.hash != self.retained.hash;
         let lost = match self.lost {
             Some((size, root, note)) => {
                 let note = match note {
@@ -135,7 +139,7 @@ impl UncheckedLoss {
             }
             None => None,
         };
-        Ok(DeclaredLoss { lost, retained: self.retained })
+        Ok(DeclaredLoss { lost, retained: self.retained, in_other_frames })
     }
 }
 
@@ -185,9 +189,10 @@ mod tests {
         let head = |position| Head { position, hash: ChainHash([1; 32]), tree_root: TreeHash([2; 32]) };
         for (size, lost_positions) in [(6, None), (7, None), (8, Some((8, 8))), (9, Some((8, 9)))] {
             let lost = Some(LostHead { size, root: None, note: None });
-            let declared = DeclaredLoss { lost, retained: head(7) };
+            let declared = DeclaredLoss { lost, retained: head(7), in_other_frames: false };
             assert_eq!(declared.lost_positions(), lost_positions, "a head of {size}");
         }
-        assert_eq!(DeclaredLoss { lost: None, retained: head(7) }.lost_positions(), None);
+        let unknown = DeclaredLoss { lost: None, retained: head(7), in_other_frames: false };
+        assert_eq!(unknown.lost_positions(), None);
     }
 }

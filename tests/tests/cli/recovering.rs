@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::archiving::{filled, json, read_all};
+use crate::archiving::{fill, filled, json, read_all};
 use crate::sample::{Sample, why};
 
 /// Flips a bit in the middle of what is written of this segment.
@@ -85,4 +85,37 @@ fn an_archive_that_does_not_hold_is_told_before_anything_is_given_up() {
     assert_eq!(fs::read(sample.segment(3)).unwrap(), damaged);
     assert_eq!(json(&sample, &["recover", "--declare-loss", "--without-archives"]).0, Some(0));
     verified(&sample);
+}
+
+#[test]
+fn archives_of_every_generation_count_and_none_of_what_was_given_up() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now", "--keep-segments"]).0, Some(0));
+    damage(&sample, 3);
+    let (code, declared) = json(&sample, &["recover", "--declare-loss", "--without-archives"]);
+    assert_eq!((code, &declared["generation"]), (Some(0), &2.into()), "{declared}");
+    let is_written = |number: &u32| fs::read(sample.segment(*number)).unwrap().iter().any(|byte| *byte != 0);
+    let last = || sample.segments().into_iter().rfind(is_written).unwrap();
+
+    // The archive reaches further than what is left, and tells of events that were given up.
+    fill(&sample, 1_000);
+    damage(&sample, last());
+    let (code, declared) = json(&sample, &["recover", "--declare-loss"]);
+    assert_eq!((code, &declared["generation"]), (Some(0), &3.into()), "{declared}");
+    assert!(declared["restoredEvents"].is_null(), "{declared}");
+    verified(&sample);
+
+    // What is left ends in the first generation, and the archives are of a later one.
+    fill(&sample, 2_000);
+    assert_eq!(json(&sample, &["archive", "run", "--now", "--keep-segments"]).0, Some(0));
+    let before = read_all(&sample);
+    damage(&sample, 2);
+    let (code, declared) = json(&sample, &["recover", "--declare-loss"]);
+    assert_eq!((code, &declared["generation"]), (Some(0), &4.into()), "{declared}");
+    let events = declared["restoredEvents"].as_u64().unwrap_or_else(|| panic!("{declared}"));
+    assert!(events > 1_000, "{declared}");
+    verified(&sample);
+    let told = sample.run(&["--anchor", "none", "verify", "--with-keys"]).stdout;
+    assert!(String::from_utf8_lossy(&told).contains(", in frames that were made again since"));
+    assert_eq!(through(&read_all(&sample), 900), through(&before, 900));
 }

@@ -49,7 +49,8 @@ fn loss_lines(loss: &DeclaredLoss) -> [String; 2] {
         (Some(head), None) => format!("lost before it: another history, that of {}", head_told(head)),
     };
     let retained = &loss.retained;
-    let kept = format!("kept: positions 1 to {}, root {}", retained.position, retained.tree_root);
+    let frames = if loss.in_other_frames { ", in frames that were made again since" } else { "" };
+    let kept = format!("kept: positions 1 to {}, root {}{frames}", retained.position, retained.tree_root);
     [lost, kept]
 }
 
@@ -100,6 +101,7 @@ fn loss_json(loss: &DeclaredLoss) -> Value {
             "size": retained.position.to_string(),
             "root": retained.tree_root.to_string(),
             "hash": retained.hash.to_string(),
+            "inOtherFrames": loss.in_other_frames,
         },
     })
 }
