@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bitacora_formats::{After, Data, Event, Json, Keyring};
@@ -102,4 +103,59 @@ fn conditions_and_reuse_are_refused_without_effect() {
     assert!(matches!(twice, Err(AppendError::RepeatedId { index: 1, first: 0 })), "{twice:?}");
     assert_eq!(ledger.head(), head);
     ledger.append(AppendRequest::of(vec![event(3, "s")])).unwrap().wait().unwrap();
+}
+
+/// Puts a pipe, a folder and links to nothing under names like those of the ledger's files.
+fn clutter(ledger: &Path) {
+    let names = [
+        ("quarantine", vec!["0000000001.seg@1.0.a.torn", "0000000001.seg@1.0.g1.a.unwritten"]),
+        ("tree", vec!["0000000000.heads", "0000000000.cosigned", "0000000001.leaves.new"]),
+        (
+            "index",
+            vec!["ids-0000000007-0000000009.tbl", "tips-0000000007-0000000009.tbl", "state-0000000009.snp"],
+        ),
+        ("archives", vec!["00000000000000000001-00000000000000000099.manifest"]),
+    ];
+    for (folder, names) in names {
+        for (number, name) in names.iter().enumerate() {
+            let path = |kind: usize| {
+                let at = ledger.join(folder);
+                std::fs::create_dir_all(&at).unwrap();
+                at.join(name.replacen('0', &(kind + 4 * number).to_string(), 1))
+            };
+            std::fs::create_dir(path(1)).unwrap();
+            assert!(std::process::Command::new("mkfifo").arg(path(2)).status().unwrap().success());
+            std::os::unix::fs::symlink("nowhere", path(3)).unwrap();
+            std::os::unix::fs::symlink(path(4).file_name().unwrap(), path(4)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_no_file_under_a_name_like_a_files_stops_no_opening_and_no_declaration() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("main");
+    let (environment, keyring) = (Environment::real(), keyring());
+    Ledger::create(&environment, &path, &"main".parse().unwrap(), &keyring, &Options::small()).unwrap();
+    clutter(&path);
+    for id in 0..3 {
+        let ledger = Ledger::open(&environment, &path, Arc::clone(&keyring), Options::small()).unwrap();
+        ledger.append(AppendRequest::of(vec![event(id, "s")])).unwrap().wait().unwrap();
+        ledger.close().unwrap();
+    }
+    let damaged = path.join("segments/0000000002.seg");
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&damaged, bytes).unwrap();
+    // Nothing that is under the name of a segment is passed over in silence: it is lost, and what is whole is served.
+    let pipe = path.join("segments/0000000009.seg");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let ledger = Ledger::open(&environment, &path, Arc::clone(&keyring), Options::small()).unwrap();
+    assert!(ledger.lost_end().is_some());
+    drop(ledger);
+    std::fs::remove_file(&pipe).unwrap();
+    let (ledger, _) =
+        Ledger::declare_loss(&environment, &path, Arc::clone(&keyring), Options::small()).unwrap();
+    ledger.append(AppendRequest::of(vec![event(9, "s")])).unwrap().wait().unwrap();
 }
