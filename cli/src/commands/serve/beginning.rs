@@ -21,6 +21,8 @@ pub(in crate::commands) struct Beginning<'a> {
     pub(in crate::commands) keyring: &'a Path,
     /// How ledgers are made.
     pub(in crate::commands) options: &'a Options,
+    /// Ledgers that are given up, or stand in another data folder: nobody misses them here.
+    pub(in crate::commands) without: &'a [LedgerName],
 }
 
 /// The keyring, the list of ledgers and the data folder that a service begins with.
@@ -52,9 +54,10 @@ impl Beginning<'_> {
         let mut known = KnownLedgers::read(&folder, self.data).map_err(ServeError::from)?;
         let keyring = self.keyring(is_first)?;
         let mut present = folder.ledger_names().map_err(ServeError::from)?;
+        known.give_up(self.data, &present, self.without).map_err(ServeError::from)?;
         known.check(self.data, &present, &keyring, self.anchor()).map_err(ServeError::from)?;
         // Of one that is to be made the anchor is asked when it is.
-        self.check_anchored(&[&present[..], create].concat(), &keyring)?;
+        self.check_anchored(&[&present[..], create, &known.given_up()].concat(), &keyring)?;
         for name in create {
             if present.contains(name) {
                 continue;
@@ -98,9 +101,10 @@ impl Beginning<'_> {
         self.options.heads.as_ref().filter(|heads| !heads.anchor_is_new)?.anchor.as_deref()
     }
 
-    /// Refuses to go on without a ledger that the anchor remembers, unless it is said to be a new one for this folder.
+    /// Refuses to go on without a ledger that the anchor remembers. A new anchor that remembers one of this keyring is refused as well.
     fn check_anchored(&self, present: &[LedgerName], keyring: &Keyring) -> Result<(), CommandError> {
-        let Some(anchor) = self.anchor() else { return Ok(()) };
+        let anchor = self.options.heads.as_ref().and_then(|heads| heads.anchor.as_deref());
+        let Some(anchor) = anchor else { return Ok(()) };
         match check_anchored(anchor, self.data, present, keyring) {
             // Ledgers wait for an anchor that has to answer; one that is missing is missed by the next start.
             Err(KnownLedgersError::Anchor(error)) => {
@@ -144,5 +148,65 @@ impl Beginning<'_> {
             }
             loaded => Ok(loaded?.keyring),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use bitacora_formats::{Generation, LedgerId, Origin, TreeHash, TreeHead};
+    use bitacora_ledger::{FolderAnchor, HeadOptions, RealDisk};
+
+    use super::*;
+
+    #[test]
+    fn only_its_name_gives_up_a_ledger_that_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, keyring) = (folder.path().join("data"), folder.path().join("keyring"));
+        let anchor: Arc<dyn Anchor> =
+            Arc::new(FolderAnchor::new(Arc::new(RealDisk), &folder.path().join("anchors")));
+        let [main, other] = ["main", "other"].map(|name| name.parse::<LedgerName>().unwrap());
+        let begin = |create: &[LedgerName], is_new: bool, without: &[LedgerName]| {
+            let heads = HeadOptions {
+                anchor: Some(Arc::clone(&anchor)),
+                anchor_is_new: is_new,
+                ..HeadOptions::default()
+            };
+            let options = Options { heads: Some(heads), ..Options::small() };
+            let environment = Environment::real();
+            let beginning = Beginning {
+                environment: &environment,
+                data: &data,
+                keyring: &keyring,
+                options: &options,
+                without,
+            };
+            beginning.run(create).map_err(|error| error.to_string())
+        };
+        let begun = begin(&[main.clone(), other.clone()], false, &[]).unwrap();
+        let origin = Origin { name: other.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
+        let note = TreeHead { origin, size: 1, root: TreeHash([2; 32]) }.sign(&begun.keyring).to_string();
+        anchor.swap(&other, None, &note).unwrap();
+        fs::remove_dir_all(data.join("ledgers/other")).unwrap();
+
+        let is_missed = |begun: Result<Begun, String>| {
+            let why = begun.map(|_| ()).unwrap_err();
+            assert!(why.contains("start once with `--without-ledger other`"), "{why}");
+        };
+        for is_new in [false, true] {
+            is_missed(begin(&[], is_new, &[]));
+        }
+        // A thief takes the list away, too.
+        fs::remove_file(data.join("LEDGERS")).unwrap();
+        for is_new in [false, true] {
+            is_missed(begin(&[], is_new, &[]));
+        }
+        begin(&[], false, std::slice::from_ref(&other)).unwrap();
+        begin(&[], false, &[]).unwrap();
+        assert!(begin(std::slice::from_ref(&other), false, &[]).is_err(), "the anchor remembers another one");
+        assert!(anchor.recall(&other).unwrap().is_some());
+        assert!(begin(&[], false, std::slice::from_ref(&main)).is_err(), "it is here");
     }
 }
