@@ -17,7 +17,7 @@ pub(crate) struct DamageReports {
 impl DamageReports {
     pub(crate) fn tell(&self, fault: &Fault) {
         if let Some(shared) = self.to.get().and_then(Weak::upgrade) {
-            shared.is_damaged_by(fault.clone());
+            shared.is_damaged_by(fault);
         }
     }
 }
@@ -31,7 +31,7 @@ impl Shared {
 
     /// Stops taking appends because of damage to stored bytes, and has the next opening read all of the log. The first damage that was found
     /// stays the reason. Called by whoever finds damage, the proof and every read alike; an error that may pass is none.
-    pub(crate) fn is_damaged_by(&self, fault: Fault) {
+    pub(crate) fn is_damaged_by(&self, fault: &Fault) {
         self.found.get_or_init(|| fault.clone());
         if self.set_writer_once(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault.clone()))) {
             tracing::error!(%fault, "the log is damaged; nothing more is taken until the file is restored");

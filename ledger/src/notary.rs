@@ -251,7 +251,7 @@ impl Herald<'_> {
         match self.read_back(head) {
             Ok(read) => self.shared.unproven.is_on_disk(read.segment, read.end),
             Err(error) => {
-                tracing::error!(%error, "what was written before damage was found could not be read back")
+                tracing::error!(%error, "what was written before damage was found could not be read back");
             }
         }
         self.read_through = head.get();

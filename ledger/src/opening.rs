@@ -379,7 +379,7 @@ fn catch_up(shared: &Shared, hot: &mut HotState, end: &SegmentEnd) -> io::Result
     }
     match hot.catch_up(shared, after) {
         Err(ReadError::Corrupt(fault)) => {
-            shared.is_damaged_by(fault);
+            shared.is_damaged_by(&fault);
             Ok(())
         }
         caught_up => caught_up.map_err(io::Error::other),

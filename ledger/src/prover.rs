@@ -39,7 +39,7 @@ pub(crate) fn run(shared: &Shared, through: &SegmentEnd, delay: Duration) {
             shared.set_proven();
             tracing::debug!(segment = through.number.0, "the segments before this opening are proven");
         }
-        Err(Stop::Damage(fault)) => shared.is_damaged_by(fault),
+        Err(Stop::Damage(fault)) => shared.is_damaged_by(&fault),
         Err(Stop::Disk(error)) => {
             tracing::error!(%error, "old segments could not be read to be proven; the next opening tries again");
         }

@@ -1,6 +1,11 @@
 //! A ledger on a real disk: made, appended to, read back, closed, opened again.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "damage is done to the files themselves"
+)]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -162,6 +167,8 @@ fn what_is_no_file_under_a_name_like_a_files_stops_no_opening_and_no_declaration
 
 /// A way in which a reader meets events.
 type Reading = fn(&Ledger) -> Result<(), ReadError>;
+/// What happens to the bytes of a segment.
+type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 #[test]
 fn damage_that_any_reader_finds_ends_the_taking_of_appends() {
@@ -190,7 +197,7 @@ fn damage_that_any_reader_finds_ends_the_taking_of_appends() {
     let body = |bytes: &mut Vec<u8>| bytes[frames[1] + 150] ^= 1;
     let header = |bytes: &mut Vec<u8>| bytes[frames[1]] ^= 1;
     let cut = |bytes: &mut Vec<u8>| bytes.truncate(frames[1] + 100);
-    let damages: [(&str, &dyn Fn(&mut Vec<u8>)); 2] = [("body", &body), ("header", &header)];
+    let damages: [(&str, Damage<'_>); 2] = [("body", &body), ("header", &header)];
     for ((how, read), (what, damage)) in
         readings.iter().flat_map(|read| damages.map(|damage| (*read, damage)))
     {
