@@ -9,7 +9,7 @@ use bitacora_formats::{
     Generation, LedgerId, Position, SegmentNumber, SignedTreeHead, SigningChain, UnverifiedTreeHead,
 };
 
-use crate::disk::{Disk, OpenMode};
+use crate::disk::{Disk, OpenMode, is_no_file};
 use crate::index_folder::make_folder;
 use crate::leaves::TREE;
 use crate::quarantine;
@@ -107,7 +107,10 @@ pub(crate) fn set_aside_beyond(
     generation: Generation,
 ) -> io::Result<()> {
     for (_, name) in names(disk, ledger_folder)? {
-        let note = read(disk, &ledger_folder.join(TREE).join(&name))?;
+        let note = match read(disk, &ledger_folder.join(TREE).join(&name)) {
+            Err(error) if is_no_file(&error) => continue,
+            read => read?,
+        };
         let size = UnverifiedTreeHead::parse(&note).map(|head| head.size());
         if size.is_ok_and(|size| size > retained.get()) {
             let (file, ending) = (format!("{TREE}/{name}"), format!("lost-g{generation}"));

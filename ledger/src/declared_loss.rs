@@ -62,14 +62,15 @@ impl DeclaredLoss {
     }
 }
 
-/// Removes the tables of what the log says: they may tell of what is given up.
+/// Removes the tables of what the log says: they may tell of what is given up. A folder there is no table, and stays.
 pub(crate) fn forget_tables(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
     let folder = ledger.join(INDEX);
     let entries = match disk.list(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         listed => listed?,
     };
-    entries.iter().try_for_each(|entry| disk.remove_file(&folder.join(&entry.name)))?;
+    let mut files = entries.iter().filter(|entry| !entry.is_folder);
+    files.try_for_each(|entry| disk.remove_file(&folder.join(&entry.name)))?;
     disk.sync_folder(&folder)
 }
 

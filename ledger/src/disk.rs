@@ -47,6 +47,13 @@ pub struct FolderEntry {
     pub is_folder: bool,
 }
 
+/// Returns `true` where [`Disk::open`] found no regular file under a name: nothing, a link to nothing, a pipe, a folder. An error that may pass
+/// says nothing about that.
+pub(crate) fn is_no_file(error: &io::Error) -> bool {
+    let kinds = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory, io::ErrorKind::InvalidInput];
+    kinds.contains(&error.kind())
+}
+
 /// Which file it is, whatever its name: to notice that an open file was unlinked, renamed or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
@@ -92,7 +99,8 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Syscalls: `openat(O_CLOEXEC|O_NONBLOCK)` with `O_RDONLY`, `O_RDWR`, or `O_RDWR|O_CREAT|O_EXCL` and mode 0600; `statx`.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// Whether something stands under this name; an error where that cannot be told.
+    /// Whether something stands under this name; an error where that cannot be told. A link that leads nowhere is nothing, one that leads
+    /// in a circle is something.
     ///
     /// Syscalls: `statx`.
     fn exists(&self, path: &Path) -> io::Result<bool>;

@@ -10,7 +10,7 @@ use bitacora_formats::{
     Position, Secret, SegmentNumber, SignedTreeHead, SigningChain, TreeHead, UnverifiedTreeHead,
 };
 
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::disk::{Disk, DiskFile, OpenMode, is_no_file};
 use crate::index_folder::make_folder;
 use crate::leaves::TREE;
 use crate::quarantine;
@@ -215,7 +215,10 @@ pub(crate) fn set_aside_beyond(
         listed => listed?,
     };
     for name in entries.into_iter().map(|entry| entry.name).filter(|name| name.ends_with(SUFFIX)) {
-        let bytes = read(disk, &folder.join(&name))?;
+        let bytes = match read(disk, &folder.join(&name)) {
+            Err(error) if is_no_file(&error) => continue,
+            read => read?,
+        };
         let sizes =
             notes(&bytes).into_iter().filter_map(|note| Some(UnverifiedTreeHead::parse(&note).ok()?.size()));
         if sizes.max().is_some_and(|size| size > retained.get()) {

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use bitacora_formats::{After, ChainHash, SegmentEnd, SegmentNumber};
@@ -120,10 +120,15 @@ impl Keeper {
         self.wake.notify_all();
     }
 
-    /// The log is damaged where it was not read at the opening: the next one has to read all of it.
+    /// The log is damaged: the next opening has to read all of it. Where tables are being worked on, they are removed behind that, so that
+    /// nobody who reads waits for it.
     pub(crate) fn distrust(&self) {
         self.lock().distrusted = true;
-        let mut tips = self.tips.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tips = match self.tips.try_lock() {
+            Ok(tips) => tips,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
         tips.remove_all();
         self.snapshots.iter().for_each(Snapshots::remove_all);
     }
@@ -261,7 +266,16 @@ impl Keeper {
     /// Works on the tip tables unless the log is damaged.
     fn with_tips(&self, work: impl FnOnce(&mut TipTables) -> io::Result<bool>) -> io::Result<bool> {
         let mut tips = self.tips.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.lock().distrusted { Ok(false) } else { work(&mut tips) }
+        if self.lock().distrusted {
+            return Ok(false);
+        }
+        let worked = work(&mut tips);
+        drop(tips);
+        // Damage that was found meanwhile did not wait for the tables.
+        if self.lock().distrusted {
+            self.distrust();
+        }
+        worked
     }
 }
 

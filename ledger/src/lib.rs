@@ -32,6 +32,7 @@ mod error;
 mod event_types;
 mod fault;
 mod fold;
+mod found_damage;
 mod heads;
 mod hot;
 mod id_table;

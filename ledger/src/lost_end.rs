@@ -20,7 +20,8 @@ impl Ledger {
                     None => reason.to_string(),
                 })
             }
-            _ => None,
+            // Of a ledger that is dead or closing damage is told all the same.
+            _ => self.shared().found.get().map(|fault| ReadOnlyReason::Corrupt(fault.clone()).to_string()),
         }
     }
 
@@ -29,7 +30,7 @@ impl Ledger {
     pub fn damage(&self) -> Option<Fault> {
         match self.shared().writer() {
             WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) => Some(fault),
-            _ => self.lost_end(),
+            _ => self.shared().found.get().cloned().or_else(|| self.lost_end()),
         }
     }
 

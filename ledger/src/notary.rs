@@ -184,6 +184,7 @@ pub(crate) fn run(shared: &Shared, start: NotaryStart) {
         covered,
         made_at: shared.environment.clock.passed(),
         unkept: None,
+        read_through: 0,
         failures: 0,
     };
     loop {
@@ -221,6 +222,8 @@ struct Herald<'a> {
     /// When the last head was made, or this opening began, by [`crate::clock::Clock::passed`].
     made_at: Duration,
     unkept: Option<Unkept>,
+    /// The last position that was read back.
+    read_through: u64,
     /// How often in a row none could be made.
     failures: u32,
 }
@@ -228,6 +231,7 @@ struct Herald<'a> {
 impl Herald<'_> {
     fn take_turn(&mut self) {
         if !self.may_sign() {
+            self.look_after_damage();
             return;
         }
         if self.shared.head().position.get() > self.covered || self.is_silent() {
@@ -235,6 +239,22 @@ impl Herald<'_> {
         } else if self.attempted.is_some() {
             self.anchor_again();
         }
+    }
+
+    /// Reads back what was written before damage was found. Where the disk lacks it, memory is put aside: it would be lost at the end of the
+    /// process, since no head is signed that it would be read back for.
+    fn look_after_damage(&mut self) {
+        let head = self.shared.head().position;
+        if !self.shared.is_corrupt() || head.get() <= self.read_through.max(self.covered) {
+            return;
+        }
+        match self.read_back(head) {
+            Ok(read) => self.shared.unproven.is_on_disk(read.segment, read.end),
+            Err(error) => {
+                tracing::error!(%error, "what was written before damage was found could not be read back");
+            }
+        }
+        self.read_through = head.get();
     }
 
     /// Returns `true` where no head was made for so long that one is due without an event. It begins with an event of its own, so
@@ -310,6 +330,9 @@ impl Herald<'_> {
             true => self.reader.read_through(shared, position),
             false => Err(error),
         });
+        if let Ok(read) = &read {
+            self.read_through = read.size.get();
+        }
         read.map_err(|error| {
             if is_gone(&error) {
                 put_aside::end_appends(shared, self.origin.generation, &error);

@@ -325,6 +325,7 @@ impl Opening {
             lost_end: replayed.lost_end,
             governance,
         }));
+        shared.hear_of_damage();
         let inner = Inner::without_threads(Arc::clone(&shared));
         if let Some(hot) = &mut hot {
             catch_up(&shared, hot, &replayed.end)?;
@@ -384,9 +385,7 @@ fn catch_up(shared: &Shared, hot: &mut HotState, end: &SegmentEnd) -> io::Result
     }
     match hot.catch_up(shared, after) {
         Err(ReadError::Corrupt(fault)) => {
-            tracing::error!(%fault, "the log is damaged; nothing more is taken until the file is restored");
-            shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
-            shared.keeper.distrust();
+            shared.is_damaged_by(&fault);
             Ok(())
         }
         caught_up => caught_up.map_err(io::Error::other),

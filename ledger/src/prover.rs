@@ -18,7 +18,6 @@ use crate::replay::{is_signed_by, load_segment};
 use crate::segment_list::{read_released, segment_header};
 use crate::segments::{released_file_name, segment_file_name, segments_folder};
 use crate::shared::Shared;
-use crate::status::{ReadOnlyReason, WriterState};
 
 /// Headers that are read between two rests.
 const HEADERS_BETWEEN_RESTS: u64 = 256;
@@ -40,11 +39,7 @@ pub(crate) fn run(shared: &Shared, through: &SegmentEnd, delay: Duration) {
             shared.set_proven();
             tracing::debug!(segment = through.number.0, "the segments before this opening are proven");
         }
-        Err(Stop::Damage(fault)) => {
-            tracing::error!(%fault, "the log is damaged; nothing more is taken until the file is restored");
-            shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
-            shared.keeper.distrust();
-        }
+        Err(Stop::Damage(fault)) => shared.is_damaged_by(&fault),
         Err(Stop::Disk(error)) => {
             tracing::error!(%error, "old segments could not be read to be proven; the next opening tries again");
         }

@@ -1,5 +1,7 @@
 //! Torn bytes that opening cut off: kept beside the segments, never deleted, and recorded in the log.
 
+#[cfg(test)]
+mod tests;
 mod unwritten;
 
 use std::io;
@@ -10,7 +12,7 @@ use bitacora_formats::{ControlFile, ControlSeal, Secret};
 use serde_json::json;
 
 pub(crate) use self::unwritten::UnwrittenFrames;
-use crate::disk::{Disk, OpenMode};
+use crate::disk::{Disk, OpenMode, is_no_file};
 
 /// Cuts that the log does not record yet end so; recorded ones have this and the seal before it taken away.
 const UNRECORDED: &str = ".torn";
@@ -51,7 +53,7 @@ impl CutRecord {
     /// Reads the cut of a file that says to be one; `None` if not this ledger's keys named it.
     fn read(disk: &dyn Disk, folder: &Path, key: &Secret, name: &str) -> io::Result<Option<Self>> {
         let Some((place, attempt)) = parse_name(name) else { return Ok(None) };
-        let Some(bytes) = read(disk, &folder.join(name))? else { return Ok(None) };
+        let Some(bytes) = read(disk, folder, name)? else { return Ok(None) };
         let cut = Self::of(key, place, attempt, &bytes);
         Ok((cut.unrecorded_name() == name).then_some(cut))
     }
@@ -73,9 +75,17 @@ fn seal_of(kind: ControlFile, key: &Secret, name: &str, bytes: blake3::Hash) -> 
     seal
 }
 
-/// The bytes of a file; `None` where it is longer than a segment.
-fn read(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = disk.open(path, OpenMode::Read)?;
+/// The bytes of a file of the folder; `None` where it is longer than a segment, or no regular file: neither is a ledger's.
+fn read(disk: &dyn Disk, folder: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+    read_file(disk, &folder.join(name))
+        .map_err(|error| io::Error::new(error.kind(), format!("quarantine/{name}: {error}")))
+}
+
+fn read_file(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = match disk.open(path, OpenMode::Read) {
+        Err(error) if is_no_file(&error) => return Ok(None),
+        opened => opened?,
+    };
     let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
     if length > MAX_SEGMENT_BYTES {
         return Ok(None);

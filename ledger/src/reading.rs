@@ -330,5 +330,6 @@ fn start(
         anywhere: Arc::clone(anywhere),
         governance,
     }));
+    shared.hear_of_damage();
     Ok(Inner::without_threads(shared))
 }

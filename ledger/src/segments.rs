@@ -22,6 +22,7 @@ use crate::cold::{ColdEvent, ColdFrame, ColdTier};
 use crate::disk::DiskFile;
 use crate::error::ReadError;
 use crate::fault::Fault;
+use crate::found_damage::DamageReports;
 use crate::query::Filter;
 
 /// The name of a segment's file.
@@ -270,13 +271,19 @@ impl Segment {
         }
     }
 
+    /// Returns the error of a read that found damage. Of a segment in its file the ledger hears of it; what archives give is damage to
+    /// them, which are elsewhere.
     pub(crate) fn corrupt(
         &self,
         offset: u64,
         place: Option<&FramePlace>,
         what: &dyn std::fmt::Display,
     ) -> ReadError {
-        corrupt(&self.file(), self.first, (offset, place), what)
+        let error = corrupt(&self.file(), self.first, (offset, place), what);
+        if let (Home::File(stored), ReadError::Corrupt(fault)) = (&self.home, &error) {
+            stored.tell(fault);
+        }
+        error
     }
 }
 
@@ -369,11 +376,20 @@ impl FrameOutline {
 pub(crate) struct Segments {
     list: RwLock<Vec<Arc<Segment>>>,
     releasing: Mutex<()>,
+    reports: Arc<DamageReports>,
 }
 
 impl Segments {
+    /// Takes in a segment. From now on it tells of damage that reads find in it.
     pub(crate) fn add(&self, segment: Arc<Segment>) {
+        if let Home::File(stored) = &segment.home {
+            stored.report_to(&self.reports);
+        }
         self.list.write().unwrap_or_else(PoisonError::into_inner).push(segment);
+    }
+
+    pub(crate) fn reports(&self) -> &DamageReports {
+        &self.reports
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bitacora_formats::{Keyring, LedgerId, StreamKey};
@@ -69,6 +69,8 @@ pub(crate) struct Shared {
     is_proven: AtomicBool,
     /// The damage behind the head, of a ledger that is damaged before it too.
     lost_end: Option<Fault>,
+    /// The first damage that was found since the opening.
+    pub(crate) found: OnceLock<Fault>,
 }
 
 /// The parts a [`Shared`] is put together from.
@@ -141,6 +143,7 @@ impl Shared {
             writer: Mutex::new(writer),
             is_proven: AtomicBool::new(false),
             lost_end,
+            found: OnceLock::new(),
         }
     }
 
@@ -209,6 +212,16 @@ impl Shared {
         if finality(&state) >= finality(&writer) && is_first_poison {
             *writer = state;
         }
+    }
+
+    /// Changes the state to a reason that is for good, unless there is one already. Returns `true` where it was changed.
+    pub(crate) fn set_writer_once(&self, state: WriterState) -> bool {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !writer.is_wrong() && !matches!(*writer, WriterState::Poisoned(_) | WriterState::Closed);
+        if is_new {
+            *writer = state;
+        }
+        is_new
     }
 
     /// The anchor answers again: if that was all that was missing, appends are taken.

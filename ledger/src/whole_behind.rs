@@ -11,7 +11,7 @@ use bitacora_formats::{
 };
 
 use crate::cold::ColdTier;
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::disk::{Disk, DiskFile, OpenMode, is_no_file};
 use crate::error::ReadError;
 use crate::fault::Fault;
 use crate::heads;
@@ -337,7 +337,10 @@ fn tip_after(
 
 /// Returns `true` where the file holds anything but zeros.
 fn is_written(disk: &dyn Disk, path: &Path) -> io::Result<bool> {
-    let file = disk.open(path, OpenMode::Read)?;
+    let file = match disk.open(path, OpenMode::Read) {
+        Err(error) if is_no_file(&error) => return Ok(true),
+        opened => opened?,
+    };
     Ok(!is_zero_from(&*file, 0)?)
 }
 

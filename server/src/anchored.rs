@@ -46,9 +46,19 @@ fn is_by(note: &str, keyring: &Keyring) -> bool {
     head.is_some_and(|head| head.verify_with_chain(keyring.signing_chain()).is_ok())
 }
 
+/// An anchor that could not say at the start which ledgers it remembers.
+#[derive(Debug, Clone)]
+pub struct UnlistedAnchor {
+    /// Its answer.
+    pub said: String,
+    /// The ledgers that are not missed: their owner gave them up, or has them elsewhere.
+    pub given_up: Vec<LedgerName>,
+}
+
 /// The anchor's list of ledgers, while it is still to be told.
 pub(crate) struct AnchorList {
     unlisted: ArcSwapOption<Unlisted>,
+    given_up: Vec<LedgerName>,
 }
 
 /// An anchor that has not said which ledgers it remembers.
@@ -60,10 +70,15 @@ struct Unlisted {
 }
 
 impl AnchorList {
-    /// `said`: the anchor's answer at the start, where that was no list.
-    pub(crate) fn new(said: Option<String>) -> Self {
+    pub(crate) fn new(anchor: Option<UnlistedAnchor>) -> Self {
+        let (said, given_up) = anchor.map(|anchor| (anchor.said, anchor.given_up)).unzip();
         let unlisted = said.map(|said| Unlisted { since: Instant::now(), said });
-        Self { unlisted: ArcSwapOption::from_pointee(unlisted) }
+        Self { unlisted: ArcSwapOption::from_pointee(unlisted), given_up: given_up.unwrap_or_default() }
+    }
+
+    /// Returns `true` for a ledger that is to be there.
+    pub(crate) fn expects(&self, name: &LedgerName) -> bool {
+        !self.given_up.contains(name)
     }
 
     pub(crate) fn is_awaited(&self) -> bool {
@@ -101,7 +116,7 @@ impl AnchorList {
 /// The place of a ledger that the anchor alone knows.
 pub(crate) fn missing(name: &LedgerName) -> Slot {
     tracing::error!(ledger = %name, "the anchor remembers a ledger that is missing; restore it");
-    let why = "the anchor remembers it, and it is missing in the data folder; restore it and start again, or start with --new-anchor if \
-               it stands in another data folder";
+    let why = "the anchor remembers it, and it is missing in the data folder; restore it and start again, or start once with \
+               --without-ledger and its name if it is given up or stands in another data folder";
     Slot::Failed(why.to_owned())
 }

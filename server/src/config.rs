@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::anchored::UnlistedAnchor;
 use crate::archiving::Archiving;
 use crate::first_tokens::Admission;
 use crate::ledgers::LedgersConfig;
@@ -27,8 +28,8 @@ pub struct ServerConfig {
     pub allowed_origins: Vec<Origin>,
     /// Where the ledgers lie and what opens them.
     pub ledgers: LedgersConfig,
-    /// The anchor's answer, where it could not say which ledgers it remembers. The service asks it again.
-    pub unlisted: Option<String>,
+    /// An anchor that could not say which ledgers it remembers. The service asks it again.
+    pub unlisted: Option<UnlistedAnchor>,
     /// Who is told when somebody should look, if anybody is.
     pub notices: Option<NoticeTarget>,
     /// What is archived in the background, if anything is.

@@ -14,7 +14,7 @@ use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use tokio::sync::{Mutex, Notify};
 
-use crate::anchored::{AnchorList, Remembered, missing};
+use crate::anchored::{AnchorList, Remembered, UnlistedAnchor, missing};
 use crate::data_folder::{DataError, DataFolder};
 use crate::first_tokens::{FirstAdminError, FirstTokenError, FirstTokens, give_first_admin, record_admin};
 use crate::identity::is_closed;
@@ -85,12 +85,12 @@ pub struct CloseFailures(pub Vec<(LedgerName, CloseError)>);
 
 impl Ledgers {
     /// Opens what lies in the data folder. One that does not open is kept as failed; the others serve. One that is not what its
-    /// anchor remembers ends it. Ledgers that open later are given first tokens from here. `unlisted`: the anchor's answer, where it could not
-    /// say which ledgers it remembers.
+    /// anchor remembers ends it. Ledgers that open later are given first tokens from here. `unlisted`: an anchor that could not say
+    /// which ledgers it remembers.
     pub(crate) async fn open(
         config: LedgersConfig,
         first_tokens: Option<Arc<dyn FirstTokens>>,
-        unlisted: Option<String>,
+        unlisted: Option<UnlistedAnchor>,
     ) -> Result<Self, DataError> {
         let opened = Self::open_those(config, Purpose::Writing, |_| true).await?;
         Ok(Self { first_tokens, list: AnchorList::new(unlisted), ..opened })
@@ -341,7 +341,7 @@ impl Ledgers {
         // One that was made meanwhile has its place now.
         let _only_one = self.making.lock().await;
         let mut slots = BTreeMap::clone(&self.slots.load());
-        for name in &remembered.names {
+        for name in remembered.names.iter().filter(|name| self.list.expects(name)) {
             slots.entry(name.clone()).or_insert_with_key(missing);
         }
         self.slots.store(Arc::new(slots));

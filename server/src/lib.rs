@@ -63,7 +63,7 @@ mod tile_path;
 mod waiting;
 mod witnesses;
 
-pub use anchored::Remembered;
+pub use anchored::{Remembered, UnlistedAnchor};
 pub use archiving::{ArchivePauses, Archiving};
 pub use config::{ServerConfig, ServerLimits};
 pub use data_folder::{DataError, DataFolder};

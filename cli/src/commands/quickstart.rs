@@ -198,8 +198,13 @@ impl Quickstart<'_> {
         let environment = Environment::real();
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
         let options = options_beside(&keyring, &environment);
-        let beginning =
-            Beginning { environment: &environment, data: &data, keyring: &keyring, options: &options };
+        let beginning = Beginning {
+            environment: &environment,
+            data: &data,
+            keyring: &keyring,
+            options: &options,
+            without: &[],
+        };
         let begun = beginning.run(std::slice::from_ref(&self.global.ledger));
         let Begun { keyring, folder, unlisted, .. } = begun
             .map_err(|why| QuickstartFailure::NotBegun { why: Box::new(why), folder: self.folder.shown() })?;

@@ -52,6 +52,9 @@ pub(crate) struct ServeArguments {
     /// Make this ledger if it is missing, and with it the data folder and the keyring.
     #[arg(long, value_name = "NAME")]
     create: Vec<LedgerName>,
+    /// Give up this ledger, which is missing, or say that it stands in another data folder. It is remembered: say it once.
+    #[arg(long, value_name = "NAME")]
+    without_ledger: Vec<LedgerName>,
     /// Take nothing while the anchor cannot be reached. [default: where an anchor has remembered a ledger of this keyring before]
     #[arg(long, conflicts_with = "anchor_optional")]
     anchor_required: bool,
@@ -120,7 +123,9 @@ pub(crate) fn run(
     }
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
     let notices = arguments.notices.target().map_err(ServeError::from)?;
-    let beginning = Beginning { environment: &environment, data, keyring: &keyring, options: &options };
+    let without = &arguments.without_ledger;
+    let beginning =
+        Beginning { environment: &environment, data, keyring: &keyring, options: &options, without };
     if beginning.makes(&arguments.create)? {
         let may = may_listen(arguments.listen, arguments.open);
         may.map_err(|error| ServeError::Start(error.into()))?;

@@ -98,7 +98,7 @@ impl UnwrittenFrames {
             listed => listed?,
         };
         let mut found = Vec::new();
-        for entry in entries.iter().filter(|entry| !entry.is_folder && entry.name.ends_with(UNWRITTEN)) {
+        for entry in entries.iter().filter(|entry| entry.name.ends_with(UNWRITTEN)) {
             match Self::read(disk, &folder, key, &entry.name)? {
                 Some(frames) => found.push(frames),
                 None => tracing::warn!(
@@ -113,7 +113,7 @@ impl UnwrittenFrames {
 
     fn read(disk: &dyn Disk, folder: &Path, key: &Secret, name: &str) -> io::Result<Option<Self>> {
         let Some((place, attempt, generation)) = parse_name(name) else { return Ok(None) };
-        let Some(bytes) = read(disk, &folder.join(name))? else { return Ok(None) };
+        let Some(bytes) = read(disk, folder, name)? else { return Ok(None) };
         let frames = Self::of(key, generation, place, attempt, bytes);
         Ok((frames.file_name() == name).then_some(frames))
     }

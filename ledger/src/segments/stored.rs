@@ -1,7 +1,8 @@
 //! A segment in its file: how a frame in it is found and opened.
 
+use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use bitacora_formats::{
     Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpenError, FrameOpener, Micros, Position,
@@ -13,6 +14,7 @@ use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
 use crate::disk::DiskFile;
 use crate::error::ReadError;
 use crate::fault::Fault;
+use crate::found_damage::DamageReports;
 use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES, MAX_KNOWN_FRAMES};
 
 /// A segment in its file.
@@ -28,6 +30,8 @@ pub(super) struct StoredSegment {
     survey: Mutex<Option<Survey>>,
     /// Offsets of frames that were opened to know that their headers are authentic.
     known: Mutex<Vec<u64>>,
+    /// Who hears of damage that is found here.
+    reports: OnceLock<Arc<DamageReports>>,
 }
 
 /// How far the segment is durable, and where some of its frames stand.
@@ -50,8 +54,8 @@ impl StoredSegment {
         opener: FrameOpener,
     ) -> Self {
         let extent = RwLock::new(Extent { marks: Vec::new(), end: 0 });
-        let (survey, known) = (Mutex::default(), Mutex::default());
-        Self { number, first, file, opener, last: None, extent, survey, known }
+        let (survey, known, reports) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Self { number, first, file, opener, last: None, extent, survey, known, reports }
     }
 
     /// A segment that ended, of which only the header was read: its frames stand there, and hold the events up to `last`.
@@ -66,7 +70,18 @@ impl StoredSegment {
         let extent = RwLock::new(Extent { marks, end: frames.end });
         let (number, first, survey, known) =
             (header.number, header.first_position, Mutex::default(), Mutex::default());
-        Self { number, first, file, opener, last, extent, survey, known }
+        Self { number, first, file, opener, last, extent, survey, known, reports: OnceLock::new() }
+    }
+
+    /// Tells of damage there from now on.
+    pub(super) fn report_to(&self, reports: &Arc<DamageReports>) {
+        self.reports.get_or_init(|| Arc::clone(reports));
+    }
+
+    pub(super) fn tell(&self, fault: &Fault) {
+        if let Some(reports) = self.reports.get() {
+            reports.tell(fault);
+        }
     }
 
     /// A frame is durable there. Called in order.
@@ -109,7 +124,8 @@ impl StoredSegment {
         self.survey.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Asks the survey, which is made now, or goes on over what was written since.
+    /// Asks the survey, which is made now, or goes on over what was written since. It is the second look after a read that found damage: what
+    /// does not open now either is told to the ledger.
     fn with_survey<T>(&self, ask: impl FnOnce(&Survey) -> T) -> Result<T, ReadError> {
         let (start, end) = {
             let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
@@ -122,21 +138,31 @@ impl StoredSegment {
             let mut bytes = vec![0; usize::try_from(end - from).unwrap_or(usize::MAX)];
             if let Err(error) = self.file.read_exact_at(&mut bytes, from) {
                 *kept = None;
-                return Err(self.disk_error(&error));
+                drop(kept);
+                return Err(self.unreadable(from, &error));
             }
             survey.extend(from, &bytes, self.first, &self.opener);
         }
-        Ok(ask(survey))
+        let (answer, hole) = (ask(survey), survey.first_hole(start, (self.first, self.last)));
+        drop(kept);
+        if let Some(hole) = hole {
+            self.tell(&self.fault(hole));
+        }
+        Ok(answer)
     }
 
     fn lost(&self, hole: Hole) -> ReadError {
-        ReadError::Corrupt(Fault {
+        ReadError::Corrupt(self.fault(hole))
+    }
+
+    fn fault(&self, hole: Hole) -> Fault {
+        Fault {
             file: shown(self.number),
             offset: hole.offset,
             first_position: hole.first.get(),
             last_position: hole.last.map(Position::get),
             what: "a frame that opens was expected, none was found".to_owned(),
-        })
+        }
     }
 
     /// The frames that open, and where they stand.
@@ -276,7 +302,7 @@ impl StoredSegment {
             return Ok(None);
         }
         let mut bytes = [0; FRAME_HEADER_BYTES];
-        self.file.read_exact_at(&mut bytes, offset).map_err(|error| self.disk_error(&error))?;
+        self.file.read_exact_at(&mut bytes, offset).map_err(|error| self.unreadable(offset, &error))?;
         let header = FrameHeader::parse(&bytes).map_err(|error| self.corrupt(offset, None, &error))?;
         Ok(Some(FramePlace::stored(offset, &header)))
     }
@@ -307,8 +333,9 @@ impl StoredSegment {
         decompressor: &mut Decompressor,
     ) -> Result<Vec<u8>, ReadError> {
         let opened = self.open_with(place, |opener, frame| opener.open_body(frame, decompressor));
-        if matches!(opened, Err(ReadError::Corrupt(_))) {
+        if let Err(ReadError::Corrupt(fault)) = &opened {
             self.with_survey(|_| ())?;
+            self.tell(fault);
         }
         opened
     }
@@ -320,7 +347,8 @@ impl StoredSegment {
     ) -> Result<T, ReadError> {
         let corrupt = |what: &dyn std::fmt::Display| self.corrupt(place.offset, Some(place), what);
         let mut bytes = vec![0; usize::try_from(place.header.stored_bytes).unwrap_or(usize::MAX)];
-        self.file.read_exact_at(&mut bytes, place.offset).map_err(|error| self.disk_error(&error))?;
+        let read = self.file.read_exact_at(&mut bytes, place.offset);
+        read.map_err(|error| self.unreadable(place.offset, &error))?;
         let frame = StoredFrame::parse(&bytes).map_err(|error| corrupt(&error))?;
         if FrameOutline::of(frame.header()) != place.header {
             return Err(corrupt(&"the frame's header changed between two reads"));
@@ -332,7 +360,16 @@ impl StoredSegment {
         corrupt(&shown(self.number), self.first, (offset, place), what)
     }
 
-    fn disk_error(&self, error: &std::io::Error) -> ReadError {
-        ReadError::Disk { file: shown(self.number), what: error.to_string() }
+    /// Returns the error of bytes that the disk does not give. A file that ends before bytes that were durable was cut, which is damage and does
+    /// not pass.
+    fn unreadable(&self, offset: u64, error: &io::Error) -> ReadError {
+        if error.kind() != io::ErrorKind::UnexpectedEof {
+            return ReadError::Disk { file: shown(self.number), what: error.to_string() };
+        }
+        let cut = self.corrupt(offset, None, &"the file was cut");
+        if let ReadError::Corrupt(fault) = &cut {
+            self.tell(fault);
+        }
+        cut
     }
 }

@@ -87,6 +87,18 @@ impl Survey {
         }
     }
 
+    /// Returns the first hole in what was looked at, which begins at `start` in the file.
+    pub(super) fn first_hole(&self, start: u64, (first, last): (Position, Option<Position>)) -> Option<Hole> {
+        let mut end = start;
+        for (at, (offset, frame)) in self.frames.iter().enumerate() {
+            if *offset != end {
+                return Some(self.hole_before(at, first, last));
+            }
+            end = offset + frame.stored_bytes;
+        }
+        (end < self.until).then(|| self.hole_before(self.frames.len(), first, last))
+    }
+
     /// Returns the first position of the first frame at `time` or later. With [`Side::Before`] it is that of a hole which may hold such a
     /// time. `None` where the segment ends before.
     pub(super) fn first_at(

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bitacora_formats::{Generation, Keyring, LedgerId, LedgerName, Origin, TreeHash, TreeHead};
 use bitacora_ledger::{Anchor, AnchorError, FolderAnchor, HeadOptions, RealDisk};
-use bitacora_server::ServerLimits;
+use bitacora_server::{ServerLimits, UnlistedAnchor};
 
 use crate::service::{Service, config, new_keyring, wait_until};
 
@@ -54,6 +54,7 @@ fn far(folder: &Path, remembered: &[(&str, &Keyring)]) -> Arc<Far> {
     Arc::new(Far { anchor, is_silent: AtomicBool::new(true) })
 }
 
+/// The owner has given the ledger `elsewhere` up.
 fn start(remembered: &[&str], is_required: bool) -> (Service, Arc<Far>) {
     let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
     let foreign = new_keyring();
@@ -64,7 +65,10 @@ fn start(remembered: &[&str], is_required: bool) -> (Service, Arc<Far>) {
     let anchor = Some(Arc::clone(&far) as Arc<dyn Anchor>);
     config.ledgers.options.heads =
         Some(HeadOptions { anchor, anchor_required: is_required, ..HeadOptions::default() });
-    config.unlisted = Some("no answer at the start".into());
+    config.unlisted = Some(UnlistedAnchor {
+        said: "no answer at the start".into(),
+        given_up: vec!["elsewhere".parse().unwrap()],
+    });
     (Service::of(config, folder, keyring), far)
 }
 
@@ -85,7 +89,7 @@ fn a_ledger_that_the_anchor_remembers_is_named_once_the_anchor_answers() {
 
 #[test]
 fn the_service_is_ready_once_the_anchor_remembers_nothing_that_is_missing() {
-    let (service, far) = start(&[], true);
+    let (service, far) = start(&["elsewhere"], true);
     service.get("/readyz").expect_problem(503, "not-ready");
     far.is_silent.store(false, Ordering::SeqCst);
     wait_until(|| service.get("/readyz").status == 200);

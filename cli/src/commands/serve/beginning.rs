@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{Anchor, Environment, Ledger, Options};
-use bitacora_server::DataFolder;
+use bitacora_server::{DataFolder, UnlistedAnchor};
 
 use super::ServeError;
 use crate::anchor;
@@ -21,6 +21,8 @@ pub(in crate::commands) struct Beginning<'a> {
     pub(in crate::commands) keyring: &'a Path,
     /// How ledgers are made.
     pub(in crate::commands) options: &'a Options,
+    /// Ledgers that are given up, or stand in another data folder: nobody misses them here.
+    pub(in crate::commands) without: &'a [LedgerName],
 }
 
 /// The keyring, the list of ledgers and the data folder that a service begins with.
@@ -28,8 +30,8 @@ pub(in crate::commands) struct Begun {
     pub(in crate::commands) keyring: Keyring,
     pub(in crate::commands) known: KnownLedgers,
     pub(in crate::commands) folder: DataFolder,
-    /// The anchor's answer, where it could not say which ledgers it remembers.
-    pub(in crate::commands) unlisted: Option<String>,
+    /// An anchor that could not say which ledgers it remembers.
+    pub(in crate::commands) unlisted: Option<UnlistedAnchor>,
 }
 
 impl Beginning<'_> {
@@ -54,9 +56,12 @@ impl Beginning<'_> {
         let mut known = KnownLedgers::read(&folder, self.data).map_err(ServeError::from)?;
         let keyring = self.keyring(is_first)?;
         let mut present = folder.ledger_names().map_err(ServeError::from)?;
+        known.give_up(self.data, &present, self.without).map_err(ServeError::from)?;
         known.check(self.data, &present, &keyring, self.anchor()).map_err(ServeError::from)?;
         // Of one that is to be made the anchor is asked when it is.
-        let unlisted = self.check_anchored(&[&present[..], create].concat(), &keyring)?;
+        let given_up = known.given_up();
+        let said = self.check_anchored(&[&present[..], create, &given_up].concat(), &keyring)?;
+        let unlisted = said.map(|said| UnlistedAnchor { said, given_up });
         for name in create {
             if present.contains(name) {
                 continue;
@@ -100,14 +105,15 @@ impl Beginning<'_> {
         self.options.heads.as_ref().filter(|heads| !heads.anchor_is_new)?.anchor.as_deref()
     }
 
-    /// Refuses to go on without a ledger that the anchor remembers, unless it is said to be a new one for this folder. Returns what the
-    /// anchor said where that was no answer.
+    /// Refuses to go on without a ledger that the anchor remembers. A new anchor that remembers one of this keyring is refused as well.
+    /// Returns what the anchor said where that was no answer.
     fn check_anchored(
         &self,
         present: &[LedgerName],
         keyring: &Keyring,
     ) -> Result<Option<String>, CommandError> {
-        let Some(anchor) = self.anchor() else { return Ok(None) };
+        let anchor = self.options.heads.as_ref().and_then(|heads| heads.anchor.as_deref());
+        let Some(anchor) = anchor else { return Ok(None) };
         match check_anchored(anchor, self.data, present, keyring) {
             // Ledgers wait for an anchor that has to answer; the service asks it again for those that are missing.
             Err(KnownLedgersError::Anchor(error)) => {
@@ -151,5 +157,65 @@ impl Beginning<'_> {
             }
             loaded => Ok(loaded?.keyring),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use bitacora_formats::{Generation, LedgerId, Origin, TreeHash, TreeHead};
+    use bitacora_ledger::{FolderAnchor, HeadOptions, RealDisk};
+
+    use super::*;
+
+    #[test]
+    fn only_its_name_gives_up_a_ledger_that_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, keyring) = (folder.path().join("data"), folder.path().join("keyring"));
+        let anchor: Arc<dyn Anchor> =
+            Arc::new(FolderAnchor::new(Arc::new(RealDisk), &folder.path().join("anchors")));
+        let [main, other] = ["main", "other"].map(|name| name.parse::<LedgerName>().unwrap());
+        let begin = |create: &[LedgerName], is_new: bool, without: &[LedgerName]| {
+            let heads = HeadOptions {
+                anchor: Some(Arc::clone(&anchor)),
+                anchor_is_new: is_new,
+                ..HeadOptions::default()
+            };
+            let options = Options { heads: Some(heads), ..Options::small() };
+            let environment = Environment::real();
+            let beginning = Beginning {
+                environment: &environment,
+                data: &data,
+                keyring: &keyring,
+                options: &options,
+                without,
+            };
+            beginning.run(create).map_err(|error| error.to_string())
+        };
+        let begun = begin(&[main.clone(), other.clone()], false, &[]).unwrap();
+        let origin = Origin { name: other.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
+        let note = TreeHead { origin, size: 1, root: TreeHash([2; 32]) }.sign(&begun.keyring).to_string();
+        anchor.swap(&other, None, &note).unwrap();
+        fs::remove_dir_all(data.join("ledgers/other")).unwrap();
+
+        let is_missed = |begun: Result<Begun, String>| {
+            let why = begun.map(|_| ()).unwrap_err();
+            assert!(why.contains("start once with `--without-ledger other`"), "{why}");
+        };
+        for is_new in [false, true] {
+            is_missed(begin(&[], is_new, &[]));
+        }
+        // A thief takes the list away, too.
+        fs::remove_file(data.join("LEDGERS")).unwrap();
+        for is_new in [false, true] {
+            is_missed(begin(&[], is_new, &[]));
+        }
+        begin(&[], false, std::slice::from_ref(&other)).unwrap();
+        begin(&[], false, &[]).unwrap();
+        assert!(begin(std::slice::from_ref(&other), false, &[]).is_err(), "the anchor remembers another one");
+        assert!(anchor.recall(&other).unwrap().is_some());
+        assert!(begin(&[], false, std::slice::from_ref(&main)).is_err(), "it is here");
     }
 }

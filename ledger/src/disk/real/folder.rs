@@ -37,9 +37,12 @@ impl Place<'_> {
             OpenMode::Write => OFlags::RDWR,
             OpenMode::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
-        let file = self.file(how | UNWAITING)?;
+        let file = self.file(how | UNWAITING).map_err(|error| match is_no_file(&error) {
+            true => not_regular(),
+            false => error,
+        })?;
         if !identity::of_file(&file)?.is_regular_file {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file; put the file back"));
+            return Err(not_regular());
         }
         Ok(Arc::new(RealFile(file)))
     }
@@ -57,6 +60,7 @@ impl Place<'_> {
         match identity::of_path(self.folder, self.path) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) if is_no_file(&error) => Ok(true),
             Err(error) => Err(error),
         }
     }
@@ -126,6 +130,18 @@ impl Place<'_> {
         }
         Ok(Box::new(RealLock { _file: file }))
     }
+}
+
+/// Returns `true` where the system says of a name that it leads to no file: to a socket, to a device that is not there, to a folder, or in a
+/// circle.
+fn is_no_file(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let no_file = [Errno::NXIO, Errno::NODEV, Errno::ISDIR, Errno::LOOP];
+    no_file.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file; put the file back")
 }
 
 /// A folder that was opened once. Paths in it lead there, under whatever name it stands by now, and to no other folder.
