@@ -63,7 +63,13 @@ pub(crate) enum KeysError {
     #[error(transparent)]
     Full(#[from] KeyringError),
     #[error(transparent)]
-    Retire(#[from] RetireFailure),
+    Retire(Box<RetireFailure>),
+}
+
+impl From<RetireFailure> for KeysError {
+    fn from(failure: RetireFailure) -> Self {
+        Self::Retire(Box::new(failure))
+    }
 }
 
 pub(crate) fn run(command: &KeysCommand, global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
