@@ -263,7 +263,7 @@ impl Admission {
         while let Some((cause, Derived { mut event, meaning })) = queue.pop_front() {
             event.causationid = Some(cause.to_string().into());
             let (id, kind, stream) = (event.id.to_string(), event.kind.to_string(), event.stream.to_string());
-            let request = self.preparer.prepare(AppendRequest::of(vec![event]), Origin::Reactor)?;
+            let request = self.preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)?;
             reaction.bytes += request.bytes() + ENTRY_BYTES;
             if reaction.bytes > self.derived_bytes {
                 return Err(AppendError::TooLarge { found: reaction.bytes, max: self.derived_bytes });

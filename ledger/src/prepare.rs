@@ -32,8 +32,6 @@ const TYPICAL_ATTRIBUTES_BYTES: usize = 192;
 pub(crate) enum Origin {
     Client,
     Service,
-    /// The reactor, which has just written the event and need not examine it.
-    Reactor,
 }
 
 /// A request whose records are encoded, committed to and ready to be placed.
@@ -223,13 +221,12 @@ impl Preparer {
     ) -> Result<(), AppendError> {
         let fit = match origin {
             Origin::Client => check_type(&event, index)?,
-            Origin::Service | Origin::Reactor => Fit::Listed,
+            Origin::Service => Fit::Listed,
         };
         // Before anything of it is redacted: what is told of it are names.
         let unknown = (origin == Origin::Client).then(|| check_known(&event)).flatten();
         let reactor = self.reactor.as_ref().filter(|reactor| reactor.concerns(&event.kind));
-        let examined = reactor.filter(|_| origin != Origin::Reactor);
-        let mut examination = match examined {
+        let mut examination = match reactor {
             Some(reactor) => reactor.examine(&event)?,
             None => None,
         };
