@@ -215,7 +215,7 @@ pub(crate) enum Command {
     Panic(PanicArguments),
     /// Stop an agent, and let it go on.
     Agents(AgentsArguments),
-    /// Make, show, rotate, lock and unlock the keyring.
+    /// Make, show, rotate, retire, lock and unlock the keyring.
     #[command(subcommand)]
     Keys(KeysCommand),
     /// Prove one event to somebody who has nothing of the ledger; `verify --evidence` checks the proof.

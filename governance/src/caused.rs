@@ -50,10 +50,7 @@ impl<'a> Caused<'a> {
     ) -> Result<(), ReactorRefusal> {
         self.push(&data)?;
         if let Some(pushed) = self.events.last_mut() {
-            let act = act(data);
-            // A replay has nothing but what was written.
-            debug_assert!(Act::of(&pushed.event).is_ok_and(|read| read.is_some()), "{:?}", pushed.event);
-            pushed.meaning = Some(Meaning::new(act));
+            pushed.meaning = Some(Meaning::new(act(data)));
         }
         Ok(())
     }

@@ -22,13 +22,13 @@ use crate::keyring_file::{self, offline_file};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RetireFailure {
     #[error("{}: {source}", data.display())]
-    Data { data: PathBuf, source: DataError },
+    Data { data: PathBuf, source: Box<DataError> },
     #[error("{}: no data folder with a ledger; name it with --data", .0.display())]
     NoData(PathBuf),
     #[error("ledger {ledger}: {source}; nothing was changed")]
     Disk { ledger: LedgerName, source: std::io::Error },
     #[error("ledger {ledger}: {source}; nothing was changed")]
-    Archives { ledger: LedgerName, source: KeptError },
+    Archives { ledger: LedgerName, source: Box<KeptError> },
     #[error("ledger {ledger}: without the retired keys it does not open: {source}; nothing was changed")]
     Opens { ledger: LedgerName, source: Box<OpenError> },
     #[error("ledger {ledger}: {doubt}; recover it first, nothing was changed")]
@@ -85,7 +85,8 @@ impl Keys<'_> {
         let data = global.data()?;
         keyring_file::refuse_in_data(into, Some(data))?;
         let environment = environment_of(global, data)?;
-        let failed = |source| KeysError::from(RetireFailure::Data { data: data.to_owned(), source });
+        let failed =
+            |source| KeysError::from(RetireFailure::Data { data: data.to_owned(), source: Box::new(source) });
         let folder = DataFolder::find(&environment, data).map_err(failed)?;
         let folder = folder.ok_or_else(|| KeysError::from(RetireFailure::NoData(data.to_owned())))?;
         // A service seals under the key that it began with.
@@ -125,7 +126,7 @@ struct Ledgers<'a> {
 
 impl Ledgers<'_> {
     fn names(&self) -> Result<Vec<LedgerName>, RetireFailure> {
-        let failed = |source| RetireFailure::Data { data: self.data.to_owned(), source };
+        let failed = |source| RetireFailure::Data { data: self.data.to_owned(), source: Box::new(source) };
         self.folder.ledger_names().map_err(failed)
     }
 
@@ -167,7 +168,7 @@ impl Ledgers<'_> {
         let Some(id) = known.ledger else { return Ok(()) };
         let objects = archives::store_at(self.global.archive_place(self.data));
         let kept = kept_archives((&objects, disk), &folder, id, keyring.signing_chain());
-        let failed = |source| RetireFailure::Archives { ledger: ledger.clone(), source };
+        let failed = |source| RetireFailure::Archives { ledger: ledger.clone(), source: Box::new(source) };
         let kept = kept.map_err(failed)?;
         if let Some(source) = kept.lost.into_iter().next() {
             return Err(failed(source));
