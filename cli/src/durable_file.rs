@@ -72,18 +72,11 @@ pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
 }
 
 /// Writes a file in the place of the one that has the name, if any. Returned `Ok` ⇒ the new one is durable; a crash before
-/// leaves the old one or the new one, and perhaps a copy of the new one under a name that ends in `.new`.
+/// leaves the old one or the new one, and perhaps a copy of the new one whose name begins with `.new-`. No other file is touched.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let fresh = path.with_file_name(name);
-    match fs::remove_file(&fresh) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    write_durably(create_new(&fresh)?, bytes)?;
-    fs::rename(&fresh, path)?;
-    sync_folder_of(path)
+    let mut unfinished = Unfinished::begin(path)?;
+    unfinished.file.write_all(bytes)?;
+    unfinished.finish()
 }
 
 /// A random name beside the one that a file is to have, so that nobody else writes under it: processes in containers may have the

@@ -42,6 +42,8 @@ pub(crate) enum KeyringFileError {
     NotAFile(PathBuf),
     #[error("{}: exists already; nothing was changed", .0.display())]
     Exists(PathBuf),
+    #[error("{}: exists already and does not hold just these keys; name a new file, the keyring was not changed", .0.display())]
+    OfflineExists(PathBuf),
     #[error(
         "{}: others may read or change it (mode {mode:04o}); make sure that nobody did, then `chmod 600` it", path.display()
     )]

@@ -146,7 +146,7 @@ fn say(shared: &Shared, released: &Released, reason: &str) -> Result<(), Release
 /// Returned `Ok` ⇒ the log says that the segment goes, what is left of it is durable, and its file is gone unless a crash brings it
 /// back.
 ///
-/// Syscalls: `openat`, `pread64`; those of an append; those of [`replace`]; `unlink`, `fsync` of the folder.
+/// Syscalls: `openat`, `pread64`; those of an append; those of [`crate::released_files`]; `unlink`, `fsync` of the folder.
 fn let_go(shared: &Shared, segment: &Segment, last: Position, reason: &str) -> Result<u64, ReleaseError> {
     let folder = segments_folder(&shared.folder);
     let disk = &*shared.environment.disk;

@@ -36,7 +36,7 @@ pub(crate) enum KeysCommand {
     /// Move old encryption keys into an offline keyring, so that this keyring does not open all of history. Refused for keys that a
     /// ledger of the data folder still needs. The service must not run.
     Retire {
-        /// The offline keyring. It is made, or added to.
+        /// The offline keyring, a new file. One that is there is never written over.
         #[arg(long, value_name = "FILE")]
         into: PathBuf,
         /// The id of a key to retire. Repeatable. [default: every key but the one in use that no ledger of the data folder needs]

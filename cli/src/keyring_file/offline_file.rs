@@ -1,6 +1,7 @@
 //! The offline keyring's file: retired encryption keys, under the rules of a keyring's file.
 
 use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use bitacora_formats::OfflineKeys;
 use zeroize::Zeroizing;
 
 use super::{FOLDER_MODE, KeyringFileError, encoded, encryption, open, opened, read_bytes};
-use crate::durable_file::{self, folder_of};
+use crate::durable_file::{self, folder_of, sync_name};
 use crate::passphrase::PassphraseSource;
 
 /// Reads the keys, asking for the passphrase if the file is locked.
@@ -25,27 +26,13 @@ pub(crate) fn load(
     parse(path, &text)
 }
 
-/// The same, and no keys where there is no file yet.
+/// Makes the file of these keys, locked if there is a passphrase. One that is there is never written over; it is taken where it holds
+/// these keys and no others, as after a crash. Returned ⇒ the file is durable, and was read back whole.
 ///
 /// # Errors
-/// As for a keyring's file.
-pub(crate) fn load_if_there(
-    path: &Path,
-    data: Option<&Path>,
-    passphrase: PassphraseSource,
-) -> Result<OfflineKeys, KeyringFileError> {
-    match load(path, data, passphrase) {
-        Err(KeyringFileError::Missing(_)) => Ok(OfflineKeys::default()),
-        loaded => loaded,
-    }
-}
-
-/// Writes the keys, locked if there is a passphrase, in the place of what was there. Returned ⇒ the file is durable, and was read back
-/// whole; a crash before leaves what was there or the new one.
-///
-/// # Errors
-/// A file that could not be written, or does not hold these keys.
-pub(crate) fn write(
+/// [`KeyringFileError::OfflineExists`] where the file holds other keys or is something else; a file that could not be written, or does not
+/// hold these keys.
+pub(crate) fn make(
     path: &Path,
     keys: &OfflineKeys,
     passphrase: Option<&SecretString>,
@@ -58,15 +45,23 @@ pub(crate) fn write(
         then: "the keyring was not changed",
     };
     DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder_of(path)).map_err(failed)?;
-    durable_file::replace(path, &bytes).map_err(failed)?;
-    let found = read_bytes(&open(path, None)?, path)?;
-    let found = match passphrase {
-        Some(passphrase) => encryption::open(&found, passphrase, path)?,
-        None => found,
+    let is_new = match durable_file::create_whole(path, &bytes) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        made => made.map(|()| true).map_err(failed)?,
     };
-    match found.as_slice() == text.as_bytes() {
-        true => Ok(()),
-        false => Err(KeyringFileError::NotKept(path.to_owned())),
+    let found = open(path, None).and_then(|file| {
+        // Another process may have made it just now.
+        file.sync_all().and_then(|()| sync_name(path)).map_err(failed)?;
+        let found = read_bytes(&file, path)?;
+        match passphrase {
+            Some(passphrase) => encryption::open(&found, passphrase, path),
+            None => Ok(found),
+        }
+    });
+    match (found.is_ok_and(|found| found.as_slice() == text.as_bytes()), is_new) {
+        (true, _) => Ok(()),
+        (false, true) => Err(KeyringFileError::NotKept(path.to_owned())),
+        (false, false) => Err(KeyringFileError::OfflineExists(path.to_owned())),
     }
 }
 

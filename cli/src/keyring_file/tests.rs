@@ -129,7 +129,7 @@ fn a_keyring_in_the_data_folder_is_refused_under_every_name() {
 fn a_change_replaces_the_file_and_leaves_nothing_beside_it() {
     let place = Place::new();
     let (path, text) = place.keyring();
-    fs::write(place.path("keyring.new"), "left by a crash").unwrap();
+    fs::write(place.path("keyring.new"), "somebody's").unwrap();
     let rotated: Result<_, KeyringFileError> = change(&path, None, GIVEN, |loaded| {
         loaded.keyring.rotate_signing(&mut |bytes| bytes.fill(7)).unwrap();
         Ok(loaded.keyring.to_text().to_string())
@@ -137,7 +137,8 @@ fn a_change_replaces_the_file_and_leaves_nothing_beside_it() {
     let rotated = rotated.unwrap();
     assert_ne!(rotated, text);
     assert_eq!((loaded(&path).unwrap(), mode(&path)), (rotated, 0o600));
-    assert!(!place.path("keyring.new").exists());
+    assert_eq!(fs::read_to_string(place.path("keyring.new")).unwrap(), "somebody's");
+    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 2);
 }
 
 #[test]

@@ -77,6 +77,22 @@ fn retired_keys_open_the_past_no_more_and_the_ledger_goes_on() {
     let refused = turned.keys(&["retire", "--into", nowhere.to_str().unwrap()]);
     assert_eq!(code(&refused), 1, "{}", said(&refused));
     assert_eq!(fs::read(turned.sample.keyring_file()).unwrap(), whole);
+    // Nor is a file written over: one of another keyring, a link, the place where the keyring's own replacement could lie.
+    let other = turned.sample.folder.path().join("other.keys");
+    fs::write(&other, "bitacora-offline-keys v1\n").unwrap();
+    let link = turned.sample.folder.path().join("link.keys");
+    std::os::unix::fs::symlink(turned.sample.folder.path().join("nothing"), &link).unwrap();
+    for taken in [&other, &link] {
+        let refused = turned.keys(&["retire", "--into", taken.to_str().unwrap()]);
+        assert!(code(&refused) == 1 && said(&refused).contains("name a new file"), "{}", said(&refused));
+        assert_eq!(fs::read(turned.sample.keyring_file()).unwrap(), whole);
+    }
+    assert!(fs::read(&other).unwrap() == b"bitacora-offline-keys v1\n" && link.is_symlink());
+    let beside = PathBuf::from(format!("{}.new", turned.sample.keyring_file().display()));
+    assert_eq!(code(&turned.keys(&["retire", "--into", beside.to_str().unwrap()])), 0);
+    assert!(OfflineKeys::parse(&fs::read_to_string(&beside).unwrap()).is_ok());
+    fs::write(turned.sample.keyring_file(), &whole).unwrap();
+
     let retired = turned.retire();
     assert_eq!(code(&retired), 0, "{}", said(&retired));
     let live = fs::read_to_string(turned.sample.keyring_file()).unwrap();

@@ -94,14 +94,14 @@ impl Keys<'_> {
         let ledgers = Ledgers { global, data, environment: &environment, folder: &folder };
         self.change(|loaded| {
             let ids = ledgers.may_go(&loaded.keyring, named).map_err(KeysError::from)?;
-            let mut offline = offline_file::load_if_there(into, Some(data), self.passphrase)?;
+            let mut offline = OfflineKeys::default();
             loaded
                 .keyring
                 .retire(&ids, &mut offline)
                 .map_err(RetireFailure::from)
                 .map_err(KeysError::from)?;
             ledgers.open_without(&loaded.keyring).map_err(KeysError::from)?;
-            offline_file::write(into, &offline, loaded.passphrase.as_ref())?;
+            offline_file::make(into, &offline, loaded.passphrase.as_ref())?;
             Ok(())
         })
     }
