@@ -1,8 +1,8 @@
 //! Which ledgers have stood in a data folder, so that one that is gone is missed and not made anew.
 //!
-//! The file `LEDGERS` in the data folder: the line `bitacora-ledgers v2`, each ledger's name on a line of its own, and the seal. Once the
-//! operator gave one up the first line is `bitacora-ledgers v3`, and the line of that one ends in ` given-up`. A list
-//! without the keyring is no authority: the anchor names the ledgers that it remembers, and those are missed too.
+//! The file `LEDGERS` in the data folder: the line `bitacora-ledgers v2`, each ledger's name on a line of its own, and the seal. A list
+//! without the keyring is no authority: the anchor names the ledgers that it remembers, and those are missed too. No file says which of
+//! them are given up: an old copy of it would hide one that came back.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,9 +19,6 @@ const DAMAGED_FILE: &str = "LEDGERS.damaged";
 /// Bytes of the longest list that is read.
 const MAX_LIST_BYTES: usize = 64 * 1024;
 const FIRST_LINE: &str = "bitacora-ledgers v2";
-/// The first line of a list with ledgers that were given up, and what their lines end in.
-const GIVEN_UP_FIRST_LINE: &str = "bitacora-ledgers v3";
-const GIVEN_UP: &str = " given-up";
 /// The largest list in which the bit is looked for that has changed, in bytes: the names of as many ledgers as a service has.
 const MAX_MENDED_BYTES: usize = 32 * 1024;
 /// The first line of a list that has no seal.
@@ -37,14 +34,14 @@ pub(crate) enum KnownLedgersError {
     #[error("{}: found a list that this keyring did not seal; restore it, or remove it if every ledger is there", .0.display())]
     Foreign(PathBuf),
     #[error(
-        "{}: the anchor remembers the ledger {name}, which is missing; restore it, or start once with `--without-ledger {name}` if it is given up or stands in another data folder",
+        "{}: the anchor remembers the ledger {name}, which is missing; restore it, or start with `--without-ledger {name}`, each time, if it is given up or stands in another data folder",
         data.display()
     )]
     Anchored { data: PathBuf, name: LedgerName },
     #[error(transparent)]
     Anchor(#[from] AnchorError),
     #[error(
-        "{}: the ledger {name} was here and is missing; restore it, or start once with `--without-ledger {name}` to give it up",
+        "{}: the ledger {name} was here and is missing; restore it, or start with `--without-ledger {name}` to give it up",
         data.display()
     )]
     Missing { data: PathBuf, name: LedgerName },
@@ -55,20 +52,12 @@ pub(crate) enum KnownLedgersError {
     Present { data: PathBuf, name: LedgerName },
 }
 
-/// The ledgers in a list.
-#[derive(Debug, Default)]
-struct Listed {
-    names: BTreeSet<LedgerName>,
-    /// Those that the operator said to be given up, or to stand elsewhere.
-    given_up: BTreeSet<LedgerName>,
-}
-
 /// The ledgers that have stood in a data folder.
 pub(crate) struct KnownLedgers {
     folder: DataFolder,
     file: PathBuf,
     names: BTreeSet<LedgerName>,
-    /// Those that nobody misses. Of a list whose seal was not checked yet there are none.
+    /// Those that nobody misses at this start.
     given_up: BTreeSet<LedgerName>,
     /// The bytes of a list that says to be sealed, or that is none.
     sealed: Option<Vec<u8>>,
@@ -90,7 +79,7 @@ impl KnownLedgers {
         let text = std::str::from_utf8(&bytes).ok().filter(|text| text.len() <= MAX_LIST_BYTES);
         let parsed = text.and_then(parse);
         let is_sealed = parsed.as_ref().is_none_or(|(_, is_sealed)| *is_sealed);
-        let names = parsed.map(|(listed, _)| listed.names).unwrap_or_default();
+        let names = parsed.map(|(names, _)| names).unwrap_or_default();
         Ok(Self::of(folder, file, names, is_sealed.then_some(bytes)))
     }
 
@@ -108,16 +97,16 @@ impl KnownLedgers {
         self.sealed
             .as_deref()
             .and_then(|bytes| unsealed(bytes, keyring))
-            .map(|listed| listed.names.into_iter().collect())
+            .map(|names| names.into_iter().collect())
     }
 
-    /// The ledgers that nobody misses, once [`Self::check`] has passed.
+    /// The ledgers that nobody misses at this start.
     pub(crate) fn given_up(&self) -> Vec<LedgerName> {
         self.given_up.iter().cloned().collect()
     }
 
-    /// Takes the operator's word that these ledgers are given up, or stand in another data folder: [`Self::check`] does not miss them, and
-    /// [`Self::note`] remembers it under the seal, so that it is said once. None of them may be here.
+    /// Takes the operator's word, for this start, that these ledgers are given up, or stand in another data folder: [`Self::check`] does
+    /// not miss them, and [`Self::note`] lists them no more. None of them may be here.
     pub(crate) fn give_up(
         &mut self,
         data: &Path,
@@ -142,12 +131,8 @@ impl KnownLedgers {
         keyring: &Keyring,
         anchor: Option<&dyn Anchor>,
     ) -> Result<(), KnownLedgersError> {
-        if let Some(listed) = self.sealed.as_deref().and_then(|bytes| unsealed(bytes, keyring)) {
-            self.given_up.extend(listed.given_up);
-        } else if let Some(bytes) = &self.sealed {
-            let anchored = || anchored(anchor, present, keyring);
-            let anchored = || anchored().map(|names| Listed { names, ..Listed::default() });
-            let Some(listed) = mended(bytes, keyring).or_else(anchored) else {
+        if let Some(bytes) = self.sealed.as_ref().filter(|bytes| unsealed(bytes, keyring).is_none()) {
+            let Some(names) = mended(bytes, keyring).or_else(|| anchored(anchor, present, keyring)) else {
                 let is_list = std::str::from_utf8(bytes).is_ok_and(|text| parse(text).is_some());
                 let file = self.file.clone();
                 return Err(match is_list {
@@ -155,10 +140,8 @@ impl KnownLedgers {
                     false => KnownLedgersError::Malformed(file),
                 });
             };
-            (self.names, self.is_mended) = (listed.names, true);
-            self.given_up.extend(listed.given_up);
+            (self.names, self.is_mended) = (names, true);
         }
-        self.given_up.retain(|name| !present.contains(name));
         self.names.retain(|name| !self.given_up.contains(name));
         match self.names.iter().find(|name| !present.contains(name)) {
             None => Ok(()),
@@ -177,7 +160,6 @@ impl KnownLedgers {
         if self.names.len() == known && self.sealed.is_some() && !self.is_mended && !self.is_changed {
             return Ok(());
         }
-        self.given_up.retain(|name| !self.names.contains(name));
         let text = self.text();
         let sealed = ControlFile::Ledgers.seal(keyring.derived_state_key(), &text).into_bytes();
         let failed = |source| KnownLedgersError::Disk { path: self.file.clone(), source };
@@ -195,27 +177,25 @@ impl KnownLedgers {
 
     /// The list without its seal.
     fn text(&self) -> String {
-        let first = if self.given_up.is_empty() { FIRST_LINE } else { GIVEN_UP_FIRST_LINE };
         let names = self.names.iter().map(|name| format!("{name}\n"));
-        let given_up = self.given_up.iter().map(|name| format!("{name}{GIVEN_UP}\n"));
-        std::iter::once(format!("{first}\n")).chain(names).chain(given_up).collect()
+        std::iter::once(format!("{FIRST_LINE}\n")).chain(names).collect()
     }
 }
 
 /// The names of a list that this keyring sealed.
-fn unsealed(bytes: &[u8], keyring: &Keyring) -> Option<Listed> {
+fn unsealed(bytes: &[u8], keyring: &Keyring) -> Option<BTreeSet<LedgerName>> {
     ControlFile::Ledgers.unseal(keyring.derived_state_key(), bytes).ok()?;
     std::str::from_utf8(bytes)
         .ok()
         .and_then(parse)
         .filter(|(_, is_sealed)| *is_sealed)
-        .map(|(listed, _)| listed)
+        .map(|(names, _)| names)
 }
 
 /// The names of such a list of which one bit has changed since.
-fn mended(bytes: &[u8], keyring: &Keyring) -> Option<Listed> {
+fn mended(bytes: &[u8], keyring: &Keyring) -> Option<BTreeSet<LedgerName>> {
     let bytes = Some(bytes).filter(|bytes| bytes.len() <= MAX_MENDED_BYTES)?;
-    undo_one_flip(bytes, |bytes| unsealed(bytes, keyring)).map(|(listed, _)| listed)
+    undo_one_flip(bytes, |bytes| unsealed(bytes, keyring)).map(|(names, _)| names)
 }
 
 /// The ledgers that are here, where they are the ones of this keyring that the anchor remembers.
@@ -245,27 +225,20 @@ pub(crate) fn check_anchored(
 }
 
 /// The names of a list; `true`: it is to be sealed.
-fn parse(text: &str) -> Option<(Listed, bool)> {
+fn parse(text: &str) -> Option<(BTreeSet<LedgerName>, bool)> {
     let text = text.strip_suffix('\n')?;
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    let (is_sealed, may_give_up) = match first {
-        FIRST_LINE => (true, false),
-        GIVEN_UP_FIRST_LINE => (true, true),
-        UNSEALED_FIRST_LINE => (false, false),
+    let is_sealed = match first {
+        FIRST_LINE => true,
+        UNSEALED_FIRST_LINE => false,
         _ => return None,
     };
     let mut lines: Vec<_> = rest.lines().collect();
     if is_sealed {
         lines.pop()?;
     }
-    let mut listed = Listed::default();
-    for line in lines {
-        match line.strip_suffix(GIVEN_UP).filter(|_| may_give_up) {
-            Some(name) => listed.given_up.insert(name.parse().ok()?),
-            None => listed.names.insert(line.parse().ok()?),
-        };
-    }
-    Some((listed, is_sealed))
+    let names: Option<_> = lines.into_iter().map(|line| line.parse().ok()).collect();
+    Some((names?, is_sealed))
 }
 
 #[cfg(test)]
@@ -306,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_is_given_up_by_its_name_alone_and_for_good() {
+    fn a_ledger_is_given_up_by_its_name_alone() {
         let folder = tempfile::tempdir().unwrap();
         let (data, own) = (folder.path().join("data"), keyring(1));
         let data = data.as_path();
@@ -323,26 +296,18 @@ mod tests {
             Ok::<_, KnownLedgersError>(known.given_up())
         };
         let missing = check(&[], &["main"]).unwrap_err().to_string();
-        assert!(missing.contains("start once with `--without-ledger other`"), "{missing}");
+        assert!(missing.contains("start with `--without-ledger other`"), "{missing}");
         assert!(check(&["main"], &["main"]).is_err(), "it is here");
         assert!(check(&["another"], &["main"]).is_err(), "the other one is missed");
         assert_eq!(fs::read(&file).unwrap(), older);
         assert_eq!(check(&["other"], &["main"]).unwrap(), names(&["other"]));
         let text = fs::read_to_string(&file).unwrap();
-        assert!(text.starts_with("bitacora-ledgers v3\nmain\nother given-up\nseal "), "{text}");
-        assert_eq!(check(&[], &["main"]).unwrap(), names(&["other"]), "it is said once");
+        assert!(text.starts_with("bitacora-ledgers v2\nmain\nseal "), "it is listed no more: {text}");
+        assert!(check(&[], &["main"]).unwrap().is_empty());
         assert!(check(&[], &[]).is_err(), "one that was not given up is missed");
-
-        // What a thief writes gives up nothing, and an older list misses it again.
-        fs::write(&file, text.replace("\nmain\n", "\nmain given-up\n")).unwrap();
-        assert!(matches!(check(&[], &[]), Err(KnownLedgersError::Foreign(_))));
-        let mut flipped = text.clone().into_bytes();
-        flipped[25] ^= 1;
-        fs::write(&file, &flipped).unwrap();
-        assert_eq!(check(&[], &["main"]).unwrap(), names(&["other"]), "one bit is undone");
+        // An older list misses it again, and one that is back is listed.
         fs::write(&file, &older).unwrap();
         assert!(matches!(check(&[], &["main"]), Err(KnownLedgersError::Missing { .. })));
-        // One that is back is missed from then on.
         fs::write(&file, &text).unwrap();
         assert!(check(&[], &["main", "other"]).unwrap().is_empty());
         assert_eq!(fs::read(&file).unwrap(), older);

@@ -116,7 +116,7 @@ impl AnchorList {
 /// The place of a ledger that the anchor alone knows.
 pub(crate) fn missing(name: &LedgerName) -> Slot {
     tracing::error!(ledger = %name, "the anchor remembers a ledger that is missing; restore it");
-    let why = "the anchor remembers it, and it is missing in the data folder; restore it and start again, or start once with \
+    let why = "the anchor remembers it, and it is missing in the data folder; restore it and start again, or start with \
                --without-ledger and its name if it is given up or stands in another data folder";
     Slot::Failed(why.to_owned())
 }

@@ -52,7 +52,7 @@ pub(crate) struct ServeArguments {
     /// Make this ledger if it is missing, and with it the data folder and the keyring.
     #[arg(long, value_name = "NAME")]
     create: Vec<LedgerName>,
-    /// Give up this ledger, which is missing, or say that it stands in another data folder. It is remembered: say it once.
+    /// Give up this ledger, which is missing, or say that it stands in another data folder. Said at every start, as long as the anchor remembers it.
     #[arg(long, value_name = "NAME")]
     without_ledger: Vec<LedgerName>,
     /// Take nothing while the anchor cannot be reached. [default: where an anchor has remembered a ledger of this keyring before]

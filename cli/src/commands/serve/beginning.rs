@@ -202,7 +202,7 @@ mod tests {
 
         let is_missed = |begun: Result<Begun, String>| {
             let why = begun.map(|_| ()).unwrap_err();
-            assert!(why.contains("start once with `--without-ledger other`"), "{why}");
+            assert!(why.contains("start with `--without-ledger other`"), "{why}");
         };
         for is_new in [false, true] {
             is_missed(begin(&[], is_new, &[]));
@@ -213,7 +213,8 @@ mod tests {
             is_missed(begin(&[], is_new, &[]));
         }
         begin(&[], false, std::slice::from_ref(&other)).unwrap();
-        begin(&[], false, &[]).unwrap();
+        // No file says it for the next start: an old copy of that file would hide a ledger that came back.
+        is_missed(begin(&[], false, &[]));
         assert!(begin(std::slice::from_ref(&other), false, &[]).is_err(), "the anchor remembers another one");
         assert!(anchor.recall(&other).unwrap().is_some());
         assert!(begin(&[], false, std::slice::from_ref(&main)).is_err(), "it is here");
