@@ -58,7 +58,7 @@ pub enum KeyProblem {
     NotInChain,
     /// The ledger's chain of signing keys does not have it, and has another key that the reader knows.
     #[error(
-        "not among the signing keys here, although another key that you know is; that one has endorsed another successor, as whoever has its seed can: do not trust these keys"
+        "not among the signing keys here, although another key that you know is: that one has endorsed another successor, as whoever has its seed can, or what is signed here is from before this key; where you know that it is, check it without this key"
     )]
     OtherSuccessor,
     /// It came after the key that signed, and vouches only for those that came after itself.

@@ -42,7 +42,7 @@ use crate::recover;
 use crate::released_files;
 use crate::remembered::{Remembered, first_segment, refuse_other_name};
 use crate::replay::{Replay, Replayed, TailState, refuse_wrong_keyring};
-use crate::segments::{Segments, segments_folder};
+use crate::segments::{Segments, released_number, segments_folder};
 use crate::sequencer::Sequencer;
 use crate::service_events::ServiceEvent;
 use crate::shared::{Parts, Shared};
@@ -140,6 +140,14 @@ fn open_with(
         }
         replayed => replayed?,
     };
+    if let TailState::Corrupt(fault) = &replayed.tail
+        && on_loss == OnLoss::Declare
+        && fault.file.rsplit('/').next().and_then(released_number).is_some()
+    {
+        // Archives have its events; without them nothing but the file itself tells where the log goes on. Nothing is given up before that
+        // is known.
+        return Err(OpenError::Corrupt(fault.clone()));
+    }
     let unwritten = UnwrittenFrames::all(disk, folder, replayed.keys.index_key());
     if on_loss == OnLoss::Declare || !unwritten.map_err(in_step("listing the quarantine"))?.is_empty() {
         // Only now is it known that the keyring is the ledger's. What is on the disk counts then, not what tables remember of it.

@@ -164,8 +164,9 @@ impl<'a> Openers<'a> {
         let record = decode_record(entry.record).map_err(FaultKind::Record)?;
         self.parts.check(&record, entry.part, &mut opened.parts)?;
         if position == Position::FIRST {
-            let (ledger, name) = (self.ledger, self.name);
-            check_genesis(&record, Genesis { ledger, signing_key: &segment.signing_key, name })?;
+            let (ledger, name, signers) = (self.ledger, self.name, self.keyring.signing_chain());
+            let signing_key = &segment.signing_key;
+            check_genesis(&record, Genesis { ledger, signing_key, signers, name })?;
         } else if position == segment.first_position {
             opened.declared = UncheckedLoss::read(&record, self.ledger)?;
         }

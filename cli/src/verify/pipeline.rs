@@ -159,8 +159,13 @@ fn read_archives(
     let mut streams = Streams::default();
     if let Some(keyring) = options.keyring {
         let signing_key = released.headers.first().map(|header| header.signing_public);
-        let genesis =
-            signing_key.as_ref().map(|signing_key| Genesis { ledger, signing_key, name: options.name });
+        let signers = keyring.signing_chain();
+        let genesis = signing_key.as_ref().map(|signing_key| Genesis {
+            ledger,
+            signing_key,
+            signers,
+            name: options.name,
+        });
         let counted = (archives.are_whole(), &mut archives.checked);
         let headed = heads.iter().map(ReleasedHead::position).collect();
         let (keys, wanted) = ((keyring, genesis), (sizes, &headed));

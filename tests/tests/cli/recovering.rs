@@ -35,6 +35,10 @@ fn what_archives_hold_is_made_again_of_them_with_the_keys_of_persons() {
         let damaged = (1..).find(|number| *number > 2 && sample.segment(*number).exists()).unwrap();
         damage(&sample, damaged);
         assert_eq!(sample.run(&["--anchor", "none", "verify"]).status.code(), Some(40));
+        if releases {
+            // What is made again is signed by the key in use, and its first event names the one of before.
+            assert!(sample.run(&["--anchor", "none", "keys", "rotate", "--signing"]).status.success());
+        }
 
         let (code, declared) = json(&sample, &["recover", "--declare-loss"]);
         assert_eq!((code, &declared["generation"]), (Some(0), &2.into()), "{declared}");
@@ -118,4 +122,32 @@ fn archives_of_every_generation_count_and_none_of_what_was_given_up() {
     let told = sample.run(&["--anchor", "none", "verify", "--with-keys"]).stdout;
     assert!(String::from_utf8_lossy(&told).contains(", in frames that were made again since"));
     assert_eq!(through(&read_all(&sample), 900), through(&before, 900));
+}
+
+#[test]
+fn what_is_left_of_a_released_segment_is_given_up_by_nobody() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));
+    let left = sample.segment(2).with_extension("released");
+    let copy = sample.ledger().join("tree").join(left.file_name().unwrap());
+    for file in [&left, &copy] {
+        let length = fs::metadata(file).unwrap().len();
+        fs::write(file, vec![0; usize::try_from(length).unwrap()]).unwrap();
+    }
+    let files = || {
+        let of =
+            |folder: &str| fs::read_dir(sample.ledger().join(folder)).unwrap().map(|e| e.unwrap().path());
+        let mut files: Vec<_> = ["", "segments", "archives"].into_iter().flat_map(of).collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    for _ in 0..2 {
+        let refused = sample.run(&["--anchor", "none", "recover", "--declare-loss", "--without-archives"]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains(".released"), "{said}");
+        assert_eq!(files(), before, "nothing is given up before it is known what");
+    }
+    assert_eq!(json(&sample, &["recover", "--declare-loss"]).0, Some(0));
+    verified(&sample);
 }
