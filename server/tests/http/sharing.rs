@@ -95,7 +95,7 @@ fn connections_that_idle_or_drip_give_way() {
     let mut idle = [served(), served(), service.connect()];
     let mut heads = [service.connect(), service.connect(), service.connect()];
     heads.iter_mut().for_each(|client| client.send(b"GET /livez HTTP/1.1\r\n"));
-    appends_and_fills(&service, 6, || {
+    let _fillers = appends_and_fills(&service, 6, || {
         let mut filler = service.connect();
         filler.send_some(b"GET");
         filler
@@ -111,14 +111,14 @@ fn connections_that_idle_or_drip_give_way() {
     let mut bodies = drip(&service, POST, 3, 30);
     // All of them are behind.
     thread::sleep(Duration::from_secs(1));
-    appends_and_fills(&service, 3, || drip(&service, POST, 1, 30).remove(0));
+    let _fillers = appends_and_fills(&service, 3, || drip(&service, POST, 1, 30).remove(0));
     for client in &mut bodies {
         gave_way(client);
     }
 }
 
-/// So many appends, each of which needs a place that another connection holds; each leaves its own to such a one.
-fn appends_and_fills(service: &Service, appends: usize, filler: impl Fn() -> Client) {
+/// So many appends, each of which needs a place that another connection holds; each leaves its own to one that is returned, and holds it.
+fn appends_and_fills(service: &Service, appends: usize, filler: impl Fn() -> Client) -> Vec<Client> {
     let mut fillers = Vec::new();
     for _ in 0..appends {
         let began = Instant::now();
@@ -126,6 +126,7 @@ fn appends_and_fills(service: &Service, appends: usize, filler: impl Fn() -> Cli
         assert!(began.elapsed() < IN_TIME, "{:?}", began.elapsed());
         fillers.push(filler());
     }
+    fillers
 }
 
 fn gave_way(client: &mut Client) {
@@ -150,7 +151,7 @@ fn connections_of_nobody_give_way_however_much_they_ask() {
                         && client.send_some(head("GET", "/livez", &[], None).as_bytes())
                         && client.try_answer().is_some()
                     {
-                        thread::sleep(Duration::from_millis(20));
+                        thread::sleep(Duration::from_millis(200));
                     }
                 }
             });
