@@ -26,7 +26,7 @@ pub enum StoredError {
 }
 
 impl StoredError {
-    /// Whether what is there is wrong, whatever is done; otherwise it may be there later, or open with another keyring.
+    /// Returns `true` where the stored bytes are wrong for good. Otherwise they may be there later, or open with another keyring.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Archive { source, .. } if !source.is_of_the_keyring())

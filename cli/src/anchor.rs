@@ -38,8 +38,7 @@ pub(crate) struct AnchorTrust {
 }
 
 impl AnchorTrust {
-    /// What is asked before a ledger is opened for writing, by whichever command: the anchor has to answer, once one has remembered a
-    /// ledger of this keyring.
+    /// The rule for every opening for writing: once an anchor has remembered a ledger of this keyring, it has to answer.
     pub(crate) fn of(global: &Global) -> Result<Self, UsageError> {
         let was_used = was_used(&global.keyring()?);
         Ok(Self { required: was_used && !global.anchor_optional, is_new: global.new_anchor })

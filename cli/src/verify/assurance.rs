@@ -114,8 +114,8 @@ pub struct Assurance {
 impl Assurance {
     /// Whether a key that the verifier knows stands behind what signed the last segment: it or one before it.
     ///
-    /// Whoever has the seed of an old key can endorse a successor of their own, and with that one's seed the ledger's true successor. So a
-    /// successor counts only once something that the verifier brought is by it: the key itself, a head, or one that witnesses cosigned.
+    /// A leaked seed can endorse a false successor, whose seed can endorse the true one. So a successor counts only once something that the
+    /// verifier brought is by it: the key itself, a head, or one that witnesses cosigned.
     #[must_use]
     pub fn has_key(&self) -> bool {
         self.is_endorsed() && self.signed_by.is_some_and(|signed_by| self.known.contains(&signed_by))

@@ -17,7 +17,7 @@ const RECOVERED_KIND: &str = "ledger.recovered";
 pub struct DeclaredLoss {
     /// The last tree head that is not reached any more; `None` where none was known.
     pub lost: Option<LostHead>,
-    /// What the generation went on from, with the chain hash of the last frame at that time.
+    /// The head that the generation went on from, with the chain hash of the last frame at that time.
     pub retained: Head,
     /// `true`: the same events, under the same root, stand in other frames by now. Archives keep events and no frames, so that a ledger
     /// made again from them has another chain hash there.

@@ -252,7 +252,7 @@ pub(super) fn shown_released(number: SegmentNumber) -> String {
     format!("{SEGMENTS}/{:010}{RELEASED}", number.0)
 }
 
-/// How the copy of what is left of a segment is named in findings.
+/// The name, in findings, of the copy of a `.released` file.
 pub(super) fn shown_released_copy(number: SegmentNumber) -> String {
     format!("{TREE}/{:010}{RELEASED}", number.0)
 }

@@ -23,7 +23,7 @@ pub enum Gap {
         /// What the system said.
         what: String,
     },
-    /// What is left of a released segment is in the format without a signature, and has no footer.
+    /// A `.released` file without a signature and without a footer.
     #[error(
         "{file}: found format 1 without a footer; its times, and that no footer follows, are covered by a checksum alone: open the ledger for writing, which signs the file"
     )]

@@ -18,7 +18,7 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::keyring_file::{self, offline_file};
 
-/// Why no key was retired or brought back. Nothing was changed.
+/// A refusal to retire keys or to bring them back. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RetireFailure {
     #[error("{}: {source}", data.display())]
@@ -41,7 +41,7 @@ pub(crate) enum RetireFailure {
     Keys(#[from] RetirementError),
 }
 
-/// Why a ledger still needs a key.
+/// A ledger's need of a key.
 #[derive(Debug, Clone)]
 pub(crate) enum Need {
     /// Its segments begin at this position.
