@@ -234,18 +234,13 @@ impl Disk for SimulatedDisk {
         let mut machine = self.enter(call);
         match mode {
             OpenMode::CreateNew => machine.create(call, path)?,
-            OpenMode::Read => {
+            OpenMode::Read | OpenMode::Write => {
                 machine.observe(call, path)?;
                 let inode = machine.tree.find(path)?;
                 if machine.tree.file(inode).is_err() {
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
                 }
-            }
-            OpenMode::Write => {
-                machine.observe(call, path)?;
-                let inode = machine.tree.find(path)?;
-                machine.tree.file(inode)?;
-                if machine.is_read_only {
+                if mode == OpenMode::Write && machine.is_read_only {
                     return Err(error(errno::EROFS));
                 }
             }
