@@ -224,11 +224,11 @@ impl ReleasedSegment {
         if tip.is_signed_by(public) { Ok(()) } else { Err(ReleasedError::Signature { key }) }
     }
 
-    /// `true`: every byte is under a signature, the ledger's or the footer's. In other files only a checksum covers the times, and they
-    /// are believed for nothing.
+    /// `true`: every byte is under the ledger's signature. In other files a checksum alone covers times and footer, and they are believed
+    /// for nothing: the hash of the footer takes in the last frame's signature, which the file does not hold.
     #[must_use]
     pub fn is_covered(&self) -> bool {
-        self.signed.is_some() || self.footer.is_some()
+        self.signed.is_some()
     }
 
     /// Returns a time that no frame of the segment is older than: the first frame's, where the file is covered.
@@ -237,10 +237,12 @@ impl ReleasedSegment {
         if self.is_covered() { self.first_time } else { self.header.created }
     }
 
-    /// Returns it with times that are signed: where its own are not, those at which it and the segment behind it were begun.
+    /// Returns it with what is signed: where its own times are not, with those at which it and the segment behind it were begun, and
+    /// without the footer.
     #[must_use]
     pub fn with_covered_times(mut self, next: &SegmentHeader) -> Self {
         (self.first_time, self.last_time) = (self.first_time(), self.last_time_before(next));
+        self.footer = self.footer.filter(|_| self.is_covered());
         self
     }
 

@@ -399,19 +399,13 @@ def walk_released(folder: str, numbers: list[int], first_here: int, keys: Option
         with naming(released_name(number)):
             data = read_file(folder, released_name(number), MAX_RELEASED_BYTES)
             released, header_data, footer = read_released(data)
-            covered = footer is not None or released.format == RELEASED_FORMAT
+            covered = released.format == RELEASED_FORMAT
             header = broken_is_fault(lambda: read_segment_header(header_data), "released", RELEASED.bytes)
             check_segment_header(header, header_data, number, log, keys)
             if released.format == RELEASED_FORMAT:
                 check_released_signature(released, data, header, keys)
             header.peak_hashes, header.last = peaks_of(header, header_data), released.last
-            if not covered:
-                answer.gaps.append(Gap("format 1: times, and that no footer follows, are covered by a checksum alone", released_name(number)))
-                released.first_time = header.created
-            log.segments, log.released = log.segments - 1, log.released + 1
-            require(log.time <= released.first_time, "time", "times that do not go back expected")
-            require(not covered or released.first_time <= released.last_time, "time", "times that do not go back expected")
-            require(released.last >= header.first, "released", "a last position in it expected", RELEASED.offset("last"))
+            require(released.first_time <= released.last_time, "time", "times that do not go back expected")
             if footer is not None:
                 expected = {
                     "format": FORMAT, "flags": 0, "first": header.first, "last": released.last, "tree_size": released.last,
@@ -419,6 +413,12 @@ def walk_released(folder: str, numbers: list[int], first_here: int, keys: Option
                 }  # fmt: skip
                 for name, value in expected.items():
                     require_equal(getattr(footer, name), value, "released", name.replace("_", " "), 0)
+            if not covered:
+                answer.gaps.append(Gap("format 1: times and footer are covered by a checksum alone", released_name(number)))
+                released.first_time = header.created
+            log.segments, log.released = log.segments - 1, log.released + 1
+            require(log.time <= released.first_time, "time", "times that do not go back expected")
+            require(released.last >= header.first, "released", "a last position in it expected", RELEASED.offset("last"))
             following, peaks = next_header(folder, number + 1, first_here)
             if not covered:
                 released.last_time = following.created

@@ -25,7 +25,7 @@ pub enum Gap {
     },
     /// A `.released` file without a signature and without a footer.
     #[error(
-        "{file}: found format 1 without a footer; its times, and that no footer follows, are covered by a checksum alone: open the ledger for writing, which signs the file"
+        "{file}: found format 1, whose times and footer are covered by a checksum alone: open the ledger for writing, which signs the file"
     )]
     UnsignedReleased {
         /// The file.

@@ -104,9 +104,18 @@ fn times_that_only_a_checksum_covers_are_believed_for_nothing() {
     assert_eq!((read.first_time(), read.end_before(&next).unwrap().time), signed_times);
     let covered = read.with_covered_times(&next);
     assert_eq!((covered.first_time, covered.last_time), signed_times);
-    let (footed, next) = pair(true);
-    assert!(footed.is_covered());
-    assert_eq!(footed.clone().with_covered_times(&next), footed);
+    let (mut footed, next) = pair(true);
+    let signed_times = (footed.header.created, next.created);
+    let footer = footed.footer.as_mut().unwrap();
+    (footer.first_time, footer.last_time) = (Micros(1), Micros(2));
+    (footed.first_time, footed.last_time) = (Micros(1), Micros(2));
+    let read = ReleasedSegment::parse(&footed.encode()).unwrap();
+    assert!(!read.is_covered(), "a footer's hash cannot be made again without the last frame");
+    assert_eq!((read.first_time(), read.end_before(&next).unwrap().time), signed_times);
+    let covered = read.with_covered_times(&next);
+    assert_eq!((covered.first_time, covered.last_time, covered.footer), (signed_times.0, signed_times.1, None));
+    let signed = pair(true).0.sign(SampleLedger::new(7).keyring.signing());
+    assert_eq!(signed.clone().with_covered_times(&next), signed);
 }
 
 #[test]
