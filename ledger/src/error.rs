@@ -8,6 +8,7 @@ use bitacora_governance::{ReactorRefusal, RefusalCode};
 use crate::anchor::AnchorError;
 use crate::cold::ColdError;
 use crate::fault::Fault;
+use crate::options::OptionsError;
 use crate::request::ExpectedVersion;
 use crate::rollback::Rollback;
 use crate::status::ReadOnlyReason;
@@ -389,6 +390,9 @@ pub enum OpenError {
     /// Tables that stand for released segments are gone, and the archives do not give what they are made of.
     #[error("{0}; the ledger was not opened: its tables are made from what lies there")]
     Archive(ColdError),
+    /// Every epoch, or every segment number, is used.
+    #[error("all {max} {0} of this ledger are used; it can still be read, and a new ledger takes events", max = u32::MAX)]
+    Exhausted(&'static str),
     /// It is not the ledger that the anchor remembers.
     #[error(transparent)]
     RolledBack(#[from] Rollback),
@@ -462,33 +466,6 @@ impl From<AnchorError> for OpenError {
             other => Self::Anchor(other),
         }
     }
-}
-
-/// Options that do not fit each other or a limit.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OptionsError {
-    /// The segment size is out of range.
-    #[error("segments of {found} bytes: take {min} to {max}")]
-    SegmentBytes {
-        /// What was asked for.
-        found: u64,
-        /// The smallest.
-        min: u64,
-        /// The largest.
-        max: u64,
-    },
-    /// A request of the configured size would not fit a segment.
-    #[error(
-        "requests of {request} bytes do not fit segments of {segment} bytes; take segments of at least {least}"
-    )]
-    RequestBytes {
-        /// The largest request.
-        request: usize,
-        /// The segment.
-        segment: u64,
-        /// The least segment for such requests.
-        least: u64,
-    },
 }
 
 /// Why a ledger did not end cleanly. What was acknowledged is durable all the same, unless the disk lied: then the reason says so.

@@ -116,16 +116,14 @@ pub use declared_loss::DeclaredLoss;
 pub use disk::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode, RealDisk};
 pub use entropy::{Entropy, SystemEntropy};
 pub use environment::Environment;
-pub use error::{
-    AppendError, CloseError, CreateError, ErrorKind, OpenError, OptionsError, ReadError, SideEffects,
-};
+pub use error::{AppendError, CloseError, CreateError, ErrorKind, OpenError, ReadError, SideEffects};
 pub use fault::Fault;
 pub use fold::Fold;
 pub use kept_replay::{KeptReplay, KeptReplayError};
 pub use known_segments::{KnownSegment, KnownSegments};
 pub use ledger::Ledger;
 pub use notary::{HeadStatus, PublishedHead};
-pub use options::{Governing, HeadOptions, IDLE_HEADS_EVERY, Options};
+pub use options::{Governing, HeadOptions, IDLE_HEADS_EVERY, Options, OptionsError};
 pub use page::{PageBuilder, TakeEvent};
 pub use pending::PendingAppend;
 pub use proofs::{ConsistencyProof, InclusionProof};

@@ -161,6 +161,7 @@ fn open_with(
             replayed.tail = TailState::Corrupt(fault);
         }
     }
+    NextNumbers::of(&replayed)?;
     put_back::face(environment, folder, &keyring, &options, &mut replayed, on_loss)?;
     let begun = Begun::look(disk, folder, &replayed)?;
     let (remembered, mut loss) =
@@ -202,7 +203,7 @@ fn open_with(
             .map_err(in_step("listing the quarantine"))?
     };
 
-    let (epoch, version) = (replayed.epoch.next().unwrap_or(Epoch(u32::MAX)), options.governing.version());
+    let (next, version) = (NextNumbers::of(&replayed)?, options.governing.version());
     let heads = options.heads.clone().zip(remembered);
     let (first, before, own_keyring) = (first_segment(&replayed), replayed.end, Arc::clone(&keyring));
     let opening = Opening {
@@ -213,6 +214,7 @@ fn open_with(
         options,
         reactor,
         governance,
+        next,
     };
     let inner = opening.start(replayed).map_err(in_step("starting the threads"))?;
     // What no table spared the opening from reading may turn out to be damaged only now.
@@ -231,7 +233,7 @@ fn open_with(
                 tracing::warn!(%error, "a loss that the log says could not be marked as such");
             }
         }
-        record_opening(&inner.shared, &cuts, epoch, version);
+        record_opening(&inner.shared, &cuts, next.epoch, version);
         put_back::record(&inner.shared);
     }
     if let Some((heads, mut known)) = heads.filter(|_| !corrupt) {
@@ -273,16 +275,32 @@ struct Opening {
     options: Options,
     reactor: Option<Arc<dyn Reactor>>,
     governance: Option<Arc<Governance>>,
+    next: NextNumbers,
+}
+
+/// The numbers that an opening for writing takes.
+#[derive(Debug, Clone, Copy)]
+struct NextNumbers {
+    epoch: Epoch,
+    segment: SegmentNumber,
+}
+
+impl NextNumbers {
+    /// The numbers behind those of the log. None are used twice: data keys are derived from them.
+    fn of(replayed: &Replayed) -> Result<Self, OpenError> {
+        let epoch = replayed.epoch.next().ok_or(OpenError::Exhausted("epochs"))?;
+        let segment = replayed.last_segment.next().ok_or(OpenError::Exhausted("segment numbers"))?;
+        Ok(Self { epoch, segment })
+    }
 }
 
 impl Opening {
     fn start(self, replayed: Replayed) -> io::Result<Inner> {
-        let Opening { environment, anywhere, folder, keyring, options, reactor, governance } = self;
+        let Opening { environment, anywhere, folder, keyring, options, reactor, governance, next } = self;
         let corrupt = match &replayed.tail {
             TailState::Corrupt(fault) => Some(fault.clone()),
             _ => None,
         };
-        let next_segment = replayed.last_segment.next().unwrap_or(SegmentNumber(u32::MAX));
         let next_position = replayed.head.position.next().ok_or(io::ErrorKind::InvalidData)?;
         let subjects = Subjects::of_ledger(environment.clone(), &folder, &replayed.keys);
         let snapshots = reactor.as_ref().map(|reactor| {
@@ -314,7 +332,7 @@ impl Opening {
             .map_or(WriterState::Ready, |fault| WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
         let shared = Arc::new(Shared::new(Parts {
             id: replayed.ledger,
-            supply: Supply::new(&folder, next_segment, options.segment_bytes),
+            supply: Supply::new(&folder, next.segment, options.segment_bytes),
             folder,
             environment,
             anywhere,
@@ -344,10 +362,9 @@ impl Opening {
         let staged = Staged::new(next_position, replayed.head.time, tips);
         let staged_state = hot.as_ref().map(HotState::fork);
         let admission = Admission::new(staged, replayed.ids, staged_state, preparer, options.derived_bytes());
-        let epoch = replayed.epoch.next().unwrap_or(Epoch(u32::MAX));
         let start = Start {
             generation: replayed.generation,
-            epoch,
+            epoch: next.epoch,
             frontier: replayed.frontier,
             time: replayed.head.time,
             tip: replayed.tip,

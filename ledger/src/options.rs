@@ -9,7 +9,6 @@ use bitacora_formats::limits::{
 use bitacora_formats::{LedgerName, Position};
 
 use crate::anchor::Anchor;
-use crate::error::OptionsError;
 use crate::limits::{
     ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_QUEUE_BYTES, MIN_SEGMENT_BYTES, RESERVED_TAIL_BYTES,
 };
@@ -161,4 +160,31 @@ impl Options {
         }
         Ok(())
     }
+}
+
+/// Options that do not fit each other or a limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// The segment size is out of range.
+    #[error("segments of {found} bytes: take {min} to {max}")]
+    SegmentBytes {
+        /// What was asked for.
+        found: u64,
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// A request of the configured size would not fit a segment.
+    #[error(
+        "requests of {request} bytes do not fit segments of {segment} bytes; take segments of at least {least}"
+    )]
+    RequestBytes {
+        /// The largest request.
+        request: usize,
+        /// The segment.
+        segment: u64,
+        /// The least segment for such requests.
+        least: u64,
+    },
 }

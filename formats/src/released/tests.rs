@@ -113,7 +113,10 @@ fn times_that_only_a_checksum_covers_are_believed_for_nothing() {
     assert!(!read.is_covered(), "a footer's hash cannot be made again without the last frame");
     assert_eq!((read.first_time(), read.end_before(&next).unwrap().time), signed_times);
     let covered = read.with_covered_times(&next);
-    assert_eq!((covered.first_time, covered.last_time, covered.footer), (signed_times.0, signed_times.1, None));
+    assert_eq!(
+        (covered.first_time, covered.last_time, covered.footer),
+        (signed_times.0, signed_times.1, None)
+    );
     let signed = pair(true).0.sign(SampleLedger::new(7).keyring.signing());
     assert_eq!(signed.clone().with_covered_times(&next), signed);
 }

@@ -4,6 +4,7 @@ mod contents;
 mod frames;
 mod heads;
 mod losses;
+mod numbers;
 mod streams;
 mod threads;
 
@@ -62,12 +63,18 @@ impl Forger {
     }
 
     /// Ends the segment and begins another.
-    fn roll(mut self) -> Self {
+    fn roll(self) -> Self {
+        self.roll_in(Epoch::FIRST)
+    }
+
+    /// Ends the segment and begins another, in this epoch.
+    fn roll_in(mut self, epoch: Epoch) -> Self {
         let tip = self.sealer.footer(&mut self.segment).unwrap();
         self.previous = tip.hash;
         self.ended.push(std::mem::take(&mut self.segment));
         let number = u32::try_from(self.ended.len()).unwrap() + 1;
-        let plan = plan((self.ledger, self.generation), number, &self.frontier, tip);
+        let mut plan = plan((self.ledger, self.generation), number, &self.frontier, tip);
+        plan.epoch = epoch;
         self.sealer =
             seal_segment_header(plan, &self.keyring, &mut counting(&mut self.next), &mut self.segment)
                 .unwrap();
