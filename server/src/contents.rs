@@ -40,7 +40,7 @@ struct Named {
     bytes: u64,
 }
 
-/// What names a content in an event.
+/// The names of one content in an event: its encoding, digest, pieces and length.
 #[derive(Default)]
 pub(crate) struct NamedContent {
     encoding: Option<Name>,
@@ -149,7 +149,7 @@ impl Contents {
         Ok(NamedContent { encoding, pieces: Some(digests), bytes, ..NamedContent::default() })
     }
 
-    /// Whether it names something that somebody else has to have recorded.
+    /// Returns `true` if it names pieces that another request has to have recorded.
     pub(crate) fn names_others(&self) -> bool {
         !self.named.is_empty()
     }
@@ -170,7 +170,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether all pieces of a content are there, and come to it.
+    /// Checks that all pieces of a content are there, and that their lengths add up to it.
     fn check(&self, named: &Named, found: &[Option<Piece>]) -> Result<(), Problem> {
         let place = || Place::Body { line: None, pointer: named.at.clone() };
         let mut sum = Some(0);
@@ -238,7 +238,7 @@ impl NamedContent {
         })
     }
 
-    /// What its pieces are called.
+    /// Returns the digests of its pieces.
     pub(crate) fn into_pieces(self) -> Vec<String> {
         let pieces = self.pieces.into_iter().flatten().chain(self.digest);
         pieces.map(|digest| digest.as_str().to_owned()).collect()

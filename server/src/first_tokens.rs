@@ -52,18 +52,18 @@ pub struct FirstToken {
 /// The callers that a service lets in without further questions. By default it lets in none.
 #[derive(Debug, Default)]
 pub(crate) struct Admittance {
-    /// Whether callers on this machine need no token where a ledger has none.
+    /// `true` if callers on this machine need no token where a ledger has none.
     pub(crate) is_open: bool,
     /// Pages and host names that requests may come from and be sent to.
     pub(crate) web: WebRules,
 }
 
-/// Why there is no first token.
+/// The reason for which there is no first token.
 #[derive(Debug, thiserror::Error)]
 #[error("no admin token: {0}")]
 pub struct FirstTokenError(#[source] pub Box<dyn Error + Send + Sync>);
 
-/// Why a ledger stays without a first admin. It is closed to all callers without the folder.
+/// The reason for which a ledger stays without a first admin. It is closed to all callers without the folder.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FirstAdminError {
     #[error(transparent)]

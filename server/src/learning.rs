@@ -1,4 +1,4 @@
-//! Suggestions: what a ledger's history speaks for is looked at once in a while, and what is new is made an event.
+//! Suggestions: rules that a ledger's history speaks for are looked for now and again; new ones become events.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::problem::{Code, Problem};
 pub(crate) const MODEL: &str = "learned";
 /// The stream of suggestions.
 pub(crate) const STREAM: &str = "governance/suggestions";
-/// Who makes them.
+/// The actor that makes them.
 const ACTOR: &str = "service:scheduler";
 
 /// Suggestions that were made.

@@ -23,7 +23,7 @@ use crate::problem::{Code, Problem, SideEffects};
 /// Ledgers of one process; each has threads, an open segment and maps of its own.
 pub const MAX_LEDGERS: usize = 256;
 
-/// Where the ledgers lie and what opens them.
+/// The folder of the ledgers, and the keys and options that open them.
 #[derive(Clone)]
 pub struct LedgersConfig {
     /// The data folder.
@@ -32,9 +32,9 @@ pub struct LedgersConfig {
     pub keyring: Arc<Keyring>,
     /// Files, time and randomness.
     pub environment: Environment,
-    /// How each ledger is opened.
+    /// The options with which each ledger is opened.
     pub options: Options,
-    /// Whether read models are kept. They lie on the machine's own disk, whatever the environment's is.
+    /// `true` if read models are kept. They lie on the machine's own disk, whatever the environment's is.
     pub read_models: bool,
 }
 
@@ -54,13 +54,13 @@ pub(crate) struct Ledgers {
     is_closing: AtomicBool,
     /// Told when a ledger was made that waits for its anchor.
     begun_to_wait: Notify,
-    /// Where derived state lies for as long as the ledgers are asked, if not in their folders.
+    /// The folder of derived state for as long as the ledgers are asked, if not in their own folders.
     _scratch: Option<Scratch>,
     /// Held until all are closed; none where the folder is only asked and cannot be written.
     lock: std::sync::Mutex<Option<Box<dyn FolderLock>>>,
 }
 
-/// What ledgers are opened for.
+/// The purpose for which ledgers are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Writing,
@@ -175,7 +175,7 @@ impl Ledgers {
         }
     }
 
-    /// Where the ledger of this name lies, and what its files are reached through.
+    /// Returns the folder of the ledger of this name, and the environment that its files are reached through.
     pub(crate) fn place(&self, name: &LedgerName) -> (PathBuf, Environment) {
         let (folder, environment) = (self.folder.ledger(name), self.folder.environment());
         let environment = match self.slots.load().get(name) {
@@ -190,7 +190,7 @@ impl Ledgers {
         &self.config.keyring
     }
 
-    /// Whether there is this ledger, open.
+    /// Returns `true` if there is this ledger, open.
     pub(crate) fn is_open(&self, name: &LedgerName) -> bool {
         matches!(self.slots.load().get(name), Some(Slot::Open(_)))
     }
@@ -420,7 +420,7 @@ fn say_it_stays_closed(name: &LedgerName, error: &FirstAdminError) {
     tracing::error!(ledger = %name, %error, "the ledger has no tokens; it is closed to every caller");
 }
 
-/// What is answered for a name that no ledger has.
+/// Returns the problem of a name that no ledger has.
 pub(crate) fn no_such_ledger(name: &LedgerName) -> Problem {
     Problem::new(Code::LedgerNotFound, format!("there is no ledger {name}; POST /v1/ledgers makes one"))
 }
@@ -475,7 +475,7 @@ fn slot(
     }
 }
 
-/// Whether a folder cannot be written by this user, or by any.
+/// Returns `true` if a folder cannot be written by this user, or by any.
 fn is_unwritable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }

@@ -18,7 +18,7 @@ impl MemoryBudget {
         Self { bytes: Arc::new(Semaphore::new(max_bytes as usize)), max_bytes }
     }
 
-    /// Whether at least half of it is free now.
+    /// Returns `true` if at least half of it is free now.
     pub(crate) fn is_half_free(&self) -> bool {
         self.bytes.available_permits() >= self.max_bytes as usize / 2
     }

@@ -107,7 +107,7 @@ pub(crate) async fn ask_model_of_now<T: Send + 'static>(
     api.read(move || Ok(ask(read_models(&ledger)?)?)).await
 }
 
-/// Why a model has not come to a position: it needs more time, or something that it needs fails.
+/// Returns the reason for which a model has not come to a position: it needs more time, or something that it needs fails.
 fn behind(models: &ReadModels, model: &'static str, asked: Position) -> Problem {
     let state = models.status().into_iter().find(|status| status.name == model).map(|status| status.state);
     if let Some(ModelState::Degraded(why)) = state {

@@ -1,5 +1,5 @@
-//! Operators are told when they should look: a breaker opened, a budget is spent, an approval waits, a ledger takes no appends. Each notice is a
-//! signed request to one address, sent until that takes it: at least once, in the log's order for each ledger.
+//! Notices to operators: a breaker opened, a budget is spent, an approval waits, a ledger takes no appends.
+//! Each notice is a signed request to one address, sent until that takes it: at least once, in the log's order for each ledger.
 
 mod audit;
 mod cursor;
@@ -18,7 +18,7 @@ use crate::api::Api;
 use crate::connection::Phase;
 use crate::ledgers::Slot;
 
-/// How often is looked for ledgers that came, and for those that take no appends.
+/// The pause between two looks for ledgers that came, and for those that take no appends.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Tells of what happens in every ledger, until the service ends.

@@ -1,4 +1,4 @@
-//! Requests that the service makes itself: to witnesses, and to whoever is told of notices.
+//! Requests that the service makes itself: to witnesses, and to the receiver of notices.
 
 use std::io;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
-/// Whether something can be asked there over HTTP.
+/// Returns `true` if the URL can be asked over HTTP.
 pub(crate) fn is_web_address(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.has_host()
 }

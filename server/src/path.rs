@@ -16,7 +16,7 @@ pub(crate) struct PathNames {
     pub(crate) position: Option<Position>,
     /// A tool, an approval with what is said of it, a version: whatever else a path names, as it came.
     pub(crate) named: Option<String>,
-    /// What follows `tile/`, with its slashes.
+    /// The rest of the path after `tile/`, with its slashes.
     pub(crate) tile: Option<String>,
 }
 

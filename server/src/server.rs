@@ -31,7 +31,7 @@ use crate::pool::{CallerKey, Full, Part, Pool};
 use crate::problem::{Code, Problem};
 use crate::waiting::open_when_anchored;
 
-/// Why the service does not start.
+/// The reason for which the service does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// It cannot listen.

@@ -42,19 +42,19 @@ pub(super) struct Batch {
 }
 
 struct TailEvent {
-    /// Where its message ends.
+    /// The end of its message.
     end: usize,
     /// Without its data: it is only asked whether it matches.
     stored: StoredEvent<'static>,
 }
 
-/// What the tail has for somebody who has seen everything up to a position.
+/// The tail's answer to a follower that has seen everything up to a position.
 pub(super) enum Found {
-    /// What comes next.
+    /// The next events.
     Batch(Arc<Batch>),
     /// Nothing yet.
     Edge,
-    /// No longer what comes next: it is in the log.
+    /// The next events are no longer here: they are in the log.
     Behind,
 }
 
@@ -148,7 +148,7 @@ impl Tail {
         self.reached.subscribe()
     }
 
-    /// What comes after a position.
+    /// Finds the events after a position.
     pub(super) fn find(&self, after: After) -> Found {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         if after >= *self.reached.borrow() {

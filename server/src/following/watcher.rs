@@ -60,10 +60,10 @@ impl Standing {
         Ok(Self { copy, position, time })
     }
 
-    /// What is said at the begin.
+    /// Returns the facts of the first message.
     ///
     /// # Errors
-    /// None that the caller did not hear of before.
+    /// Only those that the caller has had before.
     pub(crate) fn begin(
         ledger: &IndexedLedger,
         executor: &Executor,
@@ -92,7 +92,7 @@ pub(crate) struct Watcher {
     told: Option<Standing>,
     /// The state that the peer is being told of, and how far.
     telling: Option<(Standing, CutProgress)>,
-    /// When something was said last; `None` before the first word.
+    /// The time of the last message; `None` before the first one.
     told_at: Option<Instant>,
     ended: bool,
     /// `true` once somebody else needs its place.
@@ -256,7 +256,7 @@ impl Speaks for Watcher {
 }
 
 impl Watcher {
-    /// How long the peer may take for one message: something is always to be told.
+    /// Returns the time that the peer may take for one message: something is always to be told.
     fn patience(&self) -> Duration {
         self.api.limits.patience.lag + POLICY_CACHE_HEARTBEAT
     }

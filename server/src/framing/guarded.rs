@@ -17,9 +17,8 @@ use crate::lanes::Arrival;
 use crate::limits::{CONNECTION_STALL, GIVING_WAY_LINGER, NAMELESS_STALL, Patience, READ_BUFFER_BYTES};
 use crate::pool::Part;
 
-/// What hyper is given in place of a refused head, so that the refusal is answered in its turn, after the answers
-/// to the requests before it. Which request it is, only [`Verdict`] says: a client that sends the same bytes asks
-/// for `/` and nothing else.
+/// The request that hyper is given in place of a refused head. So the refusal is answered in its turn, after the answers to the requests
+/// before it. Only [`Verdict`] says which request it is: a client that sends the same bytes asks for `/` and nothing else.
 const STAND_IN: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
 /// The refusal of a connection's request head, told by the stream to the service.
@@ -27,13 +26,13 @@ const STAND_IN: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close
 pub(crate) struct Verdict(Arc<OnceLock<(u64, Refusal)>>);
 
 impl Verdict {
-    /// Why the connection's `request`-th request (from 1) was refused, if it was.
+    /// Returns the reason for which the connection's `request`-th request (from 1) was refused, if it was.
     pub(crate) fn of(&self, request: u64) -> Option<Refusal> {
         self.0.get().filter(|(refused, _)| *refused == request).map(|(_, refusal)| *refusal)
     }
 }
 
-/// Which request's body may take as long as it likes, told by the service to the stream.
+/// The request whose body may take as long as it likes, told by the service to the stream.
 #[derive(Clone, Default)]
 pub(crate) struct LongBodies(Arc<AtomicU64>);
 
@@ -241,7 +240,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
         }
     }
 
-    /// Whether the peer may still be sending what nobody reads.
+    /// Returns `true` if the peer may still be sending bytes that nobody reads.
     fn is_mid_request(&self) -> bool {
         self.reading == Reading::Refused
             || self.framing.awaited() == Awaited::Body

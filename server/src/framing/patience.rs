@@ -1,4 +1,4 @@
-//! How long the peer has kept us waiting.
+//! The time for which the peer has kept us waiting.
 
 use std::future::Future;
 use std::pin::Pin;

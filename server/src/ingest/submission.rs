@@ -16,12 +16,12 @@ pub(super) struct Sent {
     /// The numbers of the first and the last of them.
     pub(super) first: u64,
     pub(super) last: u64,
-    /// How many lines come before each event's, where some are empty.
+    /// The number of lines before each event's, where some are empty.
     lines_before: Option<Vec<u32>>,
     pub(super) outcome: Outcome,
 }
 
-/// What has become of lines that the ledger has.
+/// The state of lines that the ledger has.
 pub(super) enum Outcome {
     /// They hold no event: there is nothing to wait for.
     Empty,
@@ -43,13 +43,13 @@ impl Sent {
     }
 }
 
-/// What has become of a chunk.
+/// The result of submitting a chunk.
 pub(super) struct Submitted {
     pub(super) sent: Vec<Sent>,
     pub(super) rest: Rest,
 }
 
-/// What is left of it.
+/// The rest of the chunk.
 pub(super) enum Rest {
     Nothing,
     /// The ledger's queue is full: to be sent again.
@@ -140,8 +140,8 @@ fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -
     }
 }
 
-/// Whether some of several lines may pass without the others: there was too much at once, or the state refuses one of them, which
-/// is found that way, or one was looked at before those that it rests on were there.
+/// Returns `true` if some of several lines may pass without the others. Either there was too much at once, or the state refuses one of
+/// them, which is found that way. Or one was looked at before those that it rests on were there.
 fn may_pass_in_parts(error: &AppendError) -> bool {
     match error {
         AppendError::TooLarge { .. } => true,

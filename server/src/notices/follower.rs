@@ -1,4 +1,4 @@
-//! One ledger's events that somebody should look at, told one after another.
+//! The follower of one ledger: it sends a notice for each event that needs one, one after another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,7 +161,7 @@ impl Follower {
         })
     }
 
-    /// What cannot be kept is told of again after a restart.
+    /// Keeps the cursor. If it cannot be kept, notices behind the old one are sent again after a restart.
     async fn keep(&self, after: After) {
         let kept = self.with_cursor(move |cursor, environment| cursor.write(&*environment.disk, after)).await;
         if let Err(error) = kept {
