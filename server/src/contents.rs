@@ -1,4 +1,4 @@
-//! Contents on their way into the log: cut into pieces, each of them an event of its own, once.
+//! Contents on their way into the log: cut into pieces, each recorded once, as an event of its own.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Answers of a ledger that is known to hold less than it did: none of them passes for a whole one.
+//! Marks in the answers of a ledger that has lost a part, so that none passes for a whole one.
 
 use std::sync::Arc;
 

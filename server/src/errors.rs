@@ -1,4 +1,4 @@
-//! Errors of the rooms below, as problems. Their codes decide their status, in the one table of `problem`.
+//! Errors of the rooms below as problems; their codes decide the status, in the table of `problem`.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Ends by time: approvals, calls without an outcome, tokens, and the patience with runs that tell no end.
+//! Ends by time: of approvals, calls without an outcome, tokens, and the patience with runs.
 //! Each becomes an event; the reactor never looks at a clock itself.
 
 use std::sync::Arc;

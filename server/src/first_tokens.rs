@@ -1,4 +1,4 @@
-//! First admins: a ledger without tokens is given one before anybody is served, unless the service is open.
+//! The first admin token of a ledger without tokens, made before anybody is served, unless it is open.
 
 use std::error::Error;
 use std::io;

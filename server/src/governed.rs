@@ -1,4 +1,4 @@
-//! Events that the service writes for its callers, and the events that the reactor derives from them.
+//! Events that the service writes for its callers, and those that the reactor derives from them.
 
 use std::borrow::Cow;
 use std::sync::Arc;

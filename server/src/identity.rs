@@ -1,4 +1,5 @@
-//! The sender of a request: the holder of a token, or, where the service is open and a ledger has none, any caller on this machine.
+//! The sender of a request: the holder of a token, or any caller on this machine.
+//! The latter only where the service is open and a ledger has no tokens.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The resources of one ledger inside another program: the same requests and answers, without an address.
+//! The resources of one ledger inside another program: the same answers, without an address.
 
 use std::sync::Arc;
 

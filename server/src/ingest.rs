@@ -1,4 +1,4 @@
-//! Uploads of any length: lines that are appended chunk by chunk, and acknowledged while more of them come.
+//! Uploads of any length: lines appended chunk by chunk, and acknowledged while more of them come.
 //!
 //! Each chunk is an append of its own, so the upload as a whole is not atomic: it is durable up to the last line that was
 //! acknowledged. Chunks keep their order, and several are on their way at once. Bytes are read only if there is room for them.

@@ -1,4 +1,4 @@
-//! Lanes for the bodies of requests: stops, acts and decisions never wait for the room of anything else.
+//! Lanes for request bodies: stops, acts and decisions never wait for the room of anything else.
 //!
 //! A body begins in the lane of its request. One that outgrows what a lane has for each moves to the lane for large bodies. In every
 //! lane callers share what there is, and a body whose peer keeps it waiting gives way to others.

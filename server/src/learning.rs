@@ -1,4 +1,4 @@
-//! Suggestions: rules that a ledger's history speaks for are looked for now and again; new ones become events.
+//! Suggestions: a ledger's history is looked through now and again; new suggestions become events.
 
 use std::sync::Arc;
 

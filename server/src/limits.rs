@@ -1,4 +1,4 @@
-//! Every limit of the HTTP side, with its unit. Limits of events and of a request's events are in `bitacora-formats`.
+//! Every limit of the HTTP side, with its unit; limits of events are in `bitacora-formats`.
 
 use std::time::Duration;
 

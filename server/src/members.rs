@@ -1,4 +1,4 @@
-//! The members of a JSON object in a request, strictly: each is known, given once, and refused at its place.
+//! The members of a JSON object in a request: each is known, given once, and refused at its place.
 
 use std::borrow::Cow;
 use std::fmt;

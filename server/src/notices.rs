@@ -1,5 +1,6 @@
-//! Notices to operators: a breaker opened, a budget is spent, an approval waits, a ledger takes no appends.
-//! Each notice is a signed request to one address, sent until that takes it: at least once, in the log's order for each ledger.
+//! Notices to operators, such as an opened breaker, a spent budget or a waiting approval.
+//! A ledger that takes no appends is told of too. Each notice is a signed request to one address, sent until that takes it: at least once,
+//! in the log's order for each ledger.
 
 mod audit;
 mod cursor;

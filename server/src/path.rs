@@ -1,4 +1,4 @@
-//! Names in paths. They arrive percent-decoded exactly once, so `%252f` is the text `%2f` and nothing more.
+//! Names in paths: percent-decoded exactly once, so `%252f` is the text `%2f` and nothing more.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;

@@ -1,4 +1,4 @@
-//! The newest events of a ledger, read and written as messages once for all who follow at its end.
+//! The tail of a ledger: its newest events, written as messages once for all followers at its end.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,7 +1,7 @@
-//! One replica that is kept fresh: all of what concerns its executor, then what changes of that.
+//! One replica that is kept fresh: the state that concerns its executor, then the changes to it.
 //!
-//! What is sent is the difference between two copies of the published state, never an event: it reaches nobody who has no part in it,
-//! however it came about. Copies share what did not change, so that finding the difference takes about as long as there is of it.
+//! A message is the difference between two copies of the published state, never an event. It reaches nobody who has no part in it, however
+//! it came about. Copies share all that did not change, so finding the difference takes about as long as there is of it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The stream hyper reads: whole, checked heads only, and a peer that keeps moving.
+//! The stream that hyper reads: whole, checked heads only, and a peer that keeps moving.
 
 use std::io;
 use std::pin::Pin;

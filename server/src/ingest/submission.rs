@@ -90,8 +90,8 @@ enum Sending {
     /// With how many events.
     Sent(Outcome, usize),
     Busy,
-    /// What stands behind so many lines each is for a request of its own: the identity of its first event stands before it, or the
-    /// whole is too much at once.
+    /// The chunk is divided: the lines behind each of these numbers make a request of their own. Either the identity of their first event
+    /// stands before it, or the whole is too much at once.
     Divided(Vec<u64>),
     /// The event behind so many lines is refused.
     Refused(u64, Problem),

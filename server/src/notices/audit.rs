@@ -1,4 +1,4 @@
-//! Ledgers that take no appends. Nothing is decided or recorded then, so the log itself cannot tell of it.
+//! Notices about ledgers that take no appends: nothing is recorded then, so the log cannot tell of it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

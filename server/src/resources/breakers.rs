@@ -25,7 +25,7 @@ use crate::question::Question;
 
 /// The stream of what operators say of breakers.
 const STREAM: &str = "governance/breakers";
-/// What one breaker takes in an answer, about, bytes.
+/// The size of one breaker in an answer, about, bytes.
 const BREAKER_BYTES: usize = 320;
 
 #[utoipa::path(

@@ -1,4 +1,5 @@
-//! `POST …/contents`: content that is stored ahead of the checkpoint that names it, because it is too large for one request.
+//! `POST …/contents`: content stored ahead of the checkpoint that names it.
+//! It is for content that is too large for one request.
 
 use axum::response::Response;
 use bitacora_formats::MAX_CONTENT_BYTES;

@@ -1,4 +1,4 @@
-//! `POST …/decide`, `…/decide:batch`: an answer before a tool is called, recorded before it is given.
+//! `POST …/decide`, `…/decide:batch`: a decision before a tool is called, recorded before it is given.
 
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ pub(crate) async fn decide_batch(act: Act) -> Result<Response, Problem> {
     Ok(answer_at(&asking.ledger.head(), JSON, NO_STORE, json.into_bytes().into()))
 }
 
-/// Who asks for calls, in which ledger.
+/// The sender of requests for calls, and the ledger.
 struct Asking {
     api: Arc<Api>,
     caller: Caller,
@@ -189,7 +189,7 @@ async fn read_aside<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "reading the request failed on a defect")))
 }
 
-/// How often one call is decided anew, whatever its caller sends.
+/// The tries to decide one call anew, whatever its caller sends.
 const MAX_TRIES: usize = 32;
 
 impl Governed {
@@ -201,8 +201,8 @@ impl Governed {
     }
 }
 
-/// Whether a decision said no for the time being, and that time is over: it waited for a person who has answered since, or came too
-/// early.
+/// Returns `true` if a decision denied for the time being, and that time is over. Either it waited for a person who has answered since, or
+/// it came too early.
 fn is_passing_no_over(
     decision: &DecisionMade,
     decided: Micros,
@@ -235,7 +235,7 @@ fn is_late(decision: &DecisionMade, decided: Micros, now: Micros, received: Micr
     now.0 >= ends || waited >= ends.saturating_sub(decided.0)
 }
 
-/// What is said of a call that was allowed and may not begin any more.
+/// The answer about a call that was allowed and may not begin any more.
 const ENDED: &str =
     "This call was allowed before, and has ended, is too old or was stopped since. Ask for a new call.";
 const LATE: &str = "This call was allowed, but so late that its time is over. Ask for a new call.";
@@ -300,7 +300,7 @@ fn read_request(mut members: Members<'_>, caller: &Caller) -> Result<Governed, P
     })
 }
 
-/// Where the decision stands. A request that was recorded before anything decided has none.
+/// Returns the decision of an append. A request that was recorded before anything decided has none.
 fn decision_in(appended: &Appended) -> Result<&DerivedReceipt, Problem> {
     let made = appended.derived.iter().find(|derived| derived.kind == DecisionMade::KIND);
     made.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! `…/suggestions`: rules that the history speaks for, and an operator's word on each.
+//! `…/suggestions`: rules that the history speaks for, and an operator's answers to them.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::problem::{Code, Problem};
 use crate::query::bad_query;
 use crate::question::{NO_STORE, Question, answer_at};
 
-/// Which suggestions are asked for.
+/// The suggestions that are asked for.
 enum Asked {
     Made(Option<SuggestionState>),
     Candidates,

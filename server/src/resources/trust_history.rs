@@ -1,4 +1,4 @@
-//! `…/trust/history`, `…/trust/record?at=`: what was recorded of the trust of one dimension, and what it came to then.
+//! `…/trust/history`, `…/trust/record?at=`: the recorded history of one dimension, and its past states.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::question::{IMMUTABLE, NO_STORE, Question, answer_at_position};
 
 /// The model that is asked.
 const MODEL: &str = "trust";
-/// What one outcome takes in an answer, about, bytes.
+/// The size of one outcome in an answer, about, bytes.
 const OUTCOME_BYTES: usize = 320;
 
 #[utoipa::path(
@@ -85,7 +85,7 @@ pub(crate) async fn history(State(api): State<Arc<Api>>, question: Question) -> 
 struct Imports(Vec<EndedImport>);
 
 struct EndedImport {
-    /// Where its `import.batch` stands.
+    /// The position of its `import.batch`.
     position: u64,
     digest: String,
     is_accepted: bool,
@@ -139,8 +139,8 @@ fn told(
     Ok((json.into_bytes(), may_change, found.position))
 }
 
-/// What a dimension had shown after the event at a position, under the policy of then, and the time of that event: of the read
-/// model, where one is kept, else folded from the log.
+/// Returns the trust in a dimension after the event at a position, under the policy of then, and the time of that event. It comes from the
+/// read model, where one is kept, else it is folded from the log.
 pub(super) async fn standing_at(
     api: &Api,
     question: &Question,
@@ -252,8 +252,8 @@ fn write_outcome(stored: &StoredEvent<'_>, imports: &Imports, json: &mut JsonWri
     counts
 }
 
-/// What a dimension had shown after the event at a position, under the policy of then, and the time of that event. It is folded
-/// from all that was recorded of trust and policies up to there, if that is not more than so many events.
+/// Returns the trust in a dimension after the event at a position, under the policy of then, and the time of that event. It is folded from
+/// all that was recorded of trust and policies up to there, if that is not more than so many events.
 fn standing_after(
     ledger: &IndexedLedger,
     dimension: &Dimension,

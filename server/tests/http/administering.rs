@@ -1,4 +1,5 @@
-//! Who may run the service, and one ledger of it, where there are several, or the one called `main` is not there.
+//! Administration of the service, and of one of several ledgers.
+//! The one called `main` may be missing.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! A person's word on a call that waits: the first one holds, and whoever waits hears it.
+//! Answers to calls that wait for a person: the first one holds, and every waiting caller hears it.
 
 use std::time::{Duration, Instant};
 

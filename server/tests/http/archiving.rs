@@ -1,5 +1,5 @@
-//! Archiving in the background of a running service: what is due goes into its store, is told in metrics, and is read as before;
-//! what fails is told and tried again; and whatever ends it in between, it goes on.
+//! Archiving in the background of a running service: stored, told in metrics, and read as before.
+//! A failure is told and tried again. After an end at any point, archiving goes on.
 
 use std::fs;
 use std::ops::Range;
@@ -36,7 +36,7 @@ struct Store {
 #[derive(Debug, Default)]
 struct Door {
     is_shut: bool,
-    /// Who stands before it.
+    /// The number of callers that wait before it.
     waiting: usize,
 }
 
@@ -138,7 +138,7 @@ fn fill(service: &Service, name: &str, events: u64) {
     }
 }
 
-/// What a metric says of the ledger; `None` while it says nothing.
+/// Returns the value of a metric of the ledger; `None` while there is none.
 fn metric(service: &Service, name: &str) -> Option<u64> {
     let metrics = service.get("/metrics").expect(200);
     let line = format!("bitacora_archive_{name}{MAIN} ");

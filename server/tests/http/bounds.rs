@@ -1,4 +1,4 @@
-//! How far questions about what was recorded look back at once.
+//! Bounds of questions that look back on the record.
 
 use std::fmt::Write;
 

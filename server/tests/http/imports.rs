@@ -1,4 +1,4 @@
-//! `…/imports`: what an import would change is seen before it counts, and an admin lets that import count and no other.
+//! `…/imports`: the changes are seen before an import counts, and an admin lets that one count alone.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Where a service listens, how it ends, and who else may use its folder.
+//! The life of a service: its addresses, its end, and the lock of its folder.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

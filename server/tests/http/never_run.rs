@@ -1,4 +1,4 @@
-//! Calls that never run: what the audit table and sessions say of them.
+//! Calls that never run, in the audit table and in sessions.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn states(service: &Service, calls: &[&str]) -> Vec<String> {
     states.collect()
 }
 
-/// How many of the session's calls stand so.
+/// Returns the number of the session's calls in each of these states.
 fn counted<const N: usize>(service: &Service, states: [&str; N]) -> [u64; N] {
     let calls = get(service, "sessions/s")["calls"].clone();
     states.map(|state| calls[state].as_u64().unwrap_or(u64::MAX))

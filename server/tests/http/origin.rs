@@ -1,10 +1,10 @@
-//! Web pages: what a page of another site asks for is refused, in an open service too.
+//! Web pages: requests of another site's page are refused, in an open service too.
 
 use crate::identities::{ask, guard, paths, target_of, token};
 use crate::service::{Answer, Service, config, event, new_keyring};
 use bitacora_server::ServerLimits;
 
-/// What browsers say of pages that are not this service's own, other ports of this machine included.
+/// The headers that browsers send for pages that are not this service's own, other ports of this machine included.
 const FOREIGN: [(&str, &str); 8] = [
     ("Origin", "https://evil.example"),
     ("Origin", "null"),

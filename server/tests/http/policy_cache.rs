@@ -1,4 +1,4 @@
-//! What a policy cache is handed: whole, of its executor alone, and to nobody who may not have it.
+//! The answer to a policy cache: whole, of its executor alone, and to nobody who may not have it.
 
 use bitacora_governance::{REACTOR_VERSION, REPLICA_FORM};
 use bitacora_ledger::{Governing, Options};

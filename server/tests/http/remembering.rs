@@ -1,4 +1,4 @@
-//! What trust was, and what was recorded of it.
+//! The trust of earlier times, and its recorded history.
 
 use bitacora_server::ServerLimits;
 use serde_json::{Value, json};

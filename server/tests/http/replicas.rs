@@ -1,4 +1,4 @@
-//! What a policy cache makes of what it is told: a replica, and where it stands.
+//! The replica that a policy cache makes of its messages, and the position of it.
 
 use std::time::{Duration, Instant};
 
@@ -15,11 +15,11 @@ const NEWS_TIMEOUT: Duration = Duration::from_secs(15);
 pub(crate) struct Told {
     pub(crate) replica: Replica,
     pub(crate) position: u64,
-    /// What the service's clock showed before it was looked at.
+    /// The time of the service's clock before the state was looked at.
     pub(crate) time: Micros,
     /// Every piece, as it was sent.
     pub(crate) pieces: Vec<Value>,
-    /// How many of them came with the last change.
+    /// The number of them that came with the last change.
     pub(crate) pieces_at_once: usize,
 }
 
@@ -107,7 +107,7 @@ impl Told {
         (self.position, self.time) = (position, time);
     }
 
-    /// What would be said of a call by the time that it was told last.
+    /// Predicts the decision about a call by the time that it was told last.
     pub(crate) fn predict(&self, call: &Value) -> Prediction {
         let request = call.to_string();
         let call = PredictedCall { request: request.as_bytes(), session: None, run: None };

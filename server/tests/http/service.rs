@@ -288,7 +288,7 @@ impl<S: Read + Write> Client<S> {
         String::from_utf8(self.received.drain(..end).collect()).unwrap()
     }
 
-    /// Whether the service ended the connection without another byte.
+    /// Returns `true` if the service ended the connection without another byte.
     pub(crate) fn is_ended(&mut self) -> bool {
         let mut byte = [0];
         match self.stream.read(&mut byte) {

@@ -1,4 +1,4 @@
-//! Callers that hold what others need: bodies that drip, connections that idle, uploads that pause.
+//! Callers that hold resources others need: bodies that drip, connections that idle, uploads that pause.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -32,7 +32,7 @@ fn large_body(id: &str) -> String {
     " ".repeat(600 * 1024) + &event(id, "s")
 }
 
-/// Whoever asks is one and the same caller here, the one who drips: no share protects it.
+/// All requests come from one caller here, the one that drips: no share protects it.
 #[test]
 fn bodies_that_drip_keep_nobody_from_anything() {
     let limits = ServerLimits { max_body_bytes_in_flight: BODIES, ..ServerLimits::default() };

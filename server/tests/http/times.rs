@@ -1,4 +1,4 @@
-//! The times that people have, over the interface.
+//! Deadlines of approvals, over the interface.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,6 @@
-//! A ledger read by a client that was written for transparency logs and knows nothing of Bitacora: the crates `tlog_tiles`
-//! and `signed_note`. It is configured with the log's prefix and its verifier key, and with nothing else.
+//! A ledger read by a transparency-log client that knows nothing of Bitacora.
+//! The client is the crates `tlog_tiles` and `signed_note`. It is configured with the log's prefix and its verifier key, and with nothing
+//! else.
 
 use signed_note::{Note, StandardVerifier, VerifierList};
 use tlog_tiles::{

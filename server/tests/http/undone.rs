@@ -1,4 +1,4 @@
-//! Contracts that did not hold, and what was undone because of that.
+//! Contracts that did not hold, and the rollbacks that followed.
 
 use serde_json::{Value, json};
 

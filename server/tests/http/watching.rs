@@ -1,4 +1,4 @@
-//! The watch of a policy cache: all of it, then what changes, over one connection, for as long as both sides last.
+//! The watch of a policy cache: the whole state, then its changes, over one connection.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ fn release(service: &Service) -> Value {
     service.request("DELETE", "/v1/ledgers/main/panic", &headers, body.as_bytes()).expect(200).json()
 }
 
-/// What comes next besides that nothing is new.
+/// Returns the next message other than `at`, which says that nothing is new.
 fn next_but_at(stream: &mut EventStream) -> Message {
     let began = Instant::now();
     loop {

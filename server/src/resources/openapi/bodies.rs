@@ -1,4 +1,5 @@
-//! Bounds of bodies beyond the types of their members: the shapes that events record, grammars, and members that go together.
+//! Bounds of bodies beyond the types of their members, for the OpenAPI document.
+//! They are the shapes that events record, grammars, and members that go together.
 
 #![expect(
     clippy::indexing_slicing,
