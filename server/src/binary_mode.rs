@@ -1,4 +1,4 @@
-//! CloudEvents in binary mode (HTTP binding 1.0.2, section 3.1): attributes in headers, the data as body.
+//! CloudEvents in binary mode (HTTP binding 1.0.2, section 3.1): attributes in headers, data as body.
 //!
 //! The attributes are in `ce-` headers. The request is written as the same event in JSON and then read as any other, so that one reader
 //! decides what an event is.

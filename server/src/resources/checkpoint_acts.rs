@@ -1,4 +1,4 @@
-//! The acts on checkpoints: `POST …/checkpoints/{thread}:save`, `:writes`, `:copy`, `:fork`, and `DELETE`.
+//! Acts on checkpoints: `POST …/checkpoints/{thread}:save`, `:writes`, `:copy`, `:fork`, and `DELETE`.
 
 use axum::response::Response;
 use bitacora_formats::limits::MAX_REQUEST_BYTES;

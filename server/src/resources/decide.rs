@@ -105,7 +105,7 @@ struct Asking {
     caller: Caller,
     ledger: IndexedLedger,
     explain: bool,
-    /// When the request began to come: a call's time passes while its request waits.
+    /// The time at which the request began to come: a call's time passes while its request waits.
     received: Micros,
 }
 
