@@ -200,17 +200,17 @@ impl Caller {
         self.0.lane
     }
 
-    /// As events name who acts.
+    /// Returns the name of the actor, as events have it.
     pub(crate) fn actor(&self) -> &str {
         &self.0.identity.actor
     }
 
-    /// The same, where data names who acts.
+    /// Returns the same name, as data has it.
     pub(crate) fn actor_text<const MAX: usize>(&self) -> BoundedText<MAX> {
         BoundedText::new(self.actor()).unwrap_or(BoundedText::LEAST)
     }
 
-    /// As events name who asks for a call.
+    /// Returns the name of the caller that asks for a call, as events have it.
     pub(crate) fn caller(&self) -> &str {
         self.0.identity.caller()
     }
@@ -289,7 +289,7 @@ fn of_authority(error: &AuthorityError, detail: String, place: Place) -> Problem
     }
 }
 
-/// Lets a request through to its resource if who sent it may ask that.
+/// Lets a request through to its resource if its sender may ask that.
 pub(crate) async fn guard(
     State(api): State<Arc<Api>>,
     path: MatchedPath,
@@ -301,7 +301,7 @@ pub(crate) async fn guard(
     let needs = match access {
         Access::Role(needs) | Access::Named(needs) => needs,
         Access::Open => {
-            // Who says who they are is told more, and nobody is turned away.
+            // A caller that identifies itself is told more, and nobody is turned away.
             if let Ok(shown) = token_of(&parts)
                 && let Ok(identity) = identify(&api, None, &shown)
             {
@@ -315,7 +315,7 @@ pub(crate) async fn guard(
     };
     let names = PathNames::from_request_parts(&mut parts, &api).await?;
     let shown = token_of(&parts)?;
-    // Who may see the list of ledgers may see why one of them is not open.
+    // A caller that may see the list of ledgers may see why one of them is not open.
     let is_seen =
         path.as_str() == LEDGER && !names.ledger.as_ref().is_some_and(|name| api.ledgers.is_open(name));
     let ledger = names.ledger.filter(|_| !is_seen);

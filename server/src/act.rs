@@ -135,8 +135,8 @@ impl Act {
         self.api.turns.of(self.name.as_ref()).await
     }
 
-    /// Records what the act comes to, and waits until that is durable. Whose token has ended meanwhile acts no more: a body may have
-    /// been on its way for minutes.
+    /// Records the act, and waits until it is durable. A caller whose token has ended meanwhile acts no more: a body may have been on its
+    /// way for minutes.
     pub(crate) async fn record<T: EventData>(
         &mut self,
         stream: &'static str,

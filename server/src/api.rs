@@ -60,7 +60,7 @@ pub(crate) struct Api {
     pub(crate) limits: ServerLimits,
     /// Memory of uploads of any length, bytes.
     pub(crate) uploads: Pool,
-    /// Memory of what was read for followers and is not sent yet, bytes.
+    /// Memory of pages that were read for followers and are not sent yet, bytes.
     pub(crate) follow_pages: Pool,
     /// Places for followers, and for reads that wait.
     pub(crate) followers: Pool,
@@ -276,7 +276,7 @@ impl Api {
         })
     }
 
-    /// A place for who follows, or waits for what is to come. It gives way only to callers with fewer of them.
+    /// Takes a place for a follower, or for a caller that waits for new events. It gives way only to callers with fewer places.
     pub(crate) async fn place_to_wait(&self, caller: &Caller) -> Result<Part, Problem> {
         let place = self.followers.take(caller.key(), 1, PLACE_WAIT).await.map_err(|_| {
             let detail = "too many follow or wait already; try again, or read without `wait`";

@@ -19,7 +19,7 @@ use crate::limits::CONTENT_APPEND_BYTES;
 use crate::modelled::read_models;
 use crate::problem::{Code, Place, Problem};
 
-/// The encoding of what is sent as JSON.
+/// The encoding of content that is sent as JSON.
 pub(crate) const JSON_ENCODING: &str = "application/json";
 /// The stream of all pieces.
 const STREAM: &str = "checkpoints";
@@ -95,7 +95,7 @@ impl Contents {
         content: &[u8],
     ) -> Result<NamedContent, Problem> {
         let named = NamedContent { encoding, bytes: content.len() as u64, ..NamedContent::default() };
-        // What may be erased lies in a part of its own, however small it is.
+        // Content that may be erased lies in a part of its own, however small it is.
         if let Ok(inline) = InlineContent::new(content)
             && (self.subject.is_none() || content.is_empty())
         {
@@ -182,7 +182,7 @@ impl Contents {
                     Problem::new(Code::NoSuchContent, detail).with_fault(place(), "a piece is not there")
                 );
             };
-            // How much is sealed is not known here.
+            // The size of sealed pieces is not known here.
             sum = sum.zip(bytes).map(|(sum, bytes)| sum + bytes);
         }
         match sum {

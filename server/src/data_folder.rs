@@ -146,7 +146,7 @@ impl DataFolder {
     pub fn ledger_names(&self) -> Result<Vec<LedgerName>, DataError> {
         let ledgers = self.path.join("ledgers");
         let entries = self.environment.disk.list(&ledgers).map_err(failed(&ledgers))?;
-        // Whatever has no ledger's name was left by a creation that did not end.
+        // An entry without a ledger's name was left by a creation that did not end.
         Ok(entries
             .into_iter()
             .filter(|entry| entry.is_folder)
@@ -199,7 +199,7 @@ impl DataFolder {
 
     fn refuse_foreign(&self) -> Result<(), DataError> {
         let disk = &self.environment.disk;
-        // What an interrupted beginning leaves, and what file systems put at their root.
+        // Leftovers of an interrupted beginning, and entries that file systems put at their root.
         let is_ours = |name: &str| match name {
             "ledgers" => disk.list(&self.path.join(name)).is_ok_and(|entries| entries.is_empty()),
             "FORMAT.new" | "lost+found" => true,

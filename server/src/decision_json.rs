@@ -74,7 +74,7 @@ impl DecisionAnswer<'_> {
         }
     }
 
-    /// The approval that waits or that allowed it, and until when: to be resolved, or for the call to begin.
+    /// Writes the approval that waits or that allowed the call, and the time until which it can be resolved, or the call can begin.
     fn write_approval(&self, json: &mut JsonWriter) {
         let decision = self.decision;
         let expires = decision.expires.map(|time| format_time(Micros(time)));
@@ -152,7 +152,7 @@ fn write_trust_of(answer: &DecisionAnswer<'_>, json: &mut JsonWriter) {
     let inputs = &answer.decision.inputs;
     let trust = TrustInputs::from(inputs);
     let mut assessment = judge(&trust, &answer.rules, answer.time);
-    // What was decided on, even where it was decided at another time than that of its frame.
+    // The facts of the decision, even where it was decided at another time than that of its frame.
     assessment.score = inputs.score;
     json.key("trust");
     json.begin_object();

@@ -108,7 +108,7 @@ pub(crate) fn record_admin(
     let id = admin.principal.to_string();
     let mut event = Event::new(id, SOURCE, PrincipalCreated::KIND, STREAM);
     event.actor = Some(actor.into());
-    // What was read from a ledger, or made of texts that fit, is JSON that fits.
+    // Data that was read from a ledger, or made of texts that fit, is JSON that fits.
     let json = serde_json::to_vec(admin).ok().and_then(|bytes| Json::check(bytes).ok());
     event.data = json.map_or(Data::None, Data::Json);
     ledger.append_ahead(AppendRequest::of(vec![event]))?.wait().map(|_| ())

@@ -40,8 +40,8 @@ pub(crate) fn follow_body<S: Speaks>(speaker: S) -> Body {
     Body::new(FollowBody { receiver })
 }
 
-/// Speaks from a task of its own, so that a peer that takes nothing cannot stop the clock. What the speaker holds is given back
-/// before its last word is taken.
+/// Speaks from a task of its own, so that a peer that takes nothing cannot stop the clock. The speaker's memory is given back before its
+/// last word is taken.
 async fn speak<S: Speaks>(mut speaker: S, sender: mpsc::Sender<Bytes>) {
     loop {
         let room = tokio::select! {

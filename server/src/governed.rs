@@ -108,12 +108,12 @@ impl Governed {
         event
     }
 
-    /// Appends it and waits until it is durable, with all that it caused. What has only just changed is asked once more.
+    /// Appends it and waits until it is durable, with all events that it caused. A request whose ground has just moved is asked once more.
     pub(crate) async fn append(self, api: &Api, ledger: &IndexedLedger) -> Result<Appended, Problem> {
         Arc::new(self).append_shared(api, ledger).await
     }
 
-    /// The same, for who may have to send it once more under another id.
+    /// Does the same for a caller that may have to send it once more under another id.
     pub(crate) async fn append_shared(
         self: &Arc<Self>,
         api: &Api,

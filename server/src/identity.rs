@@ -63,7 +63,7 @@ pub(crate) fn identify(api: &Api, ledger: Option<&LedgerName>, shown: &Shown) ->
     let Some(name) = ledger else { return of_service(api, shown) };
     match api.ledgers.all().get(name) {
         Some(Slot::Open(ledger)) => of_ledger(api, ledger, shown),
-        // Whose tokens it has is not known, so none of them is refused for good. Why it is not open hears who may look.
+        // The tokens of that ledger are not known, so none of them is refused for good. A reader of the service is told why it is not open.
         Some(Slot::Failed(_) | Slot::Waiting(_)) if of_service(api, shown).is_err() => {
             let detail = format!("ledger {name} is not open; who may use it is known once it is");
             Err(Problem::new(Code::LedgerUnavailable, detail))
@@ -95,7 +95,7 @@ fn of_service(api: &Api, shown: &Shown) -> Result<Identity, Problem> {
                 all.into_iter().reduce(|one, other| if suffices(one.role, other.role) { other } else { one });
             least.ok_or_else(|| unauthorized("no ledger is open that could take a token"))
         }
-        // Where every ledger is open and none has tokens, whoever is on the machine runs it.
+        // Where every ledger is open and none has tokens, every caller on this machine runs it.
         (Ok(all), None) if all.len() == slots.len() => local(api.is_open, shown, Role::Admin),
         (_, None) => local(api.is_open, shown, Role::Auditor),
         (Err(problem), Some(_)) => Err(problem),

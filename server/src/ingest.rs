@@ -210,8 +210,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// Sends the next chunk: a full one, or whatever is there when nothing else is going on. Whose token has ended meanwhile
-    /// sends no more.
+    /// Sends the next chunk: a full one, or all that is there when nothing else is going on. A caller whose token has ended meanwhile sends
+    /// no more.
     fn begin_submission(&mut self) -> Result<(), Problem> {
         let is_free =
             self.submission.is_none() && self.busy.is_none() && self.sent.len() < INGEST_CHUNKS_AHEAD;
@@ -300,7 +300,7 @@ impl Ingest {
         }
     }
 
-    /// Nothing more is sent. What was sent is waited for, so that the last word is the truth.
+    /// Sends nothing more. Chunks that were sent are waited for, so that the last word is the truth.
     async fn settle(&mut self, mut failure: Failure) -> Problem {
         if let Some(submission) = self.submission.take()
             && let Ok(submitted) = submission.await
@@ -357,7 +357,7 @@ fn gives_way() -> Problem {
     Problem::new(Code::Overloaded, detail).with_retry_after(1)
 }
 
-/// The outcome of what was sent first; never, where nothing was.
+/// The outcome of the chunk that was sent first; never ready where there is none.
 async fn durable(oldest: Option<&mut Sent>) -> Result<Option<Appended>, AppendError> {
     match oldest {
         None => std::future::pending().await,

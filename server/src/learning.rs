@@ -58,8 +58,8 @@ pub(crate) async fn run(api: Arc<Api>) {
     }
 }
 
-/// Makes the suggestions that are new. Who looks at the same time makes none of them twice: their ids follow from what they are, and from
-/// where they were made before.
+/// Makes the suggestions that are new. Two looks at the same time make none of them twice: their ids follow from their content, and from
+/// the place where they were made before.
 pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<Made, Problem> {
     let copy = governance(ledger)?.copy();
     let rules = copy.state.rules_of_trust();

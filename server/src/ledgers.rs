@@ -34,7 +34,7 @@ pub struct LedgersConfig {
     pub environment: Environment,
     /// The options with which each ledger is opened.
     pub options: Options,
-    /// `true` if read models are kept. They lie on the machine's own disk, whatever the environment's is.
+    /// `true` if read models are kept. They lie on the machine's own disk, even if the environment has another one.
     pub read_models: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Ledgers {
     config: LedgersConfig,
     folder: DataFolder,
     slots: ArcSwap<BTreeMap<LedgerName, Slot>>,
-    /// Held while a ledger is made or opened; whoever looks one up never waits for it.
+    /// Held while a ledger is made or opened; a look-up never waits for it.
     making: Mutex<()>,
     /// The source of first tokens, for ledgers that have none; `None` where they stay without.
     first_tokens: Option<Arc<dyn FirstTokens>>,
@@ -78,7 +78,7 @@ pub(crate) enum Slot {
     Waiting(String),
 }
 
-/// Ledgers that did not end cleanly. What was acknowledged is durable all the same.
+/// Ledgers that did not end cleanly. Acknowledged events are durable all the same.
 #[derive(Debug, thiserror::Error)]
 #[error("not every ledger closed cleanly: {}", .0.iter().map(|(name, error)| format!("{name}: {error}")).collect::<Vec<_>>().join("; "))]
 pub struct CloseFailures(pub Vec<(LedgerName, CloseError)>);
@@ -101,8 +101,8 @@ impl Ledgers {
         Self::open_those(config, Purpose::Writing, move |name| *name == only).await
     }
 
-    /// The same for who only asks: nothing is appended or signed, and no anchor moves. What is derived of the log lies where the
-    /// service has it; in a folder that cannot be written, it is derived anew, and put away with this.
+    /// Does the same for questions alone: nothing is appended or signed, and no anchor moves. Derived state lies where the service has it.
+    /// In a folder that cannot be written, it is derived anew, and put away with this.
     pub(crate) async fn open_alone_to_ask(
         config: LedgersConfig,
         only: LedgerName,
@@ -398,7 +398,7 @@ impl Ledgers {
             closed.collect::<Vec<_>>()
         })
         .await;
-        // Who still has a connection keeps nobody out.
+        // An open connection keeps nobody out.
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         if failures.is_empty() { Ok(()) } else { Err(CloseFailures(failures)) }
     }
@@ -425,7 +425,7 @@ pub(crate) fn no_such_ledger(name: &LedgerName) -> Problem {
     Problem::new(Code::LedgerNotFound, format!("there is no ledger {name}; POST /v1/ledgers makes one"))
 }
 
-/// A ledger that was rolled back is an error: whoever put it there must not be served with it.
+/// Opens one ledger. One that was rolled back is an error: it must not be served to those that put it there.
 fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> Result<Slot, DataError> {
     let LedgersConfig { keyring, options, .. } = config;
     let (environment, folder) = (folder.environment(), folder.ledger(name));

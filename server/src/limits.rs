@@ -128,7 +128,7 @@ pub(crate) const PIECE_EVENTS: u64 = 1_000;
 /// Pieces that are planned at once.
 pub(crate) const PIECES_PLANNED: usize = 32;
 
-/// Items of a page of what a ledger's state holds, when the client names no limit.
+/// Items of a page of a ledger's state, when the client names no limit.
 pub(crate) const DEFAULT_LISTED: usize = 100;
 /// The most of them.
 pub(crate) const MAX_LISTED: usize = 1_000;
@@ -159,7 +159,7 @@ pub(crate) const MAX_WHAT_IF_CALLS: usize = 5_000;
 pub(crate) const MAX_WHAT_IF_READ: usize = 20_000;
 /// Decisions of those that are in memory at once.
 pub(crate) const WHAT_IF_PAGE_EVENTS: usize = 256;
-/// Calls of a changed verdict that are shown with what changed.
+/// Calls of a changed verdict that are shown with their changes.
 pub(crate) const MAX_WHAT_IF_EXAMPLES: usize = 50;
 
 /// Outcomes of a dimension in one answer, when the client names no limit.

@@ -35,8 +35,8 @@ pub(crate) struct Lines {
 impl Lines {
     /// The answer's body, beginning with the page that is there already.
     ///
-    /// It ends in `{"end":…}`. Where reading fails on the way, its last line is `{"error":…}` instead, so that an
-    /// answer without either was cut.
+    /// It ends in `{"end":…}`. If reading fails on the way, its last line is `{"error":…}` instead, so that an answer without either was
+    /// cut.
     pub(crate) fn into_body(self, first: Bytes) -> Body {
         let (sender, receiver) = mpsc::channel(LINES_AHEAD);
         tokio::spawn(self.send_all(first, sender));

@@ -98,8 +98,8 @@ impl<T> Page<T> {
     }
 }
 
-/// A page of what the state at this head holds. Its entity tag names the head: as long as that stands, whoever has the page need not
-/// be sent it again.
+/// A page of the state at this head. Its entity tag names the head: as long as that stands, a client that has the page need not be sent it
+/// again.
 pub(crate) fn page_answer(question: &Question, head: &Head, bytes: Vec<u8>) -> Response {
     page_answer_at(question, head.position, bytes)
 }
@@ -109,7 +109,7 @@ pub(crate) fn page_answer_at(question: &Question, position: Position, body: impl
     answer_tagged(question, position, &format!("\"s{position}\""), body)
 }
 
-/// An answer that need not be sent again to who has the one with this entity tag.
+/// An answer that need not be sent again to a client that has the one with this entity tag.
 pub(crate) fn answer_tagged(
     question: &Question,
     position: Position,
@@ -130,7 +130,7 @@ pub(crate) fn answer_tagged(
     response
 }
 
-/// A page of what a read model holds at a position, whose shape is that of its answer.
+/// A page of a read model at a position, in the shape of its answer.
 pub(crate) fn written_page_at<T: Serialize>(
     question: &Question,
     position: Position,

@@ -22,7 +22,7 @@ use crate::ledgers::Slot;
 /// The pause between two looks for ledgers that came, and for those that take no appends.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Tells of what happens in every ledger, until the service ends.
+/// Tells of the events of every ledger that need a notice, until the service ends.
 pub(crate) async fn run(api: Arc<Api>, target: NoticeTarget) {
     let webhook = Arc::new(Webhook::new(target, Arc::clone(&api.metrics)));
     let (mut followed, mut audit) = (BTreeSet::new(), audit::Audit::default());

@@ -95,7 +95,7 @@ impl WebRules {
         Self { allowed, addresses: addresses.iter().map(SocketAddr::ip).collect() }
     }
 
-    /// The page that these headers tell of. Whatever is not known to be the service's own, or allowed, is foreign.
+    /// The page that these headers tell of. A page that is not known to be the service's own, or allowed, is foreign.
     fn page(&self, headers: &HeaderMap) -> Page {
         let sites = headers.get_all(SEC_FETCH_SITE);
         let is_from_here =
@@ -184,7 +184,7 @@ fn refusal(rules: &WebRules, page: &Page, peer: Option<Peer>, request: &Request)
         return None;
     }
     let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
-    // Who types a token into the page has to be here: a foreign name would hand it to whoever the name belongs to.
+    // A person who types a token into the page has to be here: a foreign name would hand it to the owner of that name.
     let is_known = |host| rules.serves(host) || is_sign_in && rules.allows_host(host);
     if host.is_some_and(|host| !is_known(host)) {
         let detail = "without a token only the hosts localhost, 127.0.0.1, [::1] and the addresses that are listened on are served";

@@ -21,7 +21,7 @@ pub(crate) fn client(
     // Another room may have installed it before.
     let _is_installed = rustls::crypto::ring::default_provider().install_default().is_err();
     let client = Client::builder()
-        // What another address answers is not the word of the one that was asked.
+        // The answer of another address is not the word of the one that was asked.
         .redirect(Policy::none())
         .connect_timeout(connect_within)
         .timeout(within)

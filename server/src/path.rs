@@ -14,7 +14,7 @@ pub(crate) struct PathNames {
     pub(crate) ledger: Option<LedgerName>,
     pub(crate) stream: Option<String>,
     pub(crate) position: Option<Position>,
-    /// A tool, an approval with what is said of it, a version: whatever else a path names, as it came.
+    /// A tool, an approval with the verb on it, a version: any other part that a path names, as it came.
     pub(crate) named: Option<String>,
     /// The rest of the path after `tile/`, with its slashes.
     pub(crate) tile: Option<String>,

@@ -130,7 +130,7 @@ codes! {
     ConditionTooFar, "condition-too-far", 400, false, None, "the append condition reaches back too far";
     LedgerFull, "ledger-full", 507, false, None, "the ledger takes no more events";
     TooManyStreams, "too-many-streams", 507, false, None, "the ledger takes no more streams";
-    // What governs the ledger did not take an event.
+    // Governance did not take an event.
     NoSuchCall, "no-such-call", 404, false, None, "the call is not known";
     NoSuchRun, "no-such-run", 404, false, None, "the run is not known";
     NoSuchSession, "no-such-session", 404, false, None, "the session is not known";

@@ -179,7 +179,7 @@ impl Server {
 #[derive(Clone)]
 struct Places {
     all: Pool,
-    /// For programs of the service's own user, whatever others do.
+    /// For programs of the service's own user, even if others take all the rest.
     of_unix: Pool,
     /// For those that wait until another one has given way.
     waiting: Pool,

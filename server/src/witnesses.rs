@@ -147,7 +147,7 @@ fn is_size(response: &Response) -> bool {
     essence.is_some_and(|essence| essence.eq_ignore_ascii_case(SIZE_CONTENT_TYPE))
 }
 
-/// The first line of what somebody else wrote, fit for a line of the log.
+/// The first line of a text that somebody else wrote, fit for a line of the log.
 fn shown(body: &str) -> String {
     let line = body.lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|character| !character.is_control()).collect();

@@ -42,8 +42,8 @@ pub struct ApprovalAnswer {
     pub context: Option<String>,
     /// The destinations that the call would reach.
     pub destinations: Option<Vec<String>>,
-    /// Of a command, each program that it runs with what it is told to do, as rules compare them, however long the command is; `opaque`
-    /// among them where it may run others too.
+    /// Of a command, the parts: each program that it runs, with the operation that it is told to do, as rules compare them, however long
+    /// the command is. `opaque` is among them where it may run other programs too.
     pub parts: Option<Vec<String>>,
     /// The number of its parts besides those.
     pub more_parts: Option<u64>,

@@ -26,7 +26,7 @@ pub struct BreakerAnswer {
     pub outcomes: u32,
     /// Bad ones among them.
     pub bad: u32,
-    /// From when on a request may be a probe, where it is open.
+    /// The time from which a request may be a probe, where it is open.
     pub cooldown_until: Option<String>,
     /// Good probes so far, where it is half-open.
     pub good_probes: Option<u32>,
@@ -58,7 +58,7 @@ pub struct BreakerStateAnswer {
     pub outcomes: Option<u32>,
     /// Bad ones among them.
     pub bad: Option<u32>,
-    /// From when on a request may be a probe, where it is open.
+    /// The time from which a request may be a probe, where it is open.
     pub cooldown_until: Option<String>,
     /// Good probes so far, where it is half-open.
     pub good_probes: Option<u32>,

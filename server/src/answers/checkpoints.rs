@@ -31,13 +31,13 @@ pub struct ContentValue {
     /// The number of its bytes; sent with `pieces`, and answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Answered of what is large: the events whose data, one behind the other, are its bytes.
+    /// Answered for large content: the positions of the events whose data, one behind the other, are its bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positions: Option<Vec<String>>,
-    /// Answered of what was sealed under the key of a data subject, which is gone.
+    /// Answered as `true` for content that was sealed under the key of a data subject, which is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub erased: Option<bool>,
-    /// Answered of what was named before it was recorded.
+    /// Answered as `true` for content that was named before it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<bool>,
 }
@@ -213,7 +213,7 @@ pub struct CheckpointActAnswer {
     pub found: Option<bool>,
 }
 
-/// The answer to content that is stored ahead of what names it.
+/// The answer to content that is stored ahead of the checkpoint that names it.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ContentStoredAnswer {
     /// The digests of its pieces, in order, to be named.

@@ -135,7 +135,7 @@ pub struct RollbackAnswered {
     /// The approval; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// The position of what did not hold: a check, or the outcome that told of one.
+    /// The position of the breach: a check, or the outcome that told of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
     /// The contract, as far as it is known.

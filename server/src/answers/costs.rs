@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 /// Costs, summed up.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct CostList {
-    /// In the order of what they are of.
+    /// The sums, in the order of their groups.
     pub costs: Vec<CostAnswer>,
     /// All together.
     pub total: SpendingAnswer,
@@ -30,7 +30,7 @@ pub struct CostAnswer {
     /// The tool, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The role of who asked, likewise.
+    /// The role of the caller, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The run, likewise.

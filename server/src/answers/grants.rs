@@ -19,7 +19,7 @@ pub struct GrantAnswer {
     pub grant: String,
     /// The scope of the consent.
     pub scope: GrantScopeAnswer,
-    /// Until when it holds.
+    /// The time until which it holds.
     pub expires: String,
     /// The reason.
     pub note: Option<String>,
@@ -51,7 +51,7 @@ pub struct GrantRequest {
     pub grant: Option<String>,
     /// The scope of the consent.
     pub scope: GrantScopeAnswer,
-    /// Until when it holds, RFC 3339.
+    /// The time until which it holds, RFC 3339.
     pub expires: String,
     /// The reason.
     pub note: Option<String>,

@@ -14,7 +14,7 @@ pub enum IngestLine {
         /// The sums of the upload.
         end: IngestEnd,
     },
-    /// The last line: it ends here. What was acknowledged stays.
+    /// The last line: it ends here. Acknowledged lines stay.
     Error {
         /// The reason, and the line.
         error: ProblemAnswer,

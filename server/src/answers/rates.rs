@@ -75,7 +75,7 @@ pub struct RateBucketAnswer {
     pub scope: RateScopeAnswer,
     /// Whole tokens.
     pub left: u32,
-    /// Of how many.
+    /// The size of the bucket, in tokens.
     pub burst: u32,
     /// The time until a call can be taken, milliseconds, where none can now.
     pub retry_after_ms: Option<u64>,

@@ -18,7 +18,7 @@ pub struct SessionList {
     pub outside: Option<OutsideAnswer>,
 }
 
-/// One session: whatever events name as theirs.
+/// One session: any id that events name as their session.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionAnswer {
@@ -128,7 +128,7 @@ pub struct SessionTotalsAnswer {
     pub duration_ms: Option<u64>,
 }
 
-/// Calls of tools in a session: by what was said of each last, and by what came of it.
+/// Calls of tools in a session: by their last decision, and by their end.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SessionCallsAnswer {
     /// All of them, each once however often it was asked for.

@@ -105,7 +105,7 @@ pub struct SuggestionAccepted {
     pub digest: String,
     /// The place of its rule in that version, from 1.
     pub place: u64,
-    /// Of how many rules.
+    /// The number of rules of that version.
     pub rules: u64,
     /// The version that it was added to: the active one, or the last that followed it by suggestions; `0` where there was none.
     pub parent: String,

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 /// Calls of tools, summed up.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ToolUsageList {
-    /// In the order of what they are of.
+    /// The sums, in the order of their groups.
     pub usage: Vec<ToolUsageAnswer>,
     /// All together.
     pub total: ToolCountsAnswer,
@@ -24,7 +24,7 @@ pub struct ToolUsageAnswer {
     /// The context that trust was looked up in, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// The role of who asked, likewise.
+    /// The role of the caller, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The agent, likewise.

@@ -16,7 +16,7 @@ pub struct DimensionAnswer {
     pub model: String,
     /// The kind of task.
     pub task_type: String,
-    /// The workspace, `-` for calls that named none; absent of what is kept for all workspaces together.
+    /// The workspace, `-` for calls that named none; absent from the trust that is kept for all workspaces together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
 }

@@ -26,9 +26,9 @@ pub struct OutcomeRecord {
     pub r#type: String,
     /// The actor that wrote it, where a reactor did not.
     pub actor: Option<String>,
-    /// The digest of the import that brought it; absent of what was observed here, and while its import has not come to its end.
+    /// The digest of the import that brought it. Absent from an outcome observed here, and while its import has not come to its end.
     pub import: Option<String>,
-    /// `true` if an outcome that was recorded elsewhere counts: its import was accepted. Absent of what was observed here.
+    /// `true` if an outcome that was recorded elsewhere counts: its import was accepted. Absent from an outcome observed here.
     pub counts: Option<bool>,
     /// Its data, as it is recorded.
     #[schema(value_type = Object)]

@@ -43,9 +43,9 @@ pub struct ChangedVerdict {
     /// The verdict that they would have given.
     #[schema(example = "allow")]
     pub after: String,
-    /// Of how many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Of how many of them something was assumed.
+    /// The number of those for which something was assumed.
     pub uncertain: u64,
     /// The positions of the newest of these decisions, up to 16.
     pub examples: Vec<String>,

@@ -226,7 +226,7 @@ impl Speaks for Follower {
             page.pace().moves();
         }
         let said = self.say(told_at + self.api.limits.patience.heartbeat).await;
-        // Whose token has ended meanwhile hears that, and nothing else any more.
+        // A caller whose token has ended meanwhile hears that, and nothing else any more.
         if let Err(problem) = self.caller.still_holds(&self.api) {
             self.ended = true;
             return Some(messages::failed(&problem).into());

@@ -71,7 +71,7 @@ pub(super) fn caught_up(position: After) -> Vec<u8> {
     format!("event: caught-up\nid: {position}\ndata: {{\"position\":\"{position}\"}}\n\n").into_bytes()
 }
 
-/// The reader took too little for too long. What it has is whole up to this position.
+/// The reader took too little for too long. Its events are whole up to this position.
 pub(super) fn lagged(position: After) -> Vec<u8> {
     format!("event: lagged\ndata: {{\"position\":\"{position}\"}}\n\n").into_bytes()
 }

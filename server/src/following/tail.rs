@@ -95,11 +95,11 @@ async fn keep_up(tail: Weak<Tail>, ledger: Ledger, mut unfollowed: watch::Receiv
         let Some(held) = tail.upgrade() else { return };
         match read {
             Ok(Ok((batches, reached))) => held.put(batches, reached),
-            // Whoever follows reads the log instead, and hears there what is wrong.
+            // Every follower reads the log instead, and hears there of the fault.
             Ok(Err(_)) | Err(_) => held.skip_to(head),
         }
         drop(held);
-        // Waking many for every frame would take the processor from whoever writes them.
+        // Waking many for every frame would take the processor from the writers.
         tokio::time::sleep(pace(followers)).await;
     }
 }

@@ -29,7 +29,7 @@ use crate::metrics::Counted;
 use crate::pool::Part;
 use crate::problem::{Code, Problem};
 
-/// A state that somebody is told of: which, up to which event, and from when on it is nothing older.
+/// A state that the peer is told of. All that was durable at `time`, and up to `position`, is in it.
 #[derive(Clone)]
 pub(crate) struct Standing {
     pub(crate) copy: Arc<StateCopy>,
@@ -174,8 +174,8 @@ impl Watcher {
         }
     }
 
-    /// The next piece of what the peer is being told. `None` where nothing of it changed for the executor, which is told with the next
-    /// heartbeat.
+    /// The next piece of the state that the peer is being told of. `None` if nothing of it changed for the executor; that is told with the
+    /// next heartbeat.
     async fn say_piece(&mut self, to: Standing, mut progress: CutProgress) -> Result<Option<Bytes>, Problem> {
         let is_first = progress == CutProgress::default();
         let most = WATCH_PIECE_BYTES.min(self.api.follow_pages.capacity());
@@ -233,7 +233,7 @@ impl Speaks for Watcher {
         };
         self.place.pace().moves();
         let said = self.say(told_at).await;
-        // Whose token has ended meanwhile hears that, and nothing else any more.
+        // A caller whose token has ended meanwhile hears that, and nothing else any more.
         let said = self.caller.still_holds(&self.api).and(said);
         self.told_at = Some(Instant::now());
         Some(said.unwrap_or_else(|problem| {

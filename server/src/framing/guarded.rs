@@ -75,7 +75,7 @@ pub(crate) struct GuardedStream<S> {
     closing: Closing,
     /// The time of its acceptance.
     made: Instant,
-    /// Its place among the connections, and how the present body keeps pace with what that takes.
+    /// The connection's place among all, and the pace of the present body for the room that it takes.
     place: Option<Part>,
     arrival: Arrival,
     gives_way: bool,
@@ -178,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
         Poll::Ready(Ok(bytes > 0))
     }
 
-    /// Ready with what to do when the peer has kept us waiting for too long.
+    /// Ready when the peer has kept us waiting for too long, or another needs the place: with the refusal, or `None` between requests.
     fn poll_impatience(&mut self, cx: &mut Context<'_>) -> Poll<Option<Refusal>> {
         let Patience { head, idle, body_pause, upload_pause, body_grace, .. } = self.patience;
         let is_long = self.long_bodies.0.load(Ordering::Relaxed) == self.framing.heads();
@@ -202,7 +202,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
         Poll::Ready(refusal.map(|_| Refusal::GaveWay))
     }
 
-    /// Returns `true` while no request that came on it showed a token that was taken. What such requests ask earns no time.
+    /// Returns `true` while no request on it showed a token that was taken. The work for such requests earns no time.
     fn is_of_nobody(&self) -> bool {
         self.place.as_ref().is_some_and(|place| !place.has_moved())
     }

@@ -111,7 +111,7 @@ impl Teller {
         });
     }
 
-    /// It ends here: `{"error":{…}}`. What was acknowledged stays.
+    /// It ends here: `{"error":{…}}`. Acknowledged lines stay.
     pub(super) fn fail(&self, problem: &Problem) {
         self.change(|state| {
             let mut json = JsonWriter::with_capacity(512);

@@ -75,7 +75,7 @@ impl Decoding {
     }
 }
 
-/// Pieces as they came. Where none is left, but more may come, reading them would block.
+/// Pieces as they came. If none is left, but more may come, reading them would block.
 #[derive(Default)]
 pub(super) struct Pieces {
     waiting: VecDeque<Bytes>,

@@ -61,7 +61,7 @@ pub(super) enum Rest {
 /// Sends a chunk, in order, in as few appends as it takes. Blocks while it parses and encodes.
 pub(super) fn submit(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Submitted {
     let mut sent = Vec::new();
-    // What is left, the first lines last. A part that is refused for a line within it is divided before that line.
+    // The rest of the chunk, the first lines last. A part that is refused for a line within it is divided before that line.
     let mut left = vec![chunk.clone()];
     while let Some(part) = left.pop() {
         match send(caller, ledger, stream, &part) {
@@ -123,7 +123,7 @@ fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -
         return Sending::Divided(chunk.cuts(INGEST_GOVERNED_LINES));
     }
     let outcome = ledger.append(AppendRequest::of(events)).and_then(|pending| {
-        // What follows from its events is known once the ledger has placed them. Nothing may have been sent behind them by then:
+        // The events that follow from its own are known once the ledger has placed them. Nothing may have been sent behind them by then:
         // they may have to be divided, and keep their order.
         if is_governed { pending.wait().map(Outcome::Durable) } else { Ok(Outcome::Pending(pending)) }
     });
@@ -163,9 +163,9 @@ fn refused_event(error: &AppendError) -> Option<usize> {
     }
 }
 
-/// The events with the identity of one before them, since the last such one: each begins a request of its own. In one request they
-/// would be errors; in an upload they are repetitions like any other, wherever the chunks happen to end. All are found at once, so
-/// that lines that repeat each other are not parsed again and again.
+/// The events with the identity of one before them, since the last such one: each begins a request of its own. In one request they would be
+/// errors; in an upload they are repetitions like any other, at any end of a chunk. All are found at once, so that lines that repeat each
+/// other are not parsed again and again.
 fn repetitions(events: &[Event<'_>]) -> Vec<usize> {
     let mut seen = HashSet::with_capacity(events.len());
     let mut found = Vec::new();

@@ -44,7 +44,7 @@ impl Audit {
                 }
             }
         }
-        // What was over before anybody was told of it is not worth a word.
+        // A ledger that recovered before anybody was told of it is not worth a word.
         self.impaired
             .retain(|name, known| slots.contains_key(name) && (known.why.is_some() || known.is_told));
         let mut over = Vec::new();

@@ -26,8 +26,8 @@ impl Cursor {
         Self { folder, ledger }
     }
 
-    /// Returns up to where events were told of; `None` where no file says it. One that this ledger did not seal is an error:
-    /// whoever wrote it may want that nobody is told.
+    /// Returns the position up to which events were told of; `None` where no file says it. A file that this ledger did not seal is an
+    /// error: its writer may want that nobody is told.
     pub(super) fn read(&self, disk: &dyn Disk) -> io::Result<Option<After>> {
         let file = match disk.open(&self.path(NAME), OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

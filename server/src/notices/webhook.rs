@@ -74,7 +74,7 @@ impl NoticeTarget {
 
 /// Something to tell of.
 pub(crate) struct Notice {
-    /// The same each time it is sent, so that whoever is told twice can tell.
+    /// The same each time it is sent, so that a receiver that is told twice can tell.
     pub(crate) id: String,
     pub(crate) kind: String,
     /// The time at which it happened.
@@ -86,7 +86,7 @@ pub(crate) struct Notice {
 /// The reason for which a notice was not taken.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotTaken {
-    /// Not yet: it is sent again. That others than 2xx mean that it never will be is for the one who runs the receiver to see.
+    /// Not yet: it is sent again. Another status than 2xx may mean that it never will be; that is for the receiver's operator to see.
     #[error("{0}")]
     Yet(#[from] io::Error),
     /// The receiver wants no more of it: status 410.

@@ -31,7 +31,7 @@ use crate::members::Members;
 use crate::problem::{Code, Problem};
 use crate::question::{NO_STORE, Question, answer_at};
 
-/// The stream of what people say of calls.
+/// The stream of people's answers to calls.
 const STREAM: &str = "governance/approvals";
 /// The size of one approval in an answer, about, bytes.
 const APPROVAL_BYTES: usize = 1_024;
@@ -272,7 +272,7 @@ async fn resolved(
         tokio::select! {
             changed = heads.changed() => if changed.is_err() { return Ok((approval, head)) },
             _ = phase.wait_for(|phase| *phase > Phase::Serving) => (),
-            // Who gives way is answered as if the time were over.
+            // A caller that gives way is answered as if the time were over.
             () = place.asked() => return Ok((approval, head)),
             () = tokio::time::sleep_until(until) => (),
         }

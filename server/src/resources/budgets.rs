@@ -119,7 +119,7 @@ impl Meant {
     fn question<'a>(&'a self, own: Option<&'a BudgetConfigured>) -> BudgetQuestion<'a> {
         let [agent, role, tool, model, task_type, session, run, workspace] =
             self.parts.each_ref().map(Option::as_deref);
-        // Whoever asks as an agent has its role.
+        // A caller that asks as an agent has its role.
         let role = role.or(agent.and(Some(Role::Agent.as_str())));
         let rules = REACTOR_VERSION;
         BudgetQuestion {

@@ -126,7 +126,7 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
     event.record(act, None).await
 }
 
-/// A copy of all of a thread, or of what leads to one checkpoint, in one event.
+/// Copies a whole thread, or one checkpoint and those that lead to it, in one event.
 async fn copy(mut act: Act, thread: Name) -> Result<Response, Problem> {
     let (to, namespace, checkpoint, id) = act
         .read(|members| {

@@ -119,8 +119,8 @@ impl Asking {
         Ok((Self { api, caller, ledger, explain, received }, body))
     }
 
-    /// Has a request decided, and writes the decision as it is answered. Whose token has ended while the body came, or others of a
-    /// batch were decided, asks no more.
+    /// Has a request decided, and writes the decision as it is answered. A caller asks no more once its token has ended: while the body
+    /// came, or while others of a batch were decided.
     async fn answer_to(&self, request: Governed) -> Result<(Head, Vec<u8>), Problem> {
         let Self { api, ledger, .. } = self;
         let governance = governance(ledger)?;
@@ -189,7 +189,7 @@ async fn read_aside<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "reading the request failed on a defect")))
 }
 
-/// The tries to decide one call anew, whatever its caller sends.
+/// The most tries to decide one call anew, for any caller.
 const MAX_TRIES: usize = 32;
 
 impl Governed {
@@ -227,8 +227,8 @@ fn is_passing_no_over(
     }
 }
 
-/// Returns whether an answer given now comes too late for the call to begin. `decided` is the time of the decision's frame, from which on
-/// its deadline is counted. What the request waited before that is taken off.
+/// Returns `true` if an answer given now comes too late for the call to begin. `decided` is the time of the decision's frame, from which on
+/// its deadline is counted. The time that the request waited before that is taken off.
 fn is_late(decision: &DecisionMade, decided: Micros, now: Micros, received: Micros) -> bool {
     let ends = decision.expires.map_or(decision.deadline, |expires| expires.min(decision.deadline));
     let waited = now.0.saturating_sub(received.0);
@@ -240,8 +240,8 @@ const ENDED: &str =
     "This call was allowed before, and has ended, is too old or was stopped since. Ask for a new call.";
 const LATE: &str = "This call was allowed, but so late that its time is over. Ask for a new call.";
 
-/// An allow that was given once is no allow for ever: whoever asks again for a call that has ended, or was stopped, hears no, in every
-/// mode.
+/// Takes back an allow. One that was given once does not hold for ever: a caller that asks again for a call that has ended, or was stopped,
+/// is denied, in every mode.
 fn take_back(decision: &mut DecisionMade, code: ReasonCode, reason: &str) {
     if decision.effective_verdict() != Verdict::Allow {
         return;

@@ -32,7 +32,7 @@ struct Asked {
     query: ReadQuery,
     /// The client's own limit.
     limit: Option<u64>,
-    /// Until when an empty answer is held back.
+    /// The time until which an empty answer is held back.
     wait_until: Option<Instant>,
 }
 
@@ -307,7 +307,7 @@ async fn first_page(
                 Some(place) => place,
                 None => place.insert(api.place_to_wait(caller).await?),
             };
-            // Who gives way is answered as if the time were over.
+            // A caller that gives way is answered as if the time were over.
             let has_news = tokio::select! {
                 has_news = api.wait_for_head(ledger, news, until) => has_news,
                 () = place.asked() => false,

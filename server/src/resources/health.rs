@@ -42,8 +42,8 @@ pub(crate) async fn livez() -> impl IntoResponse {
     text("ok\n".to_owned())
 }
 
-/// An append to any ledger could be made durable now, and the read models that are required answer; else, for who says who they are, of
-/// which ledgers that is not so, and why.
+/// Returns 200 if an append to every ledger could be made durable now, and the read models that are required answer. Else it names the
+/// ledgers of which that is not so, and the reasons, to a caller that identifies itself.
 #[utoipa::path(
     get,
     path = "/readyz",

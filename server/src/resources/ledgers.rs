@@ -129,7 +129,7 @@ fn ledger_answer(status: StatusCode, name: &LedgerName, slot: &Slot) -> Response
     json_answer(status, json)
 }
 
-/// `{"name":…,"state":…}` with what there is to say about that state.
+/// Writes `{"name":…,"state":…}` and the members of that state.
 fn write_ledger(name: &LedgerName, slot: &Slot, json: &mut JsonWriter) {
     json.begin_object();
     json.text_member("name", name.as_str());

@@ -89,7 +89,7 @@ enum Listed<'a> {
     Bucket(&'a RateScope, RateLevel),
 }
 
-/// The place of an item: in which of the lists, and whose it is.
+/// The place of an item: the number of its list, and its scope.
 type RateKey = (u8, RateScope);
 
 impl Listed<'_> {

@@ -165,7 +165,7 @@ impl Upgrade {
         }
     }
 
-    /// The events, tools first: whoever judges by the new rules finds the tools that they mean.
+    /// The events, tools first: a decision by the new rules finds the tools that they mean.
     fn events(&self, starter: &Starter, act: &Act) -> Result<Vec<Governed>, Problem> {
         let mut events = Vec::with_capacity(self.tools.len() + 2);
         for tool in &self.tools {

@@ -74,8 +74,8 @@ pub(super) struct Next {
     pub(super) decided_before: Vec<Name>,
 }
 
-/// The next version of the policy: with this rule in the first place where it makes nothing milder that somebody forbade. What was
-/// accepted since the active version was published is in it too, so that none of it is lost once it is activated.
+/// The next version of the policy: with this rule in the first place where it makes nothing milder that somebody forbade. Rules accepted
+/// since the active version was published are in it too, so that none of them is lost once it is activated.
 pub(super) async fn next_policy(
     api: &Api,
     ledger: &IndexedLedger,

@@ -26,7 +26,7 @@ use crate::problem::Problem;
 use crate::query::{Query, bad_query};
 use crate::question::{NO_STORE, Question, answer_at};
 
-/// The stream of what operators say of trust.
+/// The stream of operators' acts on trust.
 const STREAM: &str = "governance/trust";
 /// The size of one dimension in an answer, about, bytes.
 const RECORD_BYTES: usize = 384;

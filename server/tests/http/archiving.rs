@@ -24,7 +24,7 @@ const HOT_EVENTS: u64 = 512;
 const PATIENCE: Duration = Duration::from_secs(60);
 const MAIN: &str = "{ledger=\"main\"}";
 
-/// A folder that fails, or lets who makes an archive wait, while it is told to.
+/// A folder that fails, or holds up archiving, while it is told to.
 #[derive(Debug)]
 struct Store {
     folder: ArchiveStore,
@@ -248,7 +248,7 @@ fn the_service_ends_while_a_store_is_waited_for_and_the_next_one_goes_on() {
     let service = archiving(folder, Arc::clone(&service.keyring), &store);
     let tip = service.tip();
     wait_for(&service, "position", |position| position + HOT_EVENTS > tip);
-    // What the first one had made was found there, and not made again.
+    // The archive that the first run had made was found there, and not made again.
     let position = metric(&service, "position").unwrap();
     wait_for(&service, "failing", |failing| failing == 0);
     assert_eq!(metric(&service, "read_back_events_total"), Some(position));

@@ -87,7 +87,7 @@ fn a_reviewed_call_waits_until_somebody_has_answered_and_then_is_what_was_said()
     assert_eq!(states(&service, &calls), ["rejected", "rejected", "withdrawn", "open"]);
     assert_eq!(counted(&service, counts), [0, 2, 1, 1]);
     assert_eq!(get(&service, "calls/c2")["approval"]["resolution"], "rejected");
-    // Whoever was refused tells so: it counts once.
+    // A caller that was refused tells so: it counts once.
     post(&service, "outcome", &json!({"call": "c1", "status": "rejected"})).expect(200);
     assert_eq!(states(&service, &["c1"]), ["rejected"]);
     assert_eq!(counted(&service, counts), [0, 2, 1, 1]);

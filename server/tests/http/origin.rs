@@ -99,7 +99,7 @@ fn a_page_of_another_site_reads_nothing() {
         let answer = service.get_with("/v1/ledgers/main/events", &[foreign]);
         assert!(is_unshared(&answer), "{foreign:?}");
         answer.expect_problem(403, "cross-site");
-        // What every caller may know is told, and no page may read it.
+        // Facts that every caller may know are told, and no page may read them.
         assert!(is_unshared(&service.get_with("/livez", &[foreign]).expect(200)), "{foreign:?}");
         let preflight = [foreign, ("Access-Control-Request-Method", "POST")];
         let answer = service.request("OPTIONS", "/v1/ledgers/main/events", &preflight, b"");

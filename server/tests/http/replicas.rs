@@ -24,7 +24,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Of what was answered at once.
+    /// Returns the replica of one answer.
     pub(crate) fn of_answer(answer: &Value) -> Self {
         let mut told = Self::nothing(&answer["executor"]);
         for piece in answer["pieces"].as_array().unwrap() {
@@ -34,7 +34,7 @@ impl Told {
         told
     }
 
-    /// Of what a watch begins with; what it says of itself stands beside.
+    /// Returns the replica of the beginning of a watch, with the first message beside it.
     pub(crate) fn of_watch(stream: &mut EventStream) -> (Self, Value) {
         let first = stream.message();
         assert_eq!(first.kind.as_deref(), Some("state"), "{first:?}");

@@ -178,7 +178,7 @@ fn an_upload_that_pauses_gives_way_and_what_it_heard_stays() {
     paused.send(format!("{:x}\r\n{line}\r\n", line.len()).as_bytes());
     paused.read_past(b"\"lines\":1,");
     let upload = |id: &str| service.post(ingest, fields[0].1, event(id, "s").replace('\n', "") + "\n");
-    // Whoever has just sent something is not taken its place.
+    // An upload that has just sent something does not lose its place.
     upload("early").expect_problem(503, "overloaded");
     thread::sleep(Duration::from_millis(1_500));
     assert!(upload("late").expect(200).text().contains("\"end\""));

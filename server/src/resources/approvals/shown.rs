@@ -32,8 +32,8 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Reads what belongs to it from the log. Arguments that are sealed or were not sent are not shown. Where the log cannot be read
-    /// that is told, so that nobody takes it for an approval of a call without arguments; the others are shown all the same.
+    /// Reads the record of its call from the log. Arguments that are sealed or were not sent are not shown. If the log cannot be read, that
+    /// is told, so that nobody takes it for an approval of a call without arguments. Other approvals are shown all the same.
     pub(super) fn read(ledger: &IndexedLedger, approval: Approval) -> Self {
         let (mut args, mut call_ended, mut unread) = (None, false, None);
         match of_call(ledger, &approval) {

@@ -241,7 +241,7 @@ fn go_together(schemas: &mut Map<String, Value>) {
     }
 }
 
-/// The shape at a place of an event's schema. What it names is put beside the document's own schemas.
+/// The shape at a place of an event's schema. Shapes that it names are put beside the document's own schemas.
 fn recorded(schema: &Value, place: &str, schemas: &mut Map<String, Value>) -> Option<Value> {
     let mut shape = schema;
     for step in place.split('/').skip(1) {
@@ -275,7 +275,7 @@ fn hoist(shape: &mut Value, schema: &Value, schemas: &mut Map<String, Value>) {
     }
     if let Some(members) = shape.get("properties").and_then(Value::as_object) {
         let has_pointer = members.contains_key("pointer");
-        // What governs refuses members that it does not know.
+        // Governance refuses members that it does not know.
         if shape.get("additionalProperties").is_none() {
             shape["additionalProperties"] = json!(false);
         }
