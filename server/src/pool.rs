@@ -133,7 +133,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tries once to take the room, or returns the time to wait for it.
+    /// Takes more, or asks others to give way; the answer may hold the time at which another part will be behind.
     fn attempt(&self, id: u64, more: usize) -> Attempt {
         self.state().attempt(self.capacity, id, more, Instant::now())
     }

@@ -32,7 +32,7 @@ pub struct OutcomeRequest {
     pub output: Option<ContentRequest>,
     /// The artifacts that it made, as paths or URLs.
     pub artifacts: Option<Vec<String>>,
-    /// The result of the check after it.
+    /// `true` if the check after it passed.
     pub post_check_passed: Option<bool>,
     /// As in the request that was decided, like the two that follow.
     pub session: Option<String>,
