@@ -29,7 +29,7 @@ use crate::problem::{Code, Problem};
 use crate::query::bad_query;
 use crate::question::Question;
 
-/// Where a page of checkpoints goes on: id, subgraph, and place.
+/// The place at which a page of checkpoints goes on: id, subgraph, and place.
 type After = (String, String, u64, u64);
 
 #[utoipa::path(
