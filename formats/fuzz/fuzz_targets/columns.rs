@@ -1,6 +1,7 @@
-//! Any bytes are a group of columns or a typed error, some rows of a group are those that all have, and the rows of a group come back
-//! from another one. Any lines are records, or
-//! the data of some, that come back from a group as they are.
+//! Any bytes are a group of columns or a typed error.
+//!
+//! Selected rows of a group are the same as in the whole group. The rows of a group come back from another group. Any
+//! lines, taken as records or as the data of records, come back from a group unchanged.
 #![no_main]
 
 use bitacora_formats::{

@@ -1,5 +1,6 @@
-//! Any bytes begin with a stored frame or give a typed error, a frame has one encoding, and nothing that was not sealed
-//! opens.
+//! Any bytes begin with a stored frame or give a typed error.
+//!
+//! A frame has one encoding, and nothing that was not sealed opens.
 #![no_main]
 
 use bitacora_formats::limits::MAX_FRAME_BYTES;

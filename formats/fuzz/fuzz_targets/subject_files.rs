@@ -1,5 +1,6 @@
-//! Any bytes are a file of the store of subject keys or a typed error, for one ledger and one name alone; a file has one
-//! encoding for its nonce. Whatever is sealed opens.
+//! Any bytes are a file of the store of subject keys or a typed error, for one ledger and one name alone.
+//!
+//! A file has one encoding for its nonce. Everything that is sealed opens.
 #![no_main]
 
 use bitacora_formats::{
@@ -11,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 /// The ledger and the name of the seeds.
 const LEDGER: LedgerId = LedgerId([0xA0; 16]);
 const NAME: [u8; 16] = [0xB1; 16];
-/// Where the nonce lies in a file.
+/// The offset of the nonce in a file.
 const NONCE_OFFSET: usize = 44;
 
 fuzz_target!(|bytes: &[u8]| {

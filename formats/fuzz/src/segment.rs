@@ -50,7 +50,7 @@ fn certify(header: &mut [u8]) {
 struct Mender {
     extent: Extent,
     key: SigningKey,
-    /// What the footer should say; its signature is that of the tip.
+    /// The footer that would follow; its signature is that of the tip.
     footer: SegmentFooter,
     frames: u64,
     tip: ChainTip,

@@ -1,4 +1,4 @@
-//! Whether an archive is what it says: its tree without keys, its events with them.
+//! Checks of an archive: of its tree without keys, of its events with them.
 
 use super::error::ArchiveError;
 use super::group::GroupSummary;

@@ -1,4 +1,4 @@
-//! The index of an archive: which groups have events with a label, and from when to when each group's events are.
+//! The index of an archive: the groups that have events with a label, and each group's range of times.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ impl IndexBuilder {
         self.times.push(times);
     }
 
-    /// How many terms were added.
+    /// Returns the number of terms that were added.
     pub(super) fn terms(&self) -> usize {
         self.pairs.iter().map(Vec::len).sum()
     }
@@ -145,7 +145,7 @@ pub struct IndexShard {
 }
 
 impl IndexShard {
-    /// Which of so many pieces of its label's index has a term.
+    /// Returns the number of the piece that has a term, if its label's index has `shards` pieces.
     #[must_use]
     pub fn number_of(term: ArchiveTerm, shards: usize) -> usize {
         let bits = shards.max(1).ilog2();

@@ -1,4 +1,4 @@
-//! The data key of one archive: how it is wrapped, and how parts are sealed under it.
+//! The data key of one archive: its wrapping, and the sealing of parts under it.
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce, Tag};
@@ -56,7 +56,7 @@ impl ArchiveKey {
         Ok(Self::new(&data_key, ArchiveHeader::of(manifest)))
     }
 
-    /// What labels' values are called by in the index.
+    /// Returns the names of labels' values in the index.
     #[must_use]
     pub fn terms(&self) -> &ArchiveTerms {
         &self.terms
@@ -78,7 +78,7 @@ impl ArchiveKey {
         Ok(stored)
     }
 
-    /// What was compressed.
+    /// Opens a sealed part and returns its contents, which are still compressed.
     fn open(&self, entry: &PartEntry, stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, ArchiveError> {
         let forged = ArchiveError::NotAuthentic { number: entry.number };
         let split = stored.split_first_chunk::<SIV_BYTES>();
@@ -99,7 +99,7 @@ impl ArchiveKey {
         Ok(packed)
     }
 
-    /// Where a part lies, in bytes: no two parts of any two archives have the same.
+    /// Encodes the place of a part; no two parts of any two archives have the same.
     fn place(&self, entry: &PartEntry) -> Vec<u8> {
         [&self.header.encode()[..], &entry.number.to_le_bytes(), &entry.head()].concat()
     }
@@ -210,7 +210,7 @@ impl WrappedKey {
     }
 }
 
-/// What only this data key gives: AES-GCM alone does not commit to its key.
+/// Derives the value that commits to the data key: AES-GCM alone does not commit to its key.
 fn commitment(key: &Secret) -> [u8; 32] {
     *derive(KeyUse::ArchiveKeyCommitment, key.expose(), &[]).expose()
 }

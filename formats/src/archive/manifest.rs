@@ -1,5 +1,6 @@
-//! The manifest of an archive: what the ledger says of it in clear, under its signature. A signed note (c2sp.org/signed-note)
-//! whose first line no tree head has, so that neither is ever taken for the other.
+//! The manifest of an archive: the ledger's statement about it, in clear and signed.
+//!
+//! It is a signed note (c2sp.org/signed-note). No tree head has its first line, so that neither is ever taken for the other.
 
 mod text;
 
@@ -18,7 +19,7 @@ use crate::{
     ChainHash, Epoch, Generation, KekId, MAX_STATE_BYTES, Micros, Position, SegmentNumber, TreeHash,
 };
 
-/// What a manifest begins with.
+/// The first line of a manifest.
 pub const MANIFEST_FIRST_LINE: &str = "bitacora-archive v1";
 
 /// All that an archive says in clear. What is not here is sealed.
@@ -30,13 +31,13 @@ pub struct Manifest {
     pub range: ArchiveRange,
     /// The times of the first and the last event's frames.
     pub times: (Micros, Micros),
-    /// When the archive was made, by the writer's clock.
+    /// The time at which the archive was made, by the writer's clock.
     pub made: Micros,
     /// The version of the reactor that the ledger ran under.
     pub reactor: u32,
     /// Bytes of all records and sealed parts, as they are in the ledger before compression.
     pub content_bytes: u64,
-    /// How many events of each type, sorted by type.
+    /// The number of events of each type, sorted by type.
     pub kinds: Vec<(String, u64)>,
     /// The chain before the frame that holds the first position.
     pub chain_before: ChainLink,
@@ -107,20 +108,20 @@ pub struct StateLine {
 /// The data key of an archive, wrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrappedKey {
-    /// Which key-encryption key wraps it.
+    /// The id of the key-encryption key that wraps it.
     pub kek: KekId,
     /// Makes the wrapping key one of its own.
     pub salt: [u8; 16],
     /// The key, encrypted, with its tag.
     pub sealed: [u8; 48],
-    /// What only the data key itself gives.
+    /// A value that only the data key itself gives.
     pub commitment: [u8; 32],
 }
 
-/// What a part table must be.
+/// The number, length and digest that a part table must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableDigest {
-    /// How many parts.
+    /// The number of parts.
     pub parts: u64,
     /// Bytes of the table.
     pub bytes: u64,
@@ -160,11 +161,11 @@ impl Manifest {
         grown(&self.tree_before, self.range, &self.subtrees)
     }
 
-    /// Whether this archive goes on from the one with the other manifest: same ledger, and the same chain and tree where they
-    /// meet.
+    /// Checks that this archive goes on from the one with the other manifest: same ledger, and the same chain and tree
+    /// where they meet.
     ///
     /// # Errors
-    /// [`ArchiveError::Neighbour`] names the first thing that differs.
+    /// [`ArchiveError::Neighbour`] names the first property that differs.
     pub fn follows(&self, before: &Self) -> Result<(), ArchiveError> {
         let differs = |what| Err(ArchiveError::Neighbour { earlier: before.range, later: self.range, what });
         if !self.origin.is_same_ledger(&before.origin) {
@@ -195,7 +196,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether its lines agree with one another.
+    /// Checks that its lines agree with one another.
     fn check(&self) -> Result<(), ManifestError> {
         self.check_size()?;
         let problem = self
@@ -307,7 +308,7 @@ impl UnverifiedManifest {
         Ok(Self { manifest, note })
     }
 
-    /// What it says: to choose the keys to verify it with.
+    /// Returns the manifest before it is verified, to choose the keys to verify it with.
     #[must_use]
     pub fn unverified(&self) -> &Manifest {
         &self.manifest
@@ -340,7 +341,7 @@ impl UnverifiedManifest {
 }
 
 impl SignedManifest {
-    /// What was signed.
+    /// Returns the signed manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
@@ -377,7 +378,7 @@ fn verify_head(proof: &TreeHeadProof, manifest: &Manifest) -> Result<SignedTreeH
     Ok(head)
 }
 
-/// Whether two chains of keys are one, as far as both go.
+/// Returns `true` if two chains of keys are one, as far as both go.
 fn are_one_chain(one: &SigningChain, other: &SigningChain) -> bool {
     (1..=one.active_index().min(other.active_index())).all(|number| one.key(number) == other.key(number))
 }

@@ -1,4 +1,4 @@
-//! The labels that an archive's events are looked for by.
+//! Terms of an archive's index: the labels by which its events are found.
 
 use serde::Deserialize;
 use siphasher::sip::SipHasher24;

@@ -1,4 +1,4 @@
-//! Reads one event, or an array of them, straight into [`Event`].
+//! The reader of one event, or of an array of them, straight into [`Event`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -65,10 +65,10 @@ pub(super) fn read_batch<'a>(
     whole.map_err(|error| place.explain(&error, text))
 }
 
-/// Where the reading stands, and the problem it met: the deserializer's own errors cannot carry it.
+/// The place of the reading, and the problem it met: the deserializer's own errors cannot carry it.
 struct Place<'a> {
     default_stream: Option<&'a str>,
-    /// What a value of another JSON type than expected is, here.
+    /// The error for a value of another JSON type than expected at this place.
     unexpected: ParseErrorKind,
     /// The event in its array.
     index: Option<usize>,
@@ -194,7 +194,7 @@ impl<'de> Visitor<'de> for OneEvent<'_, 'de> {
     }
 }
 
-/// What has been read of an event.
+/// The parts of an event that have been read.
 struct Parts<'a> {
     /// A bit for each member seen, `null` or not.
     seen: u32,

@@ -1,4 +1,4 @@
-//! Streams of bytes, packed into blocks that zstd makes small: long ones by themselves, short ones together.
+//! Blocks of streams of bytes, compressed by zstd: long streams alone, short ones together.
 
 use std::sync::OnceLock;
 
@@ -17,11 +17,11 @@ const SHARED_BLOCK_BYTES: usize = 64 * 1_024;
 /// Bytes that are stored as they are: what zstd would save of so few is less than what undoing it costs.
 const FEW_BYTES: usize = 256;
 
-/// The highest zstd level for numbers: where events have no long texts, numbers are most of what they come to, and the levels above
-/// take a sixth of all the time to make that a hundredth smaller.
+/// The highest zstd level for numbers. In groups without long texts, most bytes are numbers. Higher levels take a
+/// sixth of the whole time and save only a hundredth of the size.
 const MAX_NUMBERS_LEVEL: i32 = 15;
 
-/// What a stream holds: what is alike lies together.
+/// The nature of a stream's contents, so that similar streams lie together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Nature {
     /// Numbers, byte after byte.
@@ -155,7 +155,7 @@ struct Block {
     stored: Vec<u8>,
     /// Once something in it was asked for.
     opened: OnceLock<Vec<u8>>,
-    /// Whether texts lie in it, which are made of it later on.
+    /// `true` if the block holds texts, which are made of it later.
     is_kept: bool,
 }
 
@@ -205,7 +205,7 @@ impl Streams {
         Ok(Self { blocks, places })
     }
 
-    /// Where the next stream lies, for [`Streams::at`].
+    /// Returns the place of the next stream, for [`Streams::at`].
     pub(super) fn next(&mut self) -> Result<StreamPlace, ColumnsError> {
         self.places.pop().ok_or(ColumnsError::Malformed { what: "too few streams" })
     }

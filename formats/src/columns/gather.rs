@@ -34,7 +34,7 @@ struct Taken<'a> {
     /// The number of its form among those seen, `None` for a record that is kept whole.
     form: Option<usize>,
     first: usize,
-    /// Where the values of its JSON begin.
+    /// The index at which the values of its JSON begin.
     data: usize,
     json: &'a [u8],
     redactions: i64,
@@ -252,7 +252,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// What a row has beside its record.
+    /// Adds the values that a row has beside its record.
     fn push_row(&mut self, row: u16, at: &ColumnRow<'a>) {
         self.push_number(column::FRAME_TIME, row, at.time.0.cast_signed());
         self.push_number(column::BEGINS_FRAME, row, i64::from(at.begins_frame));

@@ -4,7 +4,7 @@
 pub(super) mod column {
     /// The form of each record.
     pub(in super::super) const FORM: usize = 0;
-    /// What type of event each record is. It follows from the form and is only referred to.
+    /// The type of each record's event. It follows from the form and is only referred to.
     pub(in super::super) const KIND: usize = 1;
     /// The time of each row's frame, in microseconds.
     pub(in super::super) const FRAME_TIME: usize = 2;
@@ -12,7 +12,7 @@ pub(super) mod column {
     pub(in super::super) const BEGINS_REQUEST: usize = 4;
     pub(in super::super) const DERIVED: usize = 5;
     pub(in super::super) const STREAM_VERSION: usize = 6;
-    /// Whether a row has a part.
+    /// `1` for a row that has a part.
     pub(in super::super) const HAS_PART: usize = 7;
     pub(in super::super) const REDACTIONS: usize = 8;
     pub(in super::super) const PART: usize = 9;
@@ -32,7 +32,7 @@ pub(super) mod column {
     /// The first of the others.
     pub(in super::super) const FIRST_FREE: usize = 30;
 
-    /// Whether the column holds numbers; the others hold texts.
+    /// Returns `true` if the column holds numbers; the others hold texts.
     pub(in super::super) const fn is_numeric(column: usize) -> bool {
         matches!(column, FORM | FRAME_TIME..=REDACTIONS)
     }
@@ -94,6 +94,6 @@ pub(super) mod text {
     pub(in super::super) const MAPPED: u8 = 13;
     /// One of several nodes for each.
     pub(in super::super) const CHOSEN: u8 = 14;
-    /// How many bytes are those that the text before begins with, and what is behind them.
+    /// The number of bytes that each text shares with the beginning of the text before, and the bytes behind them.
     pub(in super::super) const PREFIXED: u8 = 15;
 }

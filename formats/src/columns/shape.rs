@@ -1,4 +1,4 @@
-//! JSON text with its scalar values lifted out: what is left, white space and keys and their order, is its shape.
+//! Shapes of JSON texts: the white space, keys and order that are left without the scalar values.
 
 use super::limits::MAX_SHAPE_HOLES;
 use crate::limits::MAX_JSON_DEPTH;
@@ -119,7 +119,7 @@ pub(super) fn paths(shape: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// How many holes a shape has.
+/// Returns the number of holes in a shape.
 pub(super) fn holes(shape: &[u8]) -> usize {
     shape.iter().filter(|byte| matches!(**byte, STRING_HOLE | BARE_HOLE)).count()
 }

@@ -149,7 +149,7 @@ pub(super) fn write_hex(bytes: &[u8], upper: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Where the groups of a UUID end, in bytes of what it means.
+/// The bytes in each group of a UUID.
 const UUID_GROUPS: [usize; 5] = [4, 2, 2, 2, 6];
 
 /// Writes the 16 bytes of a UUID in lower case.

@@ -26,7 +26,7 @@ pub(crate) struct Session {
     pub(crate) folder: String,
     pub(crate) branch: String,
     pub(crate) harness: (&'static str, String),
-    /// Whether this client writes JSON with spaces.
+    /// `true` if this client writes JSON with spaces.
     pub(crate) spaced: bool,
     pub(crate) dialect: Dialect,
     pub(crate) time_ms: u64,

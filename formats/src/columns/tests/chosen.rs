@@ -1,4 +1,4 @@
-//! Rows that are asked for by themselves are those that the whole group has, and bytes that are no group do no harm there either.
+//! Selected rows equal those of the whole group, and bytes that are no group do no harm there either.
 
 use super::damage::{small_group, stored};
 use super::*;

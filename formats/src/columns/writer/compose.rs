@@ -1,4 +1,4 @@
-//! Texts that other columns of their row make up, with constant text between.
+//! Texts composed of other columns of their row, with constant text between.
 
 use super::Writer;
 use super::piece::Piece;
@@ -22,7 +22,7 @@ const MAX_NUMERIC: usize = 64;
 pub(super) enum Part {
     Constant(Vec<u8>),
     Same(usize),
-    /// What is behind all others.
+    /// The text behind all other parts.
     Rest,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Writer<'a> {
         pieces.into_iter().fold(piece, Piece::with)
     }
 
-    /// What is left of a text behind the parts.
+    /// Returns the rest of a text behind the parts.
     pub(super) fn strip<'t>(&self, text: &'t [u8], row: u16, parts: &[Part]) -> Option<&'t [u8]> {
         let mut rest = text;
         for part in parts {

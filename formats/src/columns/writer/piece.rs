@@ -1,4 +1,4 @@
-//! What describes a column, on its way into the directory, with the streams that it needs.
+//! The description of a column on its way into the directory, with the streams that it needs.
 
 use zstd::bulk;
 use zstd::zstd_safe::compress_bound;
@@ -11,7 +11,7 @@ use crate::columns::varint::{put, put_bytes, put_signed};
 pub(super) struct Piece {
     pub(super) directory: Vec<u8>,
     pub(super) streams: Vec<Stream>,
-    /// How many values a reader makes of it.
+    /// The number of values that a reader makes of it.
     pub(super) values: usize,
 }
 
@@ -77,7 +77,7 @@ impl Scale {
         piece.directory.len() + streams
     }
 
-    /// Whether nothing comes up twice in bytes: they would be in the way of texts that have something in common.
+    /// Returns `true` if nothing repeats in the bytes. Such bytes would be in the way of texts that have something in common.
     pub(super) fn looks_random(&mut self, bytes: &[u8]) -> bool {
         const SAMPLE: usize = 16 * 1_024;
         const FEW: usize = 512;

@@ -1,4 +1,4 @@
-//! How texts are best written: as the numbers or bytes that they mean, by what they have in common, or as they are.
+//! The writer of texts: as the values that they mean, by common structure, or as they are.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -210,7 +210,7 @@ impl Writer<'_> {
         (piece.with(entries).with(numbers), of_entry, count)
     }
 
-    /// What is between the beginning and the end that all texts have.
+    /// Writes the texts between their common beginning and their common end.
     fn between_affixes(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> Option<Piece> {
         let first = texts.first()?;
         let prefix = texts.iter().map(|text| common_prefix(first, text)).min()?;
@@ -236,7 +236,7 @@ impl Writer<'_> {
         Some(pieces.into_iter().fold(piece, Piece::with))
     }
 
-    /// How many bytes each text begins with as the one before does, and what is behind them.
+    /// Writes, for each text, the number of bytes shared with the text before, and the bytes behind them.
     fn prefixed(&mut self, texts: &[&[u8]], rows: Option<&[u16]>) -> Option<Piece> {
         let pairs = texts.iter().zip(texts.iter().skip(1));
         let shared = pairs.map(|(before, text)| common_prefix(before, text));
@@ -272,7 +272,7 @@ impl Writer<'_> {
     }
 }
 
-/// What each text reads as, if all do.
+/// Returns the value of each text, if all of them can be read.
 fn all<'t, T>(texts: &[&'t [u8]], read: impl Fn(&'t [u8]) -> Option<T>) -> Option<Vec<T>> {
     texts.iter().map(|text| read(text)).collect()
 }
