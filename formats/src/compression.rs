@@ -1,7 +1,7 @@
 //! Compression of a frame's body: zstd, with the built-in dictionary for small bodies.
 //!
-//! Both directions hold contexts that are used again for every frame. What zstd writes differs between its versions,
-//! so nothing is ever compressed again to check it.
+//! Both directions hold contexts that are used again for every frame. Versions of zstd compress differently, so
+//! nothing is ever compressed again to check it.
 
 use std::num::NonZeroU32;
 use std::sync::{LazyLock, OnceLock};
@@ -32,7 +32,7 @@ pub const MAX_COMPRESSION_LEVEL: i32 = 19;
 /// The first bytes of a zstd frame, which a skippable frame does not have.
 const ZSTD_FRAME_START: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 
-/// How a frame's body is compressed; the header's codec byte. Retired numbers stay retired.
+/// The compression of a frame's body; the header's codec byte. Retired numbers stay retired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// Not at all.
@@ -62,7 +62,7 @@ impl Codec {
     }
 }
 
-/// Why bytes are not a compressed body, or a compressor cannot be made.
+/// An error in a compressed body, or in making a compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CompressionError {
     /// A level zstd does not have, or that is not taken here.
@@ -105,7 +105,7 @@ pub enum CompressionError {
     /// Something follows the zstd frame, another frame perhaps.
     #[error("{bytes} bytes follow the compressed body; the body is refused")]
     Trailing {
-        /// How many.
+        /// The number of bytes.
         bytes: usize,
     },
     /// Not a zstd frame, or not one that decompresses.

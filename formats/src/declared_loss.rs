@@ -13,7 +13,7 @@ pub const DECLARED_LOSS_FORMAT: &str = "bitacora-declared-loss v2";
 /// A tree head whose events are lost, or others by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostHead {
-    /// How many events it covers.
+    /// The number of events it covers.
     pub size: u64,
     /// The root over their leaves; `None` where only a witness remembers the head, which tells its size alone.
     pub root: Option<TreeHash>,
@@ -21,7 +21,7 @@ pub struct LostHead {
     pub note: Option<String>,
 }
 
-/// What an owner has declared, to be gone on with until the log says it.
+/// A loss that an owner has declared. It is resumed until the log records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LossDeclaration {
     /// The generation that is to begin, from 2.
@@ -36,7 +36,7 @@ pub struct LossDeclaration {
     pub restored: bool,
 }
 
-/// Why bytes are no declaration of a loss.
+/// An error in the bytes of a declared loss.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeclaredLossError {
     /// More bytes than one can have.
@@ -48,7 +48,7 @@ pub enum DeclaredLossError {
     /// Not an object of the members that it has.
     #[error("not a declared loss: {what}")]
     Form {
-        /// What is wrong.
+        /// The problem with the object.
         what: String,
     },
     /// The format is another one.
@@ -62,7 +62,7 @@ pub enum DeclaredLossError {
     Member {
         /// The member.
         member: &'static str,
-        /// What it must be.
+        /// The form that it must have.
         form: &'static str,
     },
 }

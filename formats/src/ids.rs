@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use zeroize::Zeroize;
 
-/// Why a text is not the identity or place it was given as.
+/// An error in the text of an identity or place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// Not a decimal number from 1 to 2^64 - 1.

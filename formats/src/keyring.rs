@@ -45,7 +45,7 @@ impl fmt::Debug for KekId {
     }
 }
 
-/// Why a text is not a keyring, or a keyring cannot rotate. Never holds a key.
+/// An error in the text of a keyring, or in a rotation. Never holds a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
     /// The text is an age file.
@@ -75,7 +75,7 @@ pub enum KeyringError {
     Line {
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with the line.
         problem: LineProblem,
     },
     /// There is no room for another key.
@@ -89,7 +89,7 @@ pub enum KeyringError {
     NotRandom,
 }
 
-/// What is wrong with one line of a keyring or of a note of signing keys. Never holds the line.
+/// A problem with one line of a keyring or of a note of signing keys. Never holds the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LineProblem {
     /// No line begins with this word.
@@ -193,7 +193,7 @@ impl Keyring {
         }
     }
 
-    /// Whether the bytes of a keyring's file are an age file, which must be decrypted before [`Keyring::parse`].
+    /// Returns `true` if the bytes of a keyring's file are an age file, which must be decrypted before [`Keyring::parse`].
     #[must_use]
     pub fn is_encrypted(file: &[u8]) -> bool {
         AGE_PREFIXES.iter().any(|prefix| file.starts_with(prefix))

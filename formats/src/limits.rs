@@ -1,6 +1,6 @@
-//! Every limit of the formats: what a request, an event, a record, a frame and a segment may hold at most.
+//! Every limit of the formats: the largest request, event, record, frame and segment.
 //!
-//! Data is checked against these where it enters, on the way in and again when it is decoded; nothing later has to.
+//! Data is checked against these where it enters and again where it is decoded; nothing later has to.
 
 /// Bytes of a kibibyte.
 const KIB: usize = 1_024;

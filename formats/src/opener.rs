@@ -1,4 +1,4 @@
-//! Opening: the body of a stored frame, given the segment's data key.
+//! The opener of stored frames: opens a frame's body with the segment's data key.
 
 use aes_gcm::AeadInOut;
 use subtle::ConstantTimeEq;
@@ -9,7 +9,7 @@ use crate::ids::Secret;
 use crate::padding::{PaddingError, unpad};
 use crate::sealer::{FrameKeys, nonce};
 
-/// Why a frame does not open.
+/// An error in opening a frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameOpenError {
     /// The key is another, or header, ciphertext or tag are not those that were sealed.

@@ -1,5 +1,6 @@
-//! Padding of small frame bodies: what a person answered must not be told by the length of a frame. Layout:
-//! `docs/formats/frame.md#padded-frames`.
+//! Padding of small frame bodies, so that a frame's length does not reveal a person's answer.
+//!
+//! Layout: `docs/formats/frame.md#padded-frames`.
 
 use crate::compression::{Codec, CompressionError, Decompressor};
 use crate::fields::Fields;
@@ -20,7 +21,7 @@ pub enum PaddingError {
     /// The bytes behind the body are not all zeros.
     #[error("a padded body with other bytes than zeros behind it; the body is refused")]
     NotZeros,
-    /// What is padded does not decompress.
+    /// The padded bytes do not decompress.
     #[error(transparent)]
     Compression(#[from] CompressionError),
 }

@@ -6,7 +6,7 @@ use super::{IndexError, MAX_INDEX_BLOCK_ENTRIES};
 
 /// Bytes of a page's content before it is sealed; all pages but the last are filled up to it with zeros.
 pub const MAX_INDEX_PAGE_CONTENT_BYTES: usize = 8_176;
-/// What a page begins with: the count of its entries, and the first of them.
+/// Bytes of a page's header: the count of its entries, and the first of them.
 const PAGE_HEADER_BYTES: usize = 10;
 /// The longest difference, 64 bits in groups of 7.
 const MAX_DIFFERENCE_BYTES: usize = 10;

@@ -1,4 +1,4 @@
-//! What entries are made of: the keyed hash of a label, and an offset in the block.
+//! The entries of the index: the keyed hash of a label, and an offset in the block.
 
 use std::ops::RangeInclusive;
 
@@ -67,8 +67,8 @@ impl IndexTerm {
     }
 }
 
-/// Makes the terms of one ledger: SipHash-2-4 under a key for each label.
-///
+/// An index asks for millions of hashes a second and hides them behind encryption. A short keyed hash is therefore
+/// enough, while names that stand in clear are BLAKE3.
 /// An index asks for millions of hashes a second and hides them behind encryption, so a short keyed hash does, where
 /// names that stand in clear are BLAKE3.
 pub struct IndexTerms {
