@@ -1,7 +1,7 @@
-//! Proofs of the tree: that an event is in it, and that it only ever grew. RFC 9162, sections 2.1.3 and 2.1.4.
+//! Proofs of the tree (RFC 9162, 2.1.3 and 2.1.4): that an event is in it, and that it only grew.
 //!
-//! A proof is a list of hashes without a layout of its own. Whoever checks one brings the roots; a proof that is for another
-//! leaf, place or size, or has a hash too many or too few, is refused.
+//! A proof is a list of hashes without a layout of its own. The checker of a proof brings the roots. A proof that is
+//! for another leaf, place or size, or has a hash too many or too few, is refused.
 
 use crate::ids::TreeHash;
 use crate::tree::{Frontier, node_hash};
@@ -9,7 +9,7 @@ use crate::tree::{Frontier, node_hash};
 /// The most hashes of an inclusion proof; a consistency proof has one more.
 pub const MAX_INCLUSION_HASHES: usize = u64::BITS as usize;
 
-/// Why a proof shows nothing.
+/// An error because of which a proof shows nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     /// No tree of that size has that leaf.
@@ -31,9 +31,9 @@ pub enum ProofError {
     /// A proof for these sizes has another number of hashes.
     #[error("{expected} hashes of a proof expected, {found} found")]
     Length {
-        /// How many it has to have.
+        /// The number of hashes that a proof must have.
         expected: usize,
-        /// How many it has.
+        /// The number of hashes that it has.
         found: usize,
     },
     /// The hashes lead to another root of the tree, or of the earlier one.

@@ -1,7 +1,7 @@
-//! Tree heads: what a ledger says, under its signature, of its size and root. Layout: `docs/formats/tree_head.md`.
+//! Tree heads: a ledger's signed statements of its size and root. Layout: `docs/formats/tree_head.md`.
 //!
-//! The text is a checkpoint of c2sp.org/tlog-checkpoint in a signed note, so that clients and witnesses of transparency logs
-//! take it as it is. The key signs under the ledger's origin as its name.
+//! The text is a checkpoint of c2sp.org/tlog-checkpoint in a signed note, so that clients and witnesses of
+//! transparency logs accept it unchanged. The key signs under the ledger's origin as its name.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::keyring::{Keyring, SigningChain};
 use crate::note::{NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKey, sign_checked};
 use crate::tree::Frontier;
 
-/// Why a note is not the tree head that it is taken for.
+/// An error because of which a note is not the tree head that it is taken for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeHeadError {
     /// It is no signed note, or its signatures show nothing.
@@ -47,7 +47,7 @@ pub enum TreeHeadError {
     },
 }
 
-/// Why a key that somebody knows vouches for nothing of a ledger.
+/// A problem because of which a known key vouches for nothing of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyProblem {
     /// It is named after another ledger, or after none.
@@ -80,9 +80,9 @@ pub struct Origin {
 /// A size and the root that the tree had then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeHead {
-    /// Whose tree it is.
+    /// The origin of the tree.
     pub origin: Origin,
-    /// How many events it covers: those at the positions 1 to `size`.
+    /// The number of events it covers: those at the positions 1 to `size`.
     pub size: u64,
     /// The root over their leaves.
     pub root: TreeHash,
@@ -103,7 +103,7 @@ pub struct SignedTreeHead {
 }
 
 impl Origin {
-    /// Whether the other is the same ledger under the same name, in whatever generation.
+    /// Returns `true` if the other is the same ledger under the same name, in any generation.
     #[must_use]
     pub fn is_same_ledger(&self, other: &Self) -> bool {
         self.ledger == other.ledger && self.name == other.name
@@ -217,7 +217,7 @@ impl UnverifiedTreeHead {
         Ok(Self { head: TreeHead::parse(note.text())?, note })
     }
 
-    /// Whom it says it is from: to choose the keys to verify it with.
+    /// Returns the origin that it claims, to choose the keys to verify it with.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.head.origin
@@ -229,7 +229,7 @@ impl UnverifiedTreeHead {
         self.head.root
     }
 
-    /// How many events it says it covers.
+    /// Returns the number of events that it claims to cover.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.head.size
@@ -260,7 +260,7 @@ impl UnverifiedTreeHead {
 }
 
 impl SignedTreeHead {
-    /// What was signed.
+    /// Returns the head that was signed.
     #[must_use]
     pub fn head(&self) -> &TreeHead {
         &self.head

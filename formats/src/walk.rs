@@ -1,9 +1,11 @@
-//! The walk over one segment, without any key: what every later trust in its bytes rests on.
+//! The walk over one segment without any key, on which all later trust in its bytes rests.
 //!
-//! Opening a ledger and `verify` read through here. Each byte of a segment is under some check: a header's and a footer's
-//! and a frame's under checksum and chain hash, a signature's under the next link, everything after the last of them must
-//! be zero. Whoever compares the first segment with the ledger's signing keys and each one with the end of the one before
-//! ([`SegmentEnd`]) has checked the whole chain.
+//! Opening a ledger and `verify` read through here. Each byte of a segment is under some check. Those of headers,
+//! footers and frames are under a checksum and the chain hash. A signature is under the next link. All bytes after the
+//! last of them must be zero.
+//!
+//! A complete check of the chain needs two comparisons more. The caller compares the first segment with the ledger's
+//! signing keys, and each segment with the end of the one before ([`SegmentEnd`]).
 
 mod end;
 mod links;
@@ -21,7 +23,7 @@ use crate::segment::SegmentHeader;
 pub use self::end::SegmentEnd;
 pub use self::pass::{PassStep, PassedSegment, SegmentPass};
 
-/// Why a walk does not even start.
+/// The reason why a walk does not even start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderStep {
     /// Only zeros: made ahead and never used, or nothing of its first write has reached the disk.
@@ -35,7 +37,7 @@ pub enum HeaderStep {
     Corrupt(Damage),
 }
 
-/// What lies at the next place of a segment.
+/// The thing at the next place of a segment.
 #[derive(Debug, Clone, Copy)]
 pub enum Step<'a> {
     /// A frame that is linked to all before it.
@@ -53,7 +55,7 @@ pub enum Step<'a> {
 /// A frame on the walk.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkedFrame<'a> {
-    /// Where it begins in the file, in bytes.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
     /// The frame.
     pub stored: StoredFrame<'a>,
@@ -77,7 +79,7 @@ pub struct SegmentWalk<'a> {
 struct Fault {
     kind: DamageKind,
     last_position: Option<Position>,
-    /// Whether a torn write alone explains it.
+    /// `true` if a torn write alone explains it.
     torn: bool,
 }
 
@@ -132,13 +134,13 @@ impl<'a> SegmentWalk<'a> {
         self
     }
 
-    /// Where the next step looks, in bytes from the start of the file.
+    /// Returns the place at which the next step looks, in bytes from the start of the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.links.offset as u64
     }
 
-    /// What the next segment goes on with, after the steps so far.
+    /// Returns the segment's end after the steps so far, with which the next segment goes on.
     #[must_use]
     pub fn end(&self) -> &SegmentEnd {
         &self.links.end

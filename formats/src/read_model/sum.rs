@@ -1,4 +1,4 @@
-//! What all rows of a model come to, kept up row by row.
+//! The sum over all rows of a model, kept up row by row.
 
 use super::RowHash;
 use crate::kdf::{KeyUse, chain_hasher};
@@ -31,7 +31,7 @@ impl RowSum {
         }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub const fn rows(&self) -> u64 {
         self.rows

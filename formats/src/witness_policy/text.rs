@@ -1,4 +1,4 @@
-//! The text of a policy, read line by line: every line may name what stands before it and nothing else.
+//! The parser of a policy's text. Each line may name only what stands before it.
 
 use super::{Counted, Group, PolicyLog, PolicyWitness, WitnessPolicy, WitnessPolicyError};
 use crate::limits::{MAX_POLICY_BYTES, MAX_POLICY_LINES};

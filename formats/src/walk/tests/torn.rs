@@ -1,4 +1,4 @@
-//! What a crash can leave, and what only looks like it.
+//! The possible remains of a crash, and damage that only looks like them.
 
 use super::*;
 use crate::compression::Codec;
