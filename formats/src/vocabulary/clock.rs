@@ -1,4 +1,4 @@
-//! The clock that decides what is over: that it jumped, and that its time is taken all the same.
+//! The clock that decides expiry: its jumps, and the acceptance of its time despite a jump.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl ClockTime {
     }
 }
 
-/// Which way a clock jumped.
+/// The direction in which a clock jumped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JumpDirection {
@@ -38,11 +38,11 @@ pub enum JumpDirection {
 /// `ledger.clock-jumped`: the machine's clock does not show what it would if it had gone on evenly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerClockJumped {
-    /// What it would show; at an opening, the time of the last event, before which it must not be.
+    /// The expected time; at an opening, the time of the last event, which the clock must not be before.
     pub from: ClockTime,
-    /// What it shows.
+    /// The time that it shows.
     pub to: ClockTime,
-    /// Which way.
+    /// The direction of the jump.
     pub direction: JumpDirection,
 }
 
@@ -52,7 +52,7 @@ pub struct ClockAccepted {
     /// On whose behalf; who did it is the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 

@@ -1,4 +1,4 @@
-//! Files that a policy guards by their names, and what calls do with files.
+//! Files that a policy guards by their names, and the access of calls to them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub struct FileGuard {
     pub run_by_themselves: FileGlobs,
 }
 
-/// What a call does with a place that its arguments name, from the least.
+/// The access of a call to a place that its arguments name, from the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAccess {

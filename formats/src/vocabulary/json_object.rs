@@ -1,4 +1,4 @@
-//! JSON that the vocabulary does not look into.
+//! JSON values that the vocabulary does not look into.
 
 use std::borrow::Cow;
 use std::ops::Deref;

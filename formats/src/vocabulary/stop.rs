@@ -1,4 +1,4 @@
-//! What stops agents, all of them or one, in every mode; and what lets them go on.
+//! Stops of all agents or of one, in every mode, and the events that lift them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub struct PanicEngaged {
     /// On whose behalf; who did it is the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 
@@ -21,7 +21,7 @@ pub struct PanicReleased {
     /// On whose behalf; who did it is the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 
@@ -33,7 +33,7 @@ pub struct AgentSuspended {
     /// On whose behalf; who did it is the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 
@@ -45,7 +45,7 @@ pub struct AgentResumed {
     /// On whose behalf; who did it is the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 

@@ -1,6 +1,6 @@
-//! What a dimension has shown so far, and the score that its counts come to.
+//! The record of a dimension's outcomes so far, and the score that its counts give.
 //!
-//! What decides and what remembers count alike: the arithmetic stands here once.
+//! Decisions and folds count alike, because the arithmetic stands here once.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ use crate::Micros;
 /// A dimension that shows nothing for so long is forgotten: at the first event of a day that finds it so.
 pub const DIMENSION_LIFE: Micros = Micros(2 * 365 * 24 * 3_600 * 1_000_000);
 
-/// How many of the last outcomes a record remembers one by one.
+/// The number of recent outcomes that a record remembers one by one.
 pub const RECENT_OUTCOMES: u32 = 50;
 
-/// What a dimension has shown: a fold of its `trust.observed` and `trust.set`. Counts stop at [`Count::MAX`].
+/// The record of a dimension: a fold of its `trust.observed` and `trust.set`. Counts stop at [`Count::MAX`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustRecord {
     /// Calls that went well.
@@ -28,7 +28,7 @@ pub struct TrustRecord {
     pub streak: u64,
     /// The last outcomes.
     pub recent: RecentOutcomes,
-    /// When the last outcome was counted, or the counts were set; it never goes back.
+    /// The time at which the last outcome was counted, or the counts were set; it never goes back.
     pub last_updated: Option<Micros>,
 }
 
@@ -121,7 +121,7 @@ fn count(number: &mut u64) {
     *number = number.saturating_add(1).min(Count::MAX.get());
 }
 
-/// What remembers one outcome, as three bits. Those with the highest one are failures; all bits clear is no outcome.
+/// The code of one outcome, in three bits. Codes with the highest bit are failures; all bits clear is no outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Approved = 1,
@@ -188,19 +188,19 @@ impl RecentOutcomes {
         self.failures = shifted(self.failures, 2);
     }
 
-    /// How many there are.
+    /// Returns the number of outcomes.
     #[must_use]
     pub fn len(&self) -> u32 {
         (self.low | self.middle | self.failures).count_ones()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many of them are failures.
+    /// Returns the number of failures among them.
     #[must_use]
     pub fn failures(&self) -> u32 {
         self.failures.count_ones()

@@ -13,7 +13,7 @@ use crate::json::check_json;
 /// Bytes of one JSON Schema.
 pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
-/// Why a JSON Schema cannot be taken.
+/// An error in the text of a JSON Schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// Longer than its limit.
