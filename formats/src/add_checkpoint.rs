@@ -72,7 +72,7 @@ impl AddCheckpoint {
     ///
     /// # Errors
     /// [`AddCheckpointError::NothingToProve`] or [`AddCheckpointError::TooManyHashes`] for a proof that no witness takes,
-    /// [`AddCheckpointError::Checkpoint`] for what is no signed note.
+    /// [`AddCheckpointError::Checkpoint`] for a checkpoint that is no signed note.
     pub fn new(old: u64, proof: &[TreeHash], checkpoint: &str) -> Result<Self, AddCheckpointError> {
         if proof.len() > MAX_ADD_CHECKPOINT_HASHES {
             return Err(AddCheckpointError::TooManyHashes);

@@ -12,7 +12,7 @@ use crate::limits::{
     MAX_REQUEST_ENTRIES,
 };
 
-/// Bytes before a request's entries: how many the client submitted, how many there are.
+/// Bytes before a request's entries: the number of submitted entries and the number of all.
 pub const REQUEST_HEADER_BYTES: usize = 4 + 4;
 /// Bytes before an entry's record: stream version, bytes of the record, bytes of the sealed part.
 pub const ENTRY_HEADER_BYTES: usize = 8 + 4 + 4;
@@ -279,7 +279,7 @@ impl BodyWriter {
     }
 }
 
-/// Reads a frame's body. The entries borrow from it; what is allocated is bounded by its length.
+/// Reads a frame's body. The entries borrow from it; its length bounds the allocations.
 ///
 /// # Errors
 ///

@@ -36,8 +36,8 @@ pub const COLUMNS_FORMAT: u16 = 1;
 pub const MAX_GROUP_ROWS: usize = 16_384;
 /// Bytes of records and parts at which a group is full.
 const FULL_GROUP_BYTES: usize = 8 * 1_024 * 1_024;
-/// Bytes of the records and parts of one group. Whoever fills groups ends one before an event would take it past 8 MiB;
-/// an event that is itself larger than what is left of that still fits a group of its own.
+/// Bytes of the records and parts of one group. A writer of groups ends one before an event would take it past 8 MiB.
+/// An event that is larger than the rest of that still fits a group of its own.
 pub const MAX_GROUP_BYTES: usize = FULL_GROUP_BYTES + MAX_RECORD_BYTES + MAX_PART_BYTES;
 
 /// One event of a group, as its frame's body held it. Positions are implied: dense from the group's first one.
@@ -99,7 +99,7 @@ pub enum ColumnsError {
         /// The format there is.
         found: u16,
     },
-    /// The bytes end within what they announce.
+    /// The bytes end earlier than they announce.
     #[error("the group of columns ends early; it is refused")]
     Truncated,
     /// Reading it takes more memory than any group that is written.
@@ -191,7 +191,7 @@ fn check_rows(rows: &[ColumnRow<'_>]) -> Result<(), ColumnsError> {
     if found > MAX_GROUP_BYTES { Err(ColumnsError::TooLarge { found }) } else { Ok(()) }
 }
 
-/// The rows of a blob, in room for what it holds and never for more than a group may.
+/// Decodes the rows of a blob. It reserves memory for the contents only, and never for more than a group may hold.
 ///
 /// # Errors
 ///

@@ -14,8 +14,8 @@ use zstd::zstd_safe::{
 
 use crate::limits::MAX_FRAME_BODY_BYTES;
 
-/// The dictionary of [`Codec::ZstdDictionary1`]. Its bytes never change: stored frames need them. How they were made
-/// stands in `docs/formats/dictionary.md`; a better dictionary is another codec.
+/// The dictionary of [`Codec::ZstdDictionary1`]. Its bytes never change, because stored frames need them. Their making
+/// is described in `docs/formats/dictionary.md`; a better dictionary is another codec.
 const DICTIONARY_1: &[u8] = include_bytes!("../dictionary/v1.zdict");
 /// The id by which zstd frames name that dictionary.
 const DICTIONARY_1_ID: Option<NonZeroU32> = NonZeroU32::new(1_661_983_392);
@@ -134,7 +134,7 @@ impl Compressor {
         Ok(Self { plain, with_dictionary, compressed: Vec::new() })
     }
 
-    /// Compresses `body`. What is returned is `body` itself if it would not become smaller, and else lies in the
+    /// Compresses `body`. The result is `body` itself if it would not become smaller; otherwise it lies in the
     /// compressor until the next call.
     pub fn compress<'a>(&'a mut self, body: &'a [u8]) -> (Codec, &'a [u8]) {
         let (codec, compressor) = if body.len() < DICTIONARY_BODY_BYTES {
@@ -208,7 +208,7 @@ impl Decompressor {
     }
 }
 
-/// Checks what can be known before anything is decompressed: one frame, nothing after it, the stated length.
+/// Checks everything that can be known before decompression: one frame, nothing after it, the stated length.
 fn check_zstd_frame(bytes: &[u8], body_bytes: usize) -> Result<(), CompressionError> {
     if bytes.len() >= body_bytes {
         return Err(CompressionError::NotSmaller { bytes: bytes.len(), body_bytes });

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::{KeyUse, LedgerId, Secret, derive};
 
-/// Bytes of one content: what its pieces come to.
+/// Bytes of one content: the sum of its pieces.
 pub const MAX_CONTENT_BYTES: usize = 64 << 20;
 /// Contents up to this size are cut finely, so that a small change stores little.
 const FINELY_CUT_BYTES: usize = 1 << 20;

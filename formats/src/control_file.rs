@@ -9,7 +9,7 @@ use crate::{KeyUse, Secret, derive};
 /// The beginning of the last line; the seal follows in hexadecimal digits.
 const SEAL: &str = "seal ";
 
-/// The control files. Each is sealed as what it is: one in the place of another is refused.
+/// The control files. The seal of each covers its kind, so that one in the place of another is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ControlFile {
     /// The file `declared-loss` of a ledger.

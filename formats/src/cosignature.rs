@@ -212,12 +212,12 @@ impl SignedNote {
         cosigned_by(self.text(), self.signatures(), keys)
     }
 
-    /// The note with those of the added lines that these witnesses made, one line a witness: the one of the latest time. Lines
-    /// of other keys are left out of what is added.
+    /// Returns the note with the lines that these witnesses made, one line a witness: the one of the latest time.
+    /// Added lines of other keys are left out.
     ///
     /// # Errors
-    /// [`CosignatureError`] if a line, added or there before, bears the name and id of one of them and is not its cosignature;
-    /// [`NoteError::TooManySignatures`] if the note would have too many lines.
+    /// [`CosignatureError`] if a line, added or there before, bears the name and id of one of them and is not its
+    /// cosignature; [`NoteError::TooManySignatures`] if the note would have too many lines.
     pub fn with_cosignatures(
         self,
         added: &[NoteSignature],

@@ -117,7 +117,7 @@ pub enum DamageKind {
     /// The link before is another.
     #[error("previous chain hash {expected} expected, {found} found")]
     PreviousHash {
-        /// The chain hash of what lies before.
+        /// The chain hash before this place.
         expected: ChainHash,
         /// The one that is named.
         found: ChainHash,
@@ -142,7 +142,7 @@ pub enum DamageKind {
     /// The root of the tree is another.
     #[error("tree root {expected} expected, {found} found")]
     TreeRoot {
-        /// The root after what lies before.
+        /// The root of the tree before this place.
         expected: TreeHash,
         /// The one that is named, or that the frontier makes.
         found: TreeHash,

@@ -32,7 +32,7 @@ pub struct LossDeclaration {
     pub lost: Option<LostHead>,
     /// The note that the anchor remembered, from which it is to be moved on.
     pub anchored: Option<String>,
-    /// `true`: the ledger was made again of its archives, and what came after them is unknown.
+    /// `true`: the ledger was made again of its archives, and the events after them are unknown.
     pub restored: bool,
 }
 
@@ -57,7 +57,7 @@ pub enum DeclaredLossError {
     /// The seal is missing or another one.
     #[error("not a declared loss of this ledger: {0}")]
     Seal(#[from] ControlFileError),
-    /// A member is not what it must be.
+    /// A member does not have its form.
     #[error("not a declared loss: its member '{member}' must be {form}")]
     Member {
         /// The member.

@@ -16,9 +16,9 @@ use crate::rfc3339::check_time;
 pub struct Event<'a> {
     /// `id`: with `source` the identity of the event.
     pub id: Cow<'a, str>,
-    /// `source`: who says so.
+    /// `source`: the origin of the statement.
     pub source: Cow<'a, str>,
-    /// `type`: what happened.
+    /// `type`: the kind of occurrence.
     pub kind: Cow<'a, str>,
     /// `subject`: the stream the event belongs to.
     pub stream: Cow<'a, str>,
@@ -247,7 +247,7 @@ impl<'a> Event<'a> {
         ]
     }
 
-    /// Checks every limit on attributes and the size of the data; whoever takes an event in calls it once.
+    /// Checks every limit on attributes and the size of the data; a caller that takes in an event calls it once.
     ///
     /// # Errors
     ///

@@ -176,11 +176,11 @@ impl UnverifiedEvidence {
         text::parse(json).map(Self)
     }
 
-    /// Verifies all of it. The keys in `trusted` are ones that the caller knows to be the ledger's; without any it is only
-    /// proven that whoever holds the keys in the evidence recorded this.
+    /// Verifies all of it. The keys in `trusted` are known to the caller as the ledger's. Without any, it is only
+    /// proven that a holder of the keys in the evidence recorded this event.
     ///
     /// # Errors
-    /// An [`EvidenceError`]: nothing is proven then. So it is also where one of the keys is not the ledger's.
+    /// An [`EvidenceError`]: nothing is proven then. That is also the case if one of the keys is not the ledger's.
     pub fn verify(self, trusted: &[VerifierKey]) -> Result<ProvenEvent, EvidenceError> {
         let evidence = self.0;
         let chain = parse_signing_chain(&evidence.signing_keys)?;

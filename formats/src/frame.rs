@@ -117,8 +117,8 @@ pub struct FrameHeader {
 impl FrameHeader {
     /// Reads a header from the first [`FRAME_HEADER_BYTES`] bytes and checks every field against its limits.
     ///
-    /// What it says is not proven: neither the checksum nor the chain is looked at. [`Self::stored_bytes`] says how much
-    /// to read for that.
+    /// Its fields are not proven: neither the checksum nor the chain is looked at. [`Self::stored_bytes`] returns the
+    /// number of bytes to read for that.
     ///
     /// # Errors
     /// A [`FrameError`] for the first field that is wrong.
@@ -196,7 +196,7 @@ impl FrameHeader {
         FRAME_OVERHEAD_BYTES + self.sealed_bytes as usize
     }
 
-    /// Every limit of the layout; what is written passes here too.
+    /// Checks every limit of the layout; written frames pass here too.
     pub(crate) fn check(&self) -> Result<(), FrameError> {
         let count = u64::from(self.count);
         let (body_bytes, sealed_bytes) = (u64::from(self.body_bytes), u64::from(self.sealed_bytes));
@@ -276,7 +276,7 @@ impl<'a> StoredFrame<'a> {
 
     /// Checks the checksum and gives the tip that the frame makes of the one before it, in one pass over the bytes.
     ///
-    /// Whether the frame says that it follows `before` ([`FrameHeader::previous`]) is for the caller to compare.
+    /// The caller must compare `before` with the link that the frame names ([`FrameHeader::previous`]).
     ///
     /// # Errors
     /// [`FrameError::Crc`].

@@ -173,7 +173,7 @@ impl HeadEntry {
         Ok(())
     }
 
-    /// The entry that the bytes begin with, and how many bytes it has; `None` if they end before it does.
+    /// Returns the entry that the bytes begin with, and its length in bytes; `None` if they end before it does.
     fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadsError> {
         let Some((length, rest)) = bytes.split_first_chunk() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
@@ -184,7 +184,7 @@ impl HeadEntry {
         Ok(Some((entry, LENGTH_BYTES + length)))
     }
 
-    /// `content` is what the entry's first field counts; `bytes` begin with that field.
+    /// Decodes an entry. Its first field counts the bytes of `content`; `bytes` begin with that field.
     fn decode_content(bytes: &[u8], content: &[u8]) -> Result<Self, HeadsError> {
         let mut fields = Fields::new(content);
         let (position, mut blind) = (fields.u64()?, fields.bytes()?);

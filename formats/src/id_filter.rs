@@ -22,7 +22,7 @@ const _: () = assert!(BITS_PER_ID * BIT_CHOICE <= u64::BITS, "half a key chooses
 
 type Block = [u8; ID_FILTER_BLOCK_BYTES];
 
-/// Tells whether an identity may be in a table.
+/// A Bloom filter over the identities of a table. A false positive costs one look-up; there are no false negatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdFilter {
     blocks: Vec<Block>,

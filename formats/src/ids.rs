@@ -227,7 +227,7 @@ impl FromStr for LedgerId {
 
 /// A ledger's name: 1 to 64 characters of `a-z`, `0-9` and `-`, beginning with a letter or digit.
 ///
-/// It is also the name of the ledger's folder, which is why nothing else is let in.
+/// It is also the name of the ledger's folder, so no other characters are allowed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LedgerName(String);
 

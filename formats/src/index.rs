@@ -76,7 +76,7 @@ pub enum IndexError {
         /// 0 for the directory, else the number of the page.
         part: u32,
     },
-    /// Authentic, but not what is written.
+    /// Authentic, but not as this version writes it.
     #[error("a page of an index block holds what is never written")]
     Malformed,
 }
@@ -283,7 +283,7 @@ impl IndexBlock {
     /// The block with this header and sealed directory, `block_bytes` long in all.
     ///
     /// # Errors
-    /// An [`IndexError`] for anything but what [`seal_index_block`] made under this key.
+    /// An [`IndexError`] for anything but a block that [`seal_index_block`] made under this key.
     pub fn open(
         derived_state_key: &Secret,
         header: IndexHeader,

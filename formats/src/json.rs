@@ -1,7 +1,7 @@
-//! JSON that every reader understands alike: I-JSON (RFC 7493), checked and then kept as the bytes it came in.
+//! JSON that every reader understands alike: I-JSON (RFC 7493), checked and kept as its bytes.
 //!
-//! `serde_json` reads the grammar; what it lets pass (duplicate keys, numbers that lose digits, deep nesting) is
-//! refused by the visitor here. Nothing is ever re-serialised.
+//! `serde_json` reads the grammar. The visitor here refuses further faults: duplicate keys, numbers that lose digits,
+//! deep nesting. Nothing is ever re-serialised.
 
 #[cfg(test)]
 mod tests;
@@ -34,7 +34,7 @@ impl<'a> Json<'a> {
     ///
     /// # Errors
     ///
-    /// What [`check_json`] refuses.
+    /// Anything that [`check_json`] refuses.
     pub fn check(bytes: impl Into<Cow<'a, [u8]>>) -> Result<Self, JsonError> {
         let bytes = bytes.into();
         check_json(&bytes)?;

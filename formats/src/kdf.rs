@@ -197,8 +197,8 @@ impl Derivation {
         self.hasher(fields).finalize()
     }
 
-    /// The value for these further fields and what follows it in the extended output, of which one block of hashing gives
-    /// 64 bytes.
+    /// Derives the value for these further fields and the bytes after it in the extended output. One block of hashing
+    /// gives 64 bytes of it.
     pub(crate) fn extended<const BYTES: usize>(&self, fields: &[&str]) -> [u8; BYTES] {
         let mut output = [0; BYTES];
         self.hasher(fields).finalize_xof().fill(&mut output);

@@ -101,7 +101,7 @@ pub enum LineProblem {
         /// The word the missing line begins with.
         keyword: &'static str,
     },
-    /// The words after the first are not what the line needs.
+    /// The words after the first do not fit the line.
     #[error("not of the form '{form}' in lower-case hexadecimal")]
     Form {
         /// The form of such a line.
@@ -175,7 +175,7 @@ pub struct ActiveSigner<'a> {
 }
 
 impl Keyring {
-    /// Makes a keyring from random bytes: `random` fills what it is given, unpredictably.
+    /// Makes a keyring from random bytes: `random` fills its argument, unpredictably.
     pub fn generate(random: &mut dyn FnMut(&mut [u8])) -> Self {
         let active_kek = random_kek(random);
         let blinding = random_secret(random);
@@ -270,7 +270,7 @@ impl Keyring {
         &self.signing_chain
     }
 
-    /// [`Keyring::signing_chain`] as a clear note, for those who verify without the keyring.
+    /// Returns [`Keyring::signing_chain`] as a clear note, for verification without the keyring.
     #[must_use]
     pub fn signing_chain_note(&self) -> String {
         self.signing_chain.to_note()

@@ -148,7 +148,7 @@ impl LeafEntry {
         Self { time: Micros(u64::from_be_bytes(time)), commitment: Commitment(commitment) }
     }
 
-    /// The entries that these bytes are, in order; what is left at the end and no whole entry is not among them.
+    /// Returns the entries in these bytes, in order; an incomplete entry at the end is left out.
     pub fn all(bytes: &[u8]) -> impl ExactSizeIterator<Item = Self> + '_ {
         let (entries, _) = bytes.as_chunks();
         entries.iter().map(Self::decode)

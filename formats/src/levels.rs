@@ -106,7 +106,7 @@ impl LevelsHeader {
         index.saturating_add(1).saturating_mul(TREE_HASH_BYTES as u64)
     }
 
-    /// The hashes that these bytes are, in order; what is left at the end and no whole hash is not among them.
+    /// Returns the hashes in these bytes, in order; an incomplete hash at the end is left out.
     pub fn hashes(bytes: &[u8]) -> impl ExactSizeIterator<Item = TreeHash> + '_ {
         let (hashes, _) = bytes.as_chunks();
         hashes.iter().map(|hash| TreeHash(*hash))

@@ -93,7 +93,7 @@ pub const MAX_KEY_NAME_BYTES: usize = 256;
 pub const MAX_COSIGNATURE_SECONDS: u64 = (1 << 63) - 1;
 /// Hashes of the consistency proof that a witness is shown.
 pub const MAX_ADD_CHECKPOINT_HASHES: usize = 63;
-/// Bytes of what a witness is asked: a size, a proof and a note.
+/// Bytes of a request to a witness: a size, a proof and a note.
 pub const MAX_ADD_CHECKPOINT_BYTES: usize = MAX_NOTE_BYTES + 4 * KIB;
 /// Bytes of a witness's answer: signature lines.
 pub const MAX_ADDED_COSIGNATURES_BYTES: usize = MAX_NOTE_BYTES;

@@ -66,7 +66,7 @@ pub enum NoteError {
         /// The key's id.
         key: KeyId,
     },
-    /// Nobody who is known signed.
+    /// No known key signed it.
     #[error("no signature of a known key; without one the note shows nothing")]
     NoKnownSignature,
 }
@@ -108,7 +108,7 @@ pub fn sign_note(text: &str, name: &str, key: &SigningKey) -> Result<String, Not
     if note.len() > MAX_NOTE_BYTES { Err(NoteError::TooLong { bytes: note.len() }) } else { Ok(note) }
 }
 
-/// As [`sign_note`], where text and name are known to be what a note takes.
+/// Signs like [`sign_note`], where text and name are known to be valid.
 pub(crate) fn sign_checked(text: &str, name: &str, key: &SigningKey) -> String {
     let signature = NoteSignature {
         name: name.to_owned(),

@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// A stored frame under `key(1)` with this header, whatever that says; signature and checksum are zeros.
+    /// Returns a stored frame under `key(1)` with any header; signature and checksum are zeros.
     fn sealed(header: &FrameHeader, compressed: &[u8]) -> Vec<u8> {
         let mut stored = Vec::new();
         header.encode(&mut stored);

@@ -56,7 +56,7 @@ pub(crate) fn unpad(bytes: &[u8], decompressor: &mut Decompressor) -> Result<Vec
     Ok(decompressor.decompress(codec, compressed, body_bytes)?)
 }
 
-/// The codec, the compressed body, what follows it, and the body's length.
+/// Splits a padded body: the codec, the compressed body, the bytes after it, and the body's length.
 fn split(bytes: &[u8]) -> Option<(Codec, &[u8], &[u8], usize)> {
     let mut fields = Fields::new(bytes);
     let [codec, zeros @ ..] = fields.bytes::<4>().ok()?;

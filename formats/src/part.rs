@@ -72,7 +72,7 @@ pub fn sealed_action(subject_key: &Secret, ledger: LedgerId, digest: &str, folde
     *derive(KeyUse::SubjectAction, subject_key.expose(), fields).expose()
 }
 
-/// Opens what [`seal_part`] sealed and checks that it is what `seal` was made of.
+/// Opens a part that [`seal_part`] sealed and checks it against `seal`.
 ///
 /// # Errors
 ///

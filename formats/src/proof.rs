@@ -50,7 +50,7 @@ pub enum ProofError {
 /// complete subtrees.
 ///
 /// # Errors
-/// What `subtree` gives.
+/// The errors of `subtree`.
 pub fn root_of<E>(
     size: u64,
     mut subtree: impl FnMut(u64, u32) -> Result<TreeHash, E>,
@@ -62,7 +62,7 @@ pub fn root_of<E>(
 /// there is no such leaf in them. `subtree` is as in [`root_of`].
 ///
 /// # Errors
-/// What `subtree` gives.
+/// The errors of `subtree`.
 pub fn prove_inclusion<E>(
     index: u64,
     size: u64,
@@ -91,7 +91,7 @@ pub fn prove_inclusion<E>(
 /// `subtree` is as in [`root_of`].
 ///
 /// # Errors
-/// What `subtree` gives.
+/// The errors of `subtree`.
 pub fn prove_consistency<E>(
     from: u64,
     to: u64,

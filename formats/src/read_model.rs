@@ -25,10 +25,10 @@ pub use sum::RowSum;
 
 /// Bytes of a row's key at most: table, group, and two numbers that order the rows of a group.
 pub const MAX_ROW_KEY_BYTES: usize = 1 + ROW_GROUP_BYTES + 16;
-/// Bytes that sealing adds to what a row holds, where it holds anything.
+/// Bytes that sealing adds to the content of a row; none if it has no content.
 pub const ROW_SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 
-/// Bytes of a group: what stands in keys for values.
+/// Bytes of a group: the stand-in for values in keys.
 pub const ROW_GROUP_BYTES: usize = 16;
 const NONCE_BYTES: usize = 12;
 const TAG_BYTES: usize = 16;
@@ -39,7 +39,7 @@ pub enum RowError {
     /// Sealed under another key or for another row, or changed since.
     #[error("a row does not open")]
     NotAuthentic,
-    /// Authentic, but not what is written.
+    /// Authentic, but not as this version writes it.
     #[error("a row holds what is never written")]
     Malformed,
     /// Written by a later version, or an earlier one that is not read any more.

@@ -17,7 +17,7 @@ use crate::tree_head::{SignedTreeHead, TreeHeadError, UnverifiedTreeHead};
 const FIRST_LINE: &str = "c2sp.org/tlog-proof@v1";
 const EXTRA: &str = "extra ";
 const INDEX: &str = "index ";
-/// Bytes of what is hashed for a leaf, after RFC 6962's prefix: position, time and commitment.
+/// Bytes that are hashed for a leaf, after RFC 6962's prefix: position, time and commitment.
 const ENTRY_BYTES: usize = 8 + LEAF_ENTRY_BYTES;
 
 /// An error in the text of a receipt, or in its proof.
@@ -134,7 +134,7 @@ fn parse_entry(line: &str) -> Option<(Position, LeafEntry)> {
     Some((Position::new(u64::from_be_bytes(*position))?, LeafEntry::decode(leaf.try_into().ok()?)))
 }
 
-/// The hashes, and what follows the empty line after them.
+/// Splits off the hashes, and the text after the empty line behind them.
 fn parse_proof(mut text: &str) -> Result<(Vec<TreeHash>, &str), ReceiptError> {
     let mut proof = Vec::new();
     loop {

@@ -61,7 +61,7 @@ pub struct Record<'a> {
     pub tags: Vec<Cow<'a, str>>,
     /// The extensions that Bitacora does not know.
     pub extensions: Vec<(Cow<'a, str>, ExtensionValue<'a>)>,
-    /// The event's data, or what stands for it.
+    /// The event's data, or its substitute.
     pub data: RecordData<'a>,
     /// The number of secrets that were taken out of the event before it was recorded.
     pub redactions: u32,
@@ -105,7 +105,7 @@ pub enum Draft<'a> {
     Clear(Record<'a>),
     /// The event names a data subject: seal the part, then [`UnsealedRecord::seal`].
     Sensitive {
-        /// The record, without what is sensitive.
+        /// The record, without the sensitive part.
         record: UnsealedRecord<'a>,
         /// The part to be sealed.
         part: SensitivePart<'a>,
@@ -161,7 +161,7 @@ pub enum RecordError {
 }
 
 impl<'a> Record<'a> {
-    /// Takes an event apart into what is recorded in clear and what is to be sealed first.
+    /// Takes an event apart: into the record in clear, and the part to be sealed first.
     #[must_use]
     pub fn draft(event: Event<'a>, redactions: u32) -> Draft<'a> {
         let record = |data| Self {
@@ -287,7 +287,7 @@ pub fn decode_record(bytes: &[u8]) -> Result<Record<'_>, RecordError> {
 /// The fields of a record before its stream: format, id, source and type.
 type BeforeStream<'a> = (u8, &'a [u8], &'a [u8], &'a str);
 
-/// The type of a record's event, without looking at what stands behind it: for who passes most records over.
+/// Returns the type of a record's event without looking at the rest, for readers that pass most records over.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Released segments, whose events lie in archives: header, footer, and how the segment ended.
+//! Released segments, whose events lie in archives: header, footer, and the segment's end.
 //!
 //! Layout: `docs/formats/released.md`.
 
@@ -238,8 +238,8 @@ impl ReleasedSegment {
         if self.is_covered() { self.first_time } else { self.header.created }
     }
 
-    /// Returns it with what is signed: where its own times are not, with those at which it and the segment behind it were begun, and
-    /// without the footer.
+    /// Returns it with signed values only. If its own times are not signed, the result has no footer, and the times at
+    /// which it and the segment behind it were begun.
     #[must_use]
     pub fn with_covered_times(mut self, next: &SegmentHeader) -> Self {
         (self.first_time, self.last_time) = (self.first_time(), self.last_time_before(next));

@@ -94,7 +94,7 @@ impl FrameSealer {
         }
     }
 
-    /// The segment's data key, for those who read what is being written.
+    /// Returns the segment's data key, for readers of a segment that is being written.
     #[must_use]
     pub fn segment_key(&self) -> &Secret {
         &self.segment_key
@@ -124,7 +124,7 @@ impl FrameSealer {
         self.seal_under(&header, compressed, out)
     }
 
-    /// The same for what [`pad`](crate::pad) made of a compressed body.
+    /// Seals a compressed body that [`pad`](crate::pad) has padded.
     ///
     /// # Errors
     /// As [`Self::seal`].

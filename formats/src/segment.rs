@@ -20,7 +20,7 @@ use crate::tree::Frontier;
 pub const SEGMENT_MAGIC: [u8; 8] = *b"BITACSEG";
 /// The one segment format that is written, and the one that can be read.
 pub const SEGMENT_FORMAT: u16 = 1;
-/// Bytes of a header up to the wrapped key: what its tag authenticates.
+/// Bytes of a header up to the wrapped key, all of which its tag authenticates.
 const WRAP_AAD_BYTES: usize = 96;
 /// Bytes of a wrapped data key with its tag.
 const WRAPPED_KEY_BYTES: usize = 32 + TAG_BYTES;
@@ -136,7 +136,7 @@ pub struct SegmentHeader {
     pub previous: ChainTip,
     /// The public half of the key that signs the segment's frames.
     pub ephemeral_public: [u8; 32],
-    /// The public half of the ledger's signing key. Whether it is the ledger's is for the caller to know.
+    /// The public half of the ledger's signing key. The caller must know if it is the ledger's.
     pub signing_public: [u8; 32],
     /// The ledger's signature over all of the above.
     pub certificate: Signature,
@@ -226,7 +226,7 @@ impl SegmentHeader {
         stored_bytes(self.frontier.peaks().len())
     }
 
-    /// The tip of the chain after the header: what the first frame builds on.
+    /// Returns the tip of the chain after the header, on which the first frame builds.
     #[must_use]
     pub fn tip(&self) -> ChainTip {
         let mut linked = Vec::with_capacity(self.stored_bytes());

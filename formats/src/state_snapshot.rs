@@ -165,8 +165,8 @@ impl StateSnapshotHeader {
     }
 }
 
-/// A snapshot of `state` as it is stored. The key is that of the ledger's derived state; keys of pieces follow from it and from
-/// what is sealed, without chance.
+/// Seals a snapshot of `state`. The key is that of the ledger's derived state. The keys of pieces follow from it and
+/// from their contents, without chance.
 ///
 /// # Errors
 /// [`StateSnapshotError::TooLarge`]; [`StateSnapshotError::Impossible`] where the header is not that of this state.

@@ -212,8 +212,8 @@ impl TipTableHeader {
     }
 }
 
-/// Seals and opens the chunks of one table. What is sealed under a header is always the same, so the keys follow from it
-/// and from what is sealed, without chance.
+/// Seals and opens the chunks of one table. The contents under a header are always the same. The keys therefore follow
+/// from the header and the contents, without chance.
 #[derive(Debug)]
 pub struct TipChunks {
     index_key: Secret,

@@ -39,7 +39,7 @@ pub enum TreeHeadError {
     /// The tree of size 0 has one root.
     #[error("not a tree head: it has size 0, and another root than the empty tree has; do not trust it")]
     EmptyRoot,
-    /// Those who signed it are known, but none of them as the ledger.
+    /// Its signers are known, but none of them as the ledger.
     #[error("no signature of {origin} itself; others cannot speak for it")]
     NotItsOwn {
         /// The ledger that it speaks of.
@@ -109,7 +109,7 @@ impl Origin {
         self.ledger == other.ledger && self.name == other.name
     }
 
-    /// The number in the ledger's chain of a key that somebody knows. Its successors are endorsed; a seed that leaked endorses others.
+    /// The number in the ledger's chain of a known key. Its successors are endorsed; a seed that leaked endorses others.
     ///
     /// # Errors
     /// A [`KeyProblem`] if it is not a key of this ledger.
@@ -121,7 +121,7 @@ impl Origin {
         numbers.find(|number| chain.key(*number) == Some(key.public())).ok_or(KeyProblem::NotInChain)
     }
 
-    /// The numbers in the ledger's chain of all keys that somebody knows.
+    /// The numbers in the ledger's chain of all known keys.
     ///
     /// # Errors
     /// The first key that is not one of this ledger, and its [`KeyProblem`].
@@ -208,7 +208,7 @@ impl TreeHead {
 }
 
 impl UnverifiedTreeHead {
-    /// Reads the note of a tree head. What it says means nothing before its signature is verified.
+    /// Reads the note of a tree head. Its statements mean nothing before its signature is verified.
     ///
     /// # Errors
     /// A [`TreeHeadError`] for the first thing that is wrong.

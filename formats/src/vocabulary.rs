@@ -174,6 +174,6 @@ pub use workspaces::{MAX_WORKSPACE_ROOTS, MAX_WORKTREE_FOLDER_BYTES, MAX_WORKTRE
 pub trait EventData: Serialize + DeserializeOwned + schemars::JsonSchema {
     /// The event's `type`.
     const KIND: &'static str;
-    /// Counts up when what is required of the data changes. Older versions stay readable.
+    /// The version of the data; it counts up when its requirements change. Older versions stay readable.
     const VERSION: u32;
 }

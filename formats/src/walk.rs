@@ -63,11 +63,11 @@ pub struct WalkedFrame<'a> {
     pub tip: ChainTip,
 }
 
-/// Walks over the bytes of one segment file.
+/// A walk over the bytes of one segment file.
 ///
-/// Signatures: a frame's is covered by the next link, so that only the last one needs to be verified; this happens before
-/// [`Step::Footer`], [`Step::End`] or [`Step::Torn`] is given out. Until then the frames are linked, but who wrote them is
-/// not proven.
+/// The next link covers a frame's signature, so only the last signature needs to be verified. This happens before
+/// [`Step::Footer`], [`Step::End`] or [`Step::Torn`] is given out. Until then the frames are linked, but their writer
+/// is not proven.
 pub struct SegmentWalk<'a> {
     bytes: &'a [u8],
     links: Links,
@@ -98,8 +98,8 @@ impl From<Unsigned> for Fault {
 impl<'a> SegmentWalk<'a> {
     /// Checks the header and begins the walk after it.
     ///
-    /// `bytes` is the whole file. `expect` is the end of the segment before, which the header must go on from; without it
-    /// the header's word is taken. Whether the header's signing key is the ledger's is for the caller to compare.
+    /// `bytes` is the whole file. `expect` is the end of the segment before, from which the header must go on; without
+    /// it the header's word is taken. The caller must compare the header's signing key with the ledger's.
     ///
     /// # Errors
     /// A [`HeaderStep`] if there is no header to begin with.
@@ -146,7 +146,7 @@ impl<'a> SegmentWalk<'a> {
         &self.links.end
     }
 
-    /// The next frame, or how the segment ends; that is repeated for ever.
+    /// Returns the next frame, or the segment's end; that end is repeated for ever.
     pub fn next_step(&mut self) -> Step<'a> {
         if let Some(step) = self.last_step {
             return step;
@@ -251,7 +251,7 @@ fn ensure_time(before: Micros, found: Micros) -> Result<(), DamageKind> {
     ensure(expected <= found, DamageKind::Time { what: "a frame time not before", expected, found })
 }
 
-/// The first byte that is not zero, and how many zeros lie before it.
+/// Returns the first byte that is not zero, and the number of zeros before it.
 fn first_written(bytes: &[u8]) -> Option<(usize, u8)> {
     if is_all_zeros(bytes) { None } else { bytes.iter().copied().enumerate().find(|(_, byte)| *byte != 0) }
 }

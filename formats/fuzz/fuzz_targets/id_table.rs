@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Opens a block. What it holds is sealed to the same bytes, unless its keys do not rise or zeros are missing behind them.
+/// Opens a block. Its contents are sealed to the same bytes, unless its keys do not rise or zeros are missing behind them.
 fn open(blocks: &IdBlocks, number: u64, bytes: &[u8; ID_BLOCK_BYTES]) {
     let block = match blocks.open(number, bytes) {
         Err(error) => return assert_one_line(&error),

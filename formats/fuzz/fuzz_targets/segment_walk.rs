@@ -199,7 +199,7 @@ impl Found {
     }
 }
 
-/// A file that has no header to begin with; who knows the segment before sees none either.
+/// Checks a file that has no header to begin with; a walk that knows the segment before sees none either.
 fn check_unread(bytes: &[u8], step: HeaderStep) {
     assert_one_line(&step);
     assert_eq!(step == HeaderStep::Unwritten, is_all_zeros(bytes));

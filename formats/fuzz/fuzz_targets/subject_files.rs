@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
     check_sealed(&files, bytes);
 });
 
-/// Seals what the bytes are taken for, and opens it under its own name alone.
+/// Seals the bytes as a file, and opens it under its own name alone.
 fn check_sealed(files: &SubjectFiles, bytes: &[u8]) -> Option<()> {
     let (name, rest) = bytes.split_first_chunk::<16>()?;
     let (nonce, rest) = rest.split_first_chunk::<SUBJECT_NONCE_BYTES>()?;

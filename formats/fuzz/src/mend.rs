@@ -14,7 +14,7 @@ pub use crate::segment::segment;
 const HEADER_BYTES_OFFSET: usize = 12;
 /// The offset of `sealed_bytes` in a frame's header.
 const SEALED_BYTES_OFFSET: usize = 32;
-/// The word before the check of a keyring, and what ends the line before.
+/// The word before the check of a keyring, with the end of the line before.
 const CHECK: &[u8] = b"\ncheck ";
 
 /// The extent to which an input is made consistent again.
@@ -24,7 +24,7 @@ pub(crate) enum Extent {
     Nothing,
     /// Checksums alone.
     Checksums,
-    /// Hashes of what lies before, and signatures.
+    /// Hashes of everything before, and signatures.
     Links,
     /// Numbers, positions, sizes and times too.
     Places,

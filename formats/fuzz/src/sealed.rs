@@ -7,7 +7,7 @@ use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce};
 use bitacora_formats::{ID_BLOCK_BYTES, IdTableHeader, IndexHeader, KeyUse, Secret, TipTableHeader, derive};
 
-/// Bytes of the tag behind what is sealed.
+/// Bytes of the tag behind the ciphertext.
 pub const TAG_BYTES: usize = 16;
 
 /// Bytes of an id table's header that its blocks are bound to.

@@ -318,7 +318,7 @@ fn decode_hash(text: &str) -> Option<TreeHash> {
     BASE64.decode(text).ok()?.try_into().ok().map(TreeHash)
 }
 
-/// Writes what was mended over an input, if it fits.
+/// Writes the mended text over an input, if it fits.
 fn replace(bytes: &mut [u8], size: usize, mended: Option<String>) -> usize {
     let Some(mended) = mended else { return size };
     let Some(place) = bytes.get_mut(..mended.len()) else { return size };

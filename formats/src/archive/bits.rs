@@ -47,7 +47,7 @@ impl BitWriter {
     }
 }
 
-/// Reads what a [`BitWriter`] wrote; `None` where the bytes end or hold no such number.
+/// A reader of the numbers of a [`BitWriter`]; `None` where the bytes end or hold no such number.
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
     held: u64,

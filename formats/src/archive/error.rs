@@ -168,7 +168,7 @@ pub enum ArchiveError {
     /// More than one archive takes of something.
     #[error("more {what} than one archive takes; archive a shorter range")]
     TooMuch {
-        /// Of what.
+        /// The things of which there are too many.
         what: &'static str,
     },
     /// Events that do not follow those before them.
@@ -207,7 +207,7 @@ impl ArchiveError {
     }
 }
 
-/// An error in the text of a manifest, or in what it is checked against.
+/// An error in the text of a manifest, or a contradiction to its keys or history.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     /// More text than a manifest can have.

@@ -127,7 +127,7 @@ impl GroupCollector {
     }
 }
 
-/// A group as it is stored, with what the archive says of it elsewhere.
+/// A group as it is stored, with its part of the archive's index and manifest.
 pub struct SealedGroup {
     pub(super) entry: PartEntry,
     pub(super) stored: Vec<u8>,
@@ -168,7 +168,7 @@ pub fn seal_group(key: &ArchiveKey, group: &EventGroup, level: i32) -> Result<Se
     Ok(SealedGroup { entry, stored, summary })
 }
 
-/// Seals what was compressed, and fills in what the entry says of it. Where it lies is for the caller to say.
+/// Seals compressed contents, and fills in the entry but for its offset, which the caller sets.
 pub(super) fn seal_contents(
     key: &ArchiveKey,
     entry: PartEntry,

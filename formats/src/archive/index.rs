@@ -17,7 +17,7 @@ const SHARD_TERMS: usize = 1 << 20;
 const SPARE_BITS: u32 = 8;
 /// Bits of a builder's pair that name the group.
 const GROUP_BITS: u32 = u64::BITS - TERM_BITS;
-/// Bytes of a piece before the bits: how many values, the bits of a value, and those of a gap that are written as they are.
+/// Bytes of a piece before the bits: the number of values, the bits of a value, and the bits of a gap that are written plainly.
 const SHARD_HEADER_BYTES: usize = 6;
 
 const _: () = assert!(MAX_ARCHIVE_GROUPS <= 1 << GROUP_BITS, "a pair names any group");
@@ -60,7 +60,7 @@ impl IndexBuilder {
         bytes
     }
 
-    /// The pieces of one label, as they are sealed, one after another; takes what was collected for it.
+    /// Returns the pieces of one label, as they are sealed, one after another; takes the pairs collected for it.
     pub(super) fn take_shards(&mut self, label: ArchiveLabel) -> Vec<Vec<u8>> {
         let groups = self.times.len();
         let mut pairs = self.pairs.get_mut(label.index()).map(std::mem::take).unwrap_or_default();

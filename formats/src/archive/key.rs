@@ -62,7 +62,7 @@ impl ArchiveKey {
         &self.terms
     }
 
-    /// Seals what was compressed for the place that the entry names, whose stored bytes must be those of the result.
+    /// Seals compressed contents for the place that the entry names. The entry's stored bytes must be those of the result.
     pub(super) fn seal(&self, entry: &PartEntry, packed: &[u8]) -> Result<Vec<u8>, ArchiveError> {
         let place = self.place(entry);
         let siv = self.siv(&place, packed);

@@ -22,7 +22,7 @@ use crate::{
 /// The first line of a manifest.
 pub const MANIFEST_FIRST_LINE: &str = "bitacora-archive v1";
 
-/// All that an archive says in clear. What is not here is sealed.
+/// The part of an archive that is in clear; everything else is sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     /// The ledger, in the generation that the archive was made in.
@@ -55,7 +55,7 @@ pub struct Manifest {
     pub tree_head: Option<TreeHeadProof>,
     /// The state that is in the archive.
     pub state: Option<StateLine>,
-    /// The archive's data key, as who has the keyring gets it.
+    /// The archive's data key, wrapped for holders of the keyring.
     pub key: WrappedKey,
     /// The ledger's signing keys, as far as there were some.
     pub signing_keys: SigningChain,
@@ -72,7 +72,7 @@ pub struct ChainLink {
     pub hash: ChainHash,
 }
 
-/// A segment that begins in an archive, so that who names segments can still be understood once they are gone.
+/// A segment that begins in an archive, so that references to segments can still be resolved once they are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentLink {
     /// Its number.
@@ -148,7 +148,7 @@ impl Manifest {
     /// Signs it with the keyring's active signing key.
     ///
     /// # Errors
-    /// [`ManifestError`] for what could not be read back.
+    /// [`ManifestError`] for a manifest that could not be read back.
     pub fn sign(&self, keyring: &Keyring) -> Result<SignedManifest, ArchiveError> {
         self.check()?;
         let note = sign_checked(&text::write(self), &self.origin.to_string(), keyring.signing().key);
@@ -285,7 +285,7 @@ impl SegmentLink {
 }
 
 impl UnverifiedManifest {
-    /// Reads a manifest. What it says means nothing before it is verified.
+    /// Reads a manifest. Its statements mean nothing before it is verified.
     ///
     /// # Errors
     /// A [`ManifestError`] for the first thing that is wrong.
@@ -327,8 +327,8 @@ impl UnverifiedManifest {
         }
     }
 
-    /// Verifies it with the keys in it. It then is what whoever has these keys says; who that is, a key known from elsewhere
-    /// tells.
+    /// Verifies it with the keys in it. It is then the statement of a holder of these keys. Only a key that is known
+    /// from elsewhere tells whose keys they are.
     ///
     /// # Errors
     /// A [`ManifestError`] where none of them signed it, or where the tree head in it is not of this history.
@@ -347,7 +347,7 @@ impl SignedManifest {
         &self.manifest
     }
 
-    /// The note; its text form is what the archive holds.
+    /// The note; its text form stands in the archive.
     #[must_use]
     pub fn note(&self) -> &SignedNote {
         &self.note

@@ -18,7 +18,7 @@ pub const PART_ENTRY_BYTES: usize = 56;
 /// Bytes of the state in one part; only the last part of it holds fewer.
 pub const STATE_PART_BYTES: usize = 4 * 1_024 * 1_024;
 
-/// Bytes of an entry before its digest, which are part of what a part is sealed under.
+/// Bytes of an entry before its digest. A part is sealed under them, among others.
 pub(super) const ENTRY_HEAD_BYTES: usize = 24;
 /// The number of index parts' labels for the times of groups.
 pub(super) const TIMES_LABEL: u32 = 0;
@@ -57,7 +57,8 @@ pub struct PartEntry {
     pub kind: PartKind,
     /// The codec that compressed its contents before they were sealed.
     pub codec: Codec,
-    /// Of events, and of hashes of roots, how many; of the index, the label's number; of the state, the number of the piece from 0.
+    /// The number of events or of hashes of roots; for the index, the label's number; for the state, the number of the
+    /// piece from 0.
     pub count: u32,
     /// Of events, the position of the first one; of state, the last event that is folded; of others, the archive's first position.
     pub position: u64,

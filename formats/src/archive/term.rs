@@ -133,7 +133,7 @@ struct Dimensioned {
     dimension: Dimension,
 }
 
-/// The dimension that data names in its member `dimension`; what is sealed for a data subject names none here.
+/// The dimension that data names in its member `dimension`; data that is sealed for a data subject names none here.
 fn dimension_of(data: &RecordData<'_>) -> Option<Dimension> {
     const MEMBER: &[u8] = b"\"dimension\"";
     let RecordData::Json(json) = data else { return None };

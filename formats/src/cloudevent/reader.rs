@@ -19,7 +19,8 @@ const TEXT: AttributeProblem = AttributeProblem::WrongType { expected: "a string
 const SCALAR: AttributeProblem =
     AttributeProblem::WrongType { expected: "a string, a boolean or an integer of 32 bits" };
 
-/// Checks attributes whose grammar CloudEvents takes from elsewhere. Only what comes in is held to it: what is kept stays readable.
+/// Checks the attributes whose grammar CloudEvents takes from elsewhere. Only incoming events are held to it: stored
+/// ones stay readable.
 fn check_grammars(event: &Event<'_>) -> Result<(), EventError> {
     let of = |name, is_one: bool, expected| match is_one {
         true => Ok(()),
@@ -82,7 +83,7 @@ impl<'a> Place<'a> {
         Self { default_stream, unexpected, index: None, pointer: String::new(), problem: None }
     }
 
-    /// Remembers a problem of the reader's own; what is returned only ends the reading.
+    /// Remembers a problem of the reader's own; the returned error only ends the reading.
     fn refuse<E: Error>(&mut self, kind: impl Into<ParseErrorKind>, pointer: String) -> E {
         self.problem = Some(kind.into());
         self.pointer = pointer;
@@ -96,7 +97,7 @@ impl<'a> Place<'a> {
         self.refuse(error, pointer)
     }
 
-    /// Says that the deserializer's own next error lies in this member, and what it is if only the type is wrong.
+    /// Notes that the deserializer's own next error lies in this member, and its kind if only the type is wrong.
     fn in_member<E>(&mut self, name: &str, problem: AttributeProblem, error: E) -> E {
         self.pointer = format!("/{name}");
         self.unexpected = EventError { attribute: Cow::Owned(name.to_owned()), problem }.into();

@@ -14,7 +14,7 @@ const OWN_BLOCK_BYTES: usize = 4 * 1_024;
 /// A block of short streams takes no further one past this.
 const SHARED_BLOCK_BYTES: usize = 64 * 1_024;
 
-/// Bytes that are stored as they are: what zstd would save of so few is less than what undoing it costs.
+/// Streams up to this many bytes are stored as they are: zstd would save less on them than decompression costs.
 const FEW_BYTES: usize = 256;
 
 /// The highest zstd level for numbers. In groups without long texts, most bytes are numbers. Higher levels take a
@@ -26,7 +26,7 @@ const MAX_NUMBERS_LEVEL: i32 = 15;
 pub(super) enum Nature {
     /// Numbers, byte after byte.
     Numbers,
-    /// Texts somebody wrote.
+    /// Texts that a person or program wrote.
     Text,
     /// Bytes that were written as something else, or that nobody wrote.
     Bytes,
@@ -49,7 +49,7 @@ pub(super) struct Stream {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Writes which block each stream lies in and how long it is, and all blocks.
+/// Writes the block and the length of each stream, and all blocks.
 pub(super) fn pack(
     streams: &[Stream],
     level: i32,
@@ -97,7 +97,7 @@ pub(super) fn pack(
     Ok(())
 }
 
-/// Writes bytes compressed, or as they are where that is no longer, and says how many.
+/// Writes bytes compressed, or as they are if that is no longer, and returns their number.
 pub(super) fn compress_behind(
     compressor: &mut bulk::Compressor<'_>,
     bytes: &[u8],
@@ -132,7 +132,7 @@ pub(super) fn decompress(
     if bytes.len() == length { Ok(bytes) } else { Err(MALFORMED) }
 }
 
-/// Undoes what zstd did; its working space is made once it is needed.
+/// A decompressor; its working space is made once it is needed.
 #[derive(Default)]
 pub(super) struct Opener(Option<bulk::Decompressor<'static>>);
 

@@ -9,7 +9,7 @@ use super::{MAX_GROUP_BYTES, MAX_GROUP_ROWS};
 pub(super) const MAX_FORMS: usize = 2_048;
 /// Shapes of JSON in a group. JSON of further shapes is kept whole.
 pub(super) const MAX_SHAPES: usize = 2_048;
-/// Bytes of all shapes of a group, and as many of all its forms. What is past them is kept whole.
+/// Bytes of all shapes of a group, and as many of all its forms. Records and JSON past them are kept whole.
 pub(super) const MAX_FORMS_BYTES: usize = 1 << 20;
 /// Values that a shape lifts out. JSON with more is kept whole.
 pub(super) const MAX_SHAPE_HOLES: usize = 256;

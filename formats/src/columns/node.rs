@@ -44,11 +44,11 @@ pub(super) mod number {
     pub(in super::super) const CONSTANT: u8 = 0;
     /// Distances from the least, byte after byte of all.
     pub(in super::super) const PLAIN: u8 = 1;
-    /// Multiples of a number, and what is added to each.
+    /// Multiples of a number, and a remainder that is added to each.
     pub(in super::super) const SCALED: u8 = 2;
     /// Differences from the one before.
     pub(in super::super) const DELTA: u8 = 3;
-    /// Values, and how often each follows itself.
+    /// Values, and the number of times that each follows itself.
     pub(in super::super) const RUNS: u8 = 4;
     /// Differences from the one before of the same class.
     pub(in super::super) const KEYED: u8 = 5;
@@ -56,7 +56,7 @@ pub(super) mod number {
     pub(in super::super) const SPLIT: u8 = 6;
     /// One number for each class.
     pub(in super::super) const MAPPED: u8 = 7;
-    /// 0 for the next that was not there yet, else how far back it came up.
+    /// 0 for the next value that is new, else the distance back to its last occurrence.
     pub(in super::super) const FRESH: u8 = 8;
     /// Differences from another column's number, or a multiple of it.
     pub(in super::super) const OFFSET: u8 = 9;
@@ -76,7 +76,7 @@ pub(super) mod text {
     pub(in super::super) const SAME: u8 = 4;
     /// Decimal integers, with zeros in front up to a width.
     pub(in super::super) const INTEGER: u8 = 5;
-    /// Decimal fractions: how many digits are behind the point, and all digits as a number.
+    /// Decimal fractions: the number of digits behind the point, and all digits as a number.
     pub(in super::super) const DECIMAL: u8 = 6;
     /// RFC 3339 times of UTC with so many digits behind the point.
     pub(in super::super) const TIME: u8 = 7;

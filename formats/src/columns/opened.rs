@@ -102,11 +102,12 @@ impl ColumnGroup {
         self.number(column::FRAME_TIME, index).map(|time| Micros(time.cast_unsigned()))
     }
 
-    /// The rows at these indices from 0, which ascend, and no others: the first of what comes back is the first of them.
+    /// Makes the rows at these indices from 0, which must ascend, and no others. The first row of the result is that
+    /// of the first index.
     ///
     /// # Errors
     ///
-    /// [`ColumnsError`] for rows that no group has, indices that are not there or do not ascend among them.
+    /// [`ColumnsError`] for rows that no group has, and for indices that do not exist or do not ascend.
     pub fn rows(&self, indices: impl IntoIterator<Item = usize>) -> Result<Rows, ColumnsError> {
         Assembly::new(self).rows(indices)
     }

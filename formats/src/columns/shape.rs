@@ -8,10 +8,12 @@ pub(super) const STRING_HOLE: u8 = 1;
 /// Stands in a shape for a number, `true`, `false` or `null`. No JSON text has this byte.
 pub(super) const BARE_HOLE: u8 = 2;
 
-/// Takes JSON apart: writes its shape behind `shape` and its values behind `values`. `None` where it is no JSON that can be
-/// rebuilt so, or has too many values; what was written then means nothing.
+/// Takes JSON apart: writes its shape behind `shape` and its values behind `values`.
 ///
-/// The grammar is held to only as far as rebuilding needs it: whatever comes apart comes back byte for byte.
+/// Returns `None` for bytes that are no JSON that can be rebuilt so, or that have too many values. `shape` and
+/// `values` then mean nothing.
+///
+/// The grammar is checked only as far as rebuilding needs it: any bytes that come apart come back byte for byte.
 pub(super) fn take_apart<'a>(json: &'a [u8], shape: &mut Vec<u8>, values: &mut Vec<&'a [u8]>) -> Option<()> {
     let start = values.len();
     let mut rest = json;

@@ -20,8 +20,8 @@ impl Domain {
     }
 }
 
-/// To which of several classes each row belongs: that of its first entry in a column of few different values. Rows without
-/// an entry have a class of their own, the last.
+/// The class of each row: that of its first entry in a column of few different values. Rows without an entry have a
+/// class of their own, the last.
 #[derive(Debug, Clone)]
 pub(super) struct Classes {
     /// The column's number.

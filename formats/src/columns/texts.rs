@@ -159,13 +159,13 @@ impl<'g> Maker<'g> {
         Self { columns, streams, opener, limit, steps_left: MAX_NODE_VALUES, spare: Vec::new() }
     }
 
-    /// The text of a column's entry, behind what is there.
+    /// Appends the text of a column's entry.
     pub(super) fn put(&mut self, column: usize, entry: usize, out: &mut Vec<u8>) -> Result<(), ColumnsError> {
         let column = self.columns.get(column).and_then(|column| column.texts.as_ref());
         self.write(column.ok_or(MISSING)?, entry, out)
     }
 
-    /// The text of an entry, behind what is there.
+    /// Appends the text of an entry.
     pub(super) fn write(
         &mut self,
         texts: &Texts,
@@ -213,7 +213,7 @@ impl<'g> Maker<'g> {
         }
     }
 
-    /// Bytes behind what is there, in no more room than there may be.
+    /// Appends bytes, in no more memory than there may be.
     pub(super) fn extend(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), ColumnsError> {
         self.make_room(bytes.len(), out)?;
         out.extend_from_slice(bytes);

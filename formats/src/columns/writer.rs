@@ -1,4 +1,4 @@
-//! The writer of columns as nodes and streams: the order of columns, and what each is derived from.
+//! The writer of columns as nodes and streams: their order, and the columns each is derived from.
 
 mod choice;
 mod compose;
@@ -132,7 +132,7 @@ impl Writer<'_> {
         (self.texts(&values.texts, Some(rows), TEXT_STEPS), values)
     }
 
-    /// A column as what others make up, or as one of few different texts.
+    /// Writes a column as composed of others, or as one of few different texts.
     fn named_or_composed(
         &mut self,
         number: usize,

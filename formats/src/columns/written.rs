@@ -33,7 +33,7 @@ pub(super) fn read_padded(text: &[u8], width: usize) -> Option<i64> {
     is_padded.then(|| digits(text)).flatten()
 }
 
-/// A decimal fraction or integer: how many digits are behind the point, and all digits as one number.
+/// A decimal fraction or integer: the number of digits behind the point, and all digits as one number.
 pub(super) fn read_decimal(text: &[u8]) -> Option<(i64, i64)> {
     let Some(point) = text.iter().position(|byte| *byte == b'.') else {
         return read_integer(text).map(|number| (0, number));

@@ -46,7 +46,7 @@ pub enum HeadedError {
         /// The position of the event.
         position: Position,
     },
-    /// The event's data is not what such an event says.
+    /// The event's data does not have the members of such an event.
     #[error("the event at position {position} does not say a size before it and a chain hash")]
     Data {
         /// The position of the event.
@@ -91,9 +91,9 @@ pub fn service_source(ledger: LedgerId) -> String {
 }
 
 impl HeadEntry {
-    /// Checks the entry's event against the commitment that the leaf at its position holds, and gives what it says.
+    /// Checks the entry's event against the commitment in the leaf at its position, and returns its data.
     ///
-    /// Whether the frame that ends there has that chain hash is for the caller to compare.
+    /// The caller must compare the chain hash with that of the frame that ends there.
     ///
     /// # Errors
     /// A [`HeadedError`]: the record is not the one in the tree, or no `ledger.headed` of this ledger.

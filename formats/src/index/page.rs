@@ -33,7 +33,7 @@ pub(super) fn write_pages(entries: &[u64]) -> Result<Pages, IndexError> {
     if pages.firsts.is_empty() { Err(IndexError::Malformed) } else { Ok(pages) }
 }
 
-/// Appends one page; says how many of the following entries it took.
+/// Appends one page; returns the number of the following entries that it took.
 fn write_page(first: u64, following: &[u64], out: &mut Vec<u8>) -> Result<usize, IndexError> {
     let start = out.len();
     out.extend_from_slice(&[0; 2]);
@@ -70,7 +70,7 @@ pub struct IndexPage {
 }
 
 impl IndexPage {
-    /// Reads a page's beginning. What stands behind it is read by [`Self::find`].
+    /// Reads a page's beginning. [`Self::find`] reads the rest.
     pub(super) fn parse(content: Vec<u8>) -> Result<Self, IndexError> {
         let (count, rest) = content.split_first_chunk().ok_or(IndexError::Malformed)?;
         let (first, _) = rest.split_first_chunk().ok_or(IndexError::Malformed)?;

@@ -39,7 +39,8 @@ pub enum SigningChainError {
 
 /// The public signing keys of an installation: the first one and its successors, every endorsement verified.
 ///
-/// Each was endorsed by the one before. Whoever has an older seed can endorse another successor: an endorsement alone is no reason to trust.
+/// Each was endorsed by the one before. A holder of an older seed can endorse another successor, so an endorsement
+/// alone is no reason to trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SigningChain {
     genesis: VerifyingKey,

@@ -158,7 +158,7 @@ fn push_secret(text: &mut String, secret: &[u8; 32]) {
     text.push('\n');
 }
 
-/// Against rot and slips of an editor; whoever can write the file can write the check.
+/// Computes the check, which is against rot and slips of an editor; a writer of the file can also write the check.
 fn check_of(lines: &str) -> Secret {
     let mut hasher = chain_hasher(KeyUse::KeyringCheck);
     hasher.update(lines.as_bytes());

@@ -23,7 +23,7 @@ pub enum VerifierKeyError {
     /// A name that no key can have.
     #[error("not a verifier key: its name must have 1 to {MAX_KEY_NAME_BYTES} bytes, no spaces and no '+'")]
     Name,
-    /// A name that would not show as what it is.
+    /// A name that would not show as it is.
     #[error(
         "not a verifier key: its name has a control character, or one that changes the direction of a text; do not use it"
     )]

@@ -3,11 +3,11 @@
 use super::RowHash;
 use crate::kdf::{KeyUse, chain_hasher};
 
-/// The sum of the hashes of a model's rows: it does not depend on the order in which they were written, nor on what was
-/// there before and is gone.
+/// The sum of the hashes of a model's rows. It depends neither on the order in which they were written, nor on rows
+/// that are gone.
 ///
-/// Each 8 bytes of a hash are a number, little-endian, and are summed up by themselves, modulo 2^64. The hashes are keyed, so
-/// that nobody without the key finds rows that come to the same.
+/// Each 8 bytes of a hash are a number, little-endian, and are summed up by themselves, modulo 2^64. The hashes are
+/// keyed, so that only a holder of the key can find other rows with the same sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RowSum {
     pub(super) rows: u64,

@@ -8,7 +8,7 @@ use super::{BoundedList, BoundedText, Dimension, EventData, EventPosition, Name,
 /// Tags of one annotation.
 pub const MAX_ANNOTATION_TAGS: usize = 16;
 
-/// `annotation.added`: a note beside the record. It changes nothing of what it is about.
+/// `annotation.added`: a note beside the record. It changes nothing of its target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AnnotationAdded {
     /// The target of the annotation.

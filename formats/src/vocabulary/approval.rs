@@ -44,8 +44,8 @@ pub struct ApprovalRequested {
     /// The destinations that it would reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<BoundedList<BoundedText<1024>, 1, MAX_APPROVAL_DESTINATIONS>>,
-    /// Of a command, each program that it runs with what it is told to do, as rules compare them; `opaque` among them where it may run
-    /// others too.
+    /// The parts of a command: each program that it runs with its arguments, as rules compare them. `opaque` is among
+    /// them if it may run others too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<BoundedList<BoundedText<1024>, 1, MAX_COMMAND_PARTS>>,
     /// The number of parts it has besides those.
@@ -62,7 +62,7 @@ pub struct ApprovalRequested {
     pub policy_version: Option<u64>,
     /// Roles that may resolve it.
     pub approvers: Vec<Name>,
-    /// The actor of the call, who asked; they cannot resolve it.
+    /// The actor of the call that asked for it; this actor cannot resolve it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_by: Option<BoundedText<1024>>,
     /// The agent of the call.
@@ -107,7 +107,7 @@ pub struct ApprovalResolved {
     pub approval: Name,
     /// The answer.
     pub resolution: Resolution,
-    /// The actor of the event, who answered.
+    /// The person who answered: the actor of the event.
     pub by: BoundedText<1024>,
     /// In the person's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,7 +191,7 @@ pub struct GrantScope {
     /// The server that the tool belongs to; without it the tool of no server is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Name>,
-    /// The context, as decisions show it. A call that can run what could not be read from it is in none.
+    /// The context, as decisions show it. A call that can run commands that could not be read from it is in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<BoundedText<1024>>,
     /// The project, as the workspace in the dimension of decisions shows it.

@@ -72,7 +72,7 @@ pub struct BreakerClosed {
     pub reason: Option<BoundedText<MAX_BREAKER_REASON_BYTES>>,
 }
 
-/// `breaker.configured`: how it is set from now on.
+/// `breaker.configured`: its settings from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "ConfiguredMembers", into = "ConfiguredMembers")]
 pub struct BreakerConfigured {

@@ -14,11 +14,11 @@ pub struct BudgetConfigured {
     pub scope: BudgetScope,
     /// The limits.
     pub limits: SpendLimits,
-    /// In what time.
+    /// The period in which it may be spent.
     pub period: BudgetPeriod,
     /// The consequence once it is spent.
     pub on_exceed: OnExceed,
-    /// For whom it is counted by itself; without it, for everybody together.
+    /// The holders for each of whom it is counted separately; without it, all spend it together.
     #[serde(default, skip_serializing_if = "BudgetCount::is_together")]
     pub counted: BudgetCount,
 }
@@ -29,8 +29,8 @@ pub struct BudgetConfigured {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetCount {
-    /// Everybody spends it together, so that one agent can leave nothing of it to the others. Budgets of runs and sessions are
-    /// each agent's even so: a name of a run is the word of whoever uses it.
+    /// Everybody spends it together, so that one agent can leave nothing of it to the others. Budgets of runs and
+    /// sessions belong to each agent even so, because any agent can use the name of a run.
     #[default]
     Together,
     /// Each agent has it anew.
@@ -153,7 +153,7 @@ pub struct BudgetCharged {
 pub enum Charge {
     /// Held back for a call that was requested.
     Reserved,
-    /// Spent: what the outcome says instead of what was reserved.
+    /// Spent: the outcome's amounts take the place of the reserved ones.
     Settled,
     /// Given back: the call's time was over.
     Released,

@@ -24,13 +24,14 @@ pub use self::table::EVENT_TYPES;
 pub const FREE_PREFIX: &str = "x.";
 /// Types that begin so are the service's own, those to come as well.
 pub const SERVICE_PREFIX: &str = "ledger.";
-/// Types that begin so are what the service does, or will do: nobody registers one of their own among them.
+/// Prefixes of types for the service's own acts, present and future: nobody registers a type of their own among them.
 pub const SERVICE_FAMILIES: [&str; 7] =
     ["archive.", "hold.", "key.", SERVICE_PREFIX, "principal.", "retention.", "subject."];
 
-/// The type of events that hold a piece of what checkpoints name: bytes, no JSON. Its name is its digest; the service writes it.
+/// The type of events that hold a piece of a checkpoint's contents: bytes, no JSON. Its name is its digest; the
+/// service writes it.
 pub const CHECKPOINT_BLOB: &str = "checkpoint.blob";
-/// The source of those events, and of what the service records of checkpoints for its callers.
+/// The source of those events, and of the service's other records of checkpoints for its callers.
 pub const CHECKPOINT_SOURCE: &str = "urn:bitacora:checkpoint";
 
 /// Returns `true` if events of this type hold bytes, which no schema describes.
@@ -45,7 +46,7 @@ pub fn is_service_kind(kind: &str) -> bool {
     SERVICE_FAMILIES.iter().any(|family| kind.starts_with(family))
 }
 
-/// Bytes of what is said to be wrong with data.
+/// Bytes of a problem with data, in words.
 const MAX_PROBLEM_BYTES: usize = 300;
 
 /// A type of event.
@@ -87,21 +88,21 @@ pub enum Writer {
 /// The agreement of data with its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// It is what the vocabulary asks for.
+    /// It fits the vocabulary.
     Listed,
-    /// It is what a registered schema asks for.
+    /// It fits a registered schema.
     Registered,
     /// The type asks for nothing.
     Free,
-    /// The vocabulary does not have the type: whether one is registered is for the caller to look up.
+    /// The vocabulary does not have the type. The caller must look up whether one is registered.
     Unlisted,
 }
 
-/// Data that is not what its type asks for.
+/// Data that does not fit its type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("data{pointer}: {problem}")]
 pub struct EventDataError {
-    /// The value at fault within the data, as a JSON pointer; of what is missing, the object that lacks it.
+    /// The value at fault within the data, as a JSON pointer; of a missing member, the object that lacks it.
     pub pointer: String,
     /// The problem with the value.
     pub problem: String,
@@ -135,8 +136,8 @@ pub fn check_data(kind: &str, data: Option<&[u8]>) -> Result<Fit, EventDataError
     listed.check(data).map(|()| Fit::Listed)
 }
 
-/// Fails where the data of a type that governs has a member that the type does not know, at any depth. Such a member says something that
-/// nobody would hear. What was recorded elsewhere is evidence, and may say more.
+/// Checks that the data of a type that governs has no unknown member, at any depth. Such a member would be ignored in
+/// silence. Data that was recorded elsewhere is evidence, and may have more members.
 ///
 /// # Errors
 /// The first such member, and the known one that is most like it.
@@ -276,7 +277,7 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// Says in numbers what a width of an integer says in words that a validator passes over.
+/// States the bounds of an integer's width as numbers, because a validator passes over the width in words.
 fn bound_numbers(schema: &mut Schema) {
     // No event's JSON has a number of greater magnitude than the last of these.
     let (least, most) = match schema.get("format").and_then(Value::as_str) {

@@ -26,7 +26,7 @@ const LAST_STEP: i64 = 1_000_000_000;
 /// `checkpoint.saved`: a thread's state was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointSaved {
-    /// The thread. It is the agent's that saved in it first: what others save in it or delete of it counts for nothing.
+    /// The thread. It belongs to the agent that saved in it first: saves and deletions by others do not count.
     pub thread: Name,
     /// The subgraph; empty, or not there, is the outermost one.
     #[serde(default, skip_serializing_if = "Namespace::is_outermost")]
@@ -36,7 +36,7 @@ pub struct CheckpointSaved {
     /// The checkpoint before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Name>,
-    /// After which step.
+    /// The number of the step after which it was saved.
     pub step: CheckpointStep,
     /// The origin of the checkpoint.
     pub source: CheckpointSource,
@@ -73,7 +73,7 @@ pub struct CheckpointTaskWrites {
     pub writes: BoundedList<CheckpointBlob, 0, MAX_CHECKPOINT_BLOBS>,
 }
 
-/// `checkpoint.writes`: what a task wrote after a checkpoint, before the next one.
+/// `checkpoint.writes`: the writes of a task after a checkpoint, before the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointWrites {
     /// The thread.
@@ -114,12 +114,12 @@ pub struct CheckpointDeleted {
     pub reason: Option<Words>,
 }
 
-/// `checkpoint.copied`: what a thread holds is in another one, too.
+/// `checkpoint.copied`: the contents of a thread are in another one, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointCopied {
     /// The thread that is copied.
     pub thread: Name,
-    /// The thread that has it from here on. What is there already stays.
+    /// The thread that has it from here on. Its own contents stay.
     pub to: Name,
     /// The subgraph; without it all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -35,7 +35,7 @@ pub enum JumpDirection {
     Back,
 }
 
-/// `ledger.clock-jumped`: the machine's clock does not show what it would if it had gone on evenly.
+/// `ledger.clock-jumped`: the machine's clock did not go on evenly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerClockJumped {
     /// The expected time; at an opening, the time of the last event, which the clock must not be before.
@@ -49,7 +49,7 @@ pub struct LedgerClockJumped {
 /// `clock.accepted`: the time that the clock shows is taken for the time, and calls are decided again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockAccepted {
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.

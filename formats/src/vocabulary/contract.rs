@@ -29,12 +29,12 @@ pub struct ContractPart {
     /// The kind of check or step.
     #[serde(rename = "type")]
     pub kind: Name,
-    /// With what.
+    /// The parameters.
     #[serde(default)]
     pub params: JsonObject,
 }
 
-/// `contract.checked`: what its checks found.
+/// `contract.checked`: the results of its checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContractChecked {
     /// The contract, where it has a name.
@@ -69,7 +69,7 @@ pub struct CheckResult {
     /// The kind of check.
     #[serde(rename = "type")]
     pub kind: Name,
-    /// With what.
+    /// The parameters.
     #[serde(default)]
     pub params: JsonObject,
     /// `true` if it held.
@@ -79,7 +79,7 @@ pub struct CheckResult {
     pub found: Option<Words>,
 }
 
-/// `rollback.executed`: what a breach was answered with.
+/// `rollback.executed`: the answer to a breach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RollbackExecuted {
     /// The contract that was broken.

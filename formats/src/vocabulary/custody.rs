@@ -63,11 +63,11 @@ pub struct RetentionApplied {
     /// The archive that still has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive: Option<Name>,
-    /// By which rule.
+    /// The rule by which it was let go.
     pub reason: Words,
 }
 
-/// `subject.erased`: the key of a data subject was destroyed; what was sealed under it is unreadable everywhere.
+/// `subject.erased`: the key of a data subject was destroyed; everything sealed under it is unreadable everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubjectErased {
     /// The data subject, as a keyed hash.
@@ -75,18 +75,18 @@ pub struct SubjectErased {
     /// The person who asked for it, on whose behalf it was done. The event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// On what ground.
+    /// The reason.
     pub reason: Words,
 }
 
-/// `hold.placed`: what it covers is neither let go nor erased while it holds.
+/// `hold.placed`: the data in its scope is neither let go nor erased while it holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldPlaced {
     /// The hold's id.
     pub hold: Name,
     /// The data that it covers.
     pub scope: HoldScope,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
@@ -112,7 +112,7 @@ pub struct HoldScope {
 pub struct HoldReleased {
     /// The hold's id.
     pub hold: Name,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.

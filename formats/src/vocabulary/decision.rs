@@ -64,7 +64,7 @@ pub struct DecisionMade {
     pub examined: Option<FactsText>,
 }
 
-/// Bytes of what was found of a call.
+/// Bytes of the facts about a call.
 pub const MAX_FACTS_BYTES: usize = 64 * 1024;
 
 /// The facts about a call, as the JSON object that the reactor of its version writes.
@@ -189,7 +189,7 @@ pub enum ReasonCode {
     DestinationOutside,
     /// A path leaves the working directory.
     PathOutside,
-    /// The arguments can run what cannot be read from them.
+    /// The arguments can run commands that cannot be read from them.
     ArgumentsOpaque,
     /// Looking at the arguments would take too long.
     ArgumentsTooLarge,
@@ -199,7 +199,7 @@ pub enum ReasonCode {
     Repeated,
     /// A call under the same key is under way.
     InFlight,
-    /// A call under the same key was allowed, and nobody knows whether it ran.
+    /// A call under the same key was allowed, and it is unknown if it ran.
     OutcomeUnknown,
     /// The key is older than keys are kept.
     KeyExpired,
@@ -341,7 +341,7 @@ pub struct DecisionInputs {
     /// `true` if the call waits for something, by its registration or by the policy.
     #[serde(default, skip_serializing_if = "is_false")]
     pub poll: bool,
-    /// Exceptions to how the call's outcome counts.
+    /// Exceptions in counting the call's outcome.
     #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
     pub outcome: OutcomeRules,
     /// Microseconds that governed time was ahead of the clock; without it none.
@@ -355,7 +355,7 @@ pub struct DecisionInputs {
     pub imported: bool,
 }
 
-/// Exceptions to how a call's outcome counts in trust and breakers.
+/// Exceptions in counting a call's outcome in trust and breakers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutcomeRules {
     /// Neither trust nor a breaker counts it: the call could not be read, or nobody registered its tool.

@@ -113,7 +113,7 @@ impl Dimension {
         [tool, context, model, task_type]
     }
 
-    /// These four, and the workspace behind them where there is one: what tells it from every other dimension.
+    /// Returns these four, and the workspace behind them if there is one: all parts that tell it from other dimensions.
     #[must_use]
     pub fn every_part(&self) -> Vec<&str> {
         let mut parts = Vec::with_capacity(5);

@@ -24,8 +24,8 @@ pub struct FileGuard {
     /// Files that hold no secret, although a glob of `secret` matches them.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub not_secret: FileGlobs,
-    /// Files that a person looks at before a call reads them: settings that may hold tokens, whatever git has stored. A call that may
-    /// read one among others excludes them, or is reviewed.
+    /// Files that a person looks at before a call reads them: settings that may hold tokens, and everything that git
+    /// has stored. A call that may read one among others excludes them, or is reviewed.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reviewed: FileGlobs,
     /// Files whose contents programs run by themselves. A call that writes one is reviewed, whatever trust it has earned.

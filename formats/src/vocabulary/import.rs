@@ -9,13 +9,13 @@ use super::{BoundedList, BoundedMap, BoundedText, Count, EventData, Name, PathTe
 pub const MAX_IMPORT_SOURCES: usize = 1_000;
 /// Types of events that one import counts one by one.
 pub const MAX_IMPORT_TYPES: usize = 256;
-/// Bytes of what says how events are made of records.
+/// Bytes of a mapping of records to events.
 pub const MAX_MAPPING_BYTES: usize = 64 * 1024;
 
 /// `import.batch`: an import came to its end. It counts towards trust only once it is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportBatch {
-    /// SHA-256 over the mapping and what is said of each file: the import's name.
+    /// SHA-256 over the mapping and the facts about each file: the import's name.
     pub digest: Sha256Text,
     /// The mapping by which events were made of records.
     pub mapping: BoundedText<MAX_MAPPING_BYTES>,
@@ -72,7 +72,7 @@ pub struct ImportSource {
 pub struct ImportAccepted {
     /// The import's digest.
     pub digest: Sha256Text,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{EventData, MicroUsd, Milliseconds, Name, TokenCounts};
 
-/// `model.called`: a model was asked, and how that ended.
+/// `model.called`: a request to a model, and its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCalled {
     /// The model.
@@ -34,7 +34,7 @@ pub enum ModelStatus {
     Error,
     /// Its time was over.
     Timeout,
-    /// Somebody broke it off.
+    /// It was broken off.
     Interrupted,
 }
 

@@ -22,7 +22,7 @@ pub type KeyLife = BoundedNumber<MIN_KEY_LIFE_S, MAX_KEY_LIFE_S>;
 pub struct PolicyDocument {
     /// Its rules, in the order in which they are tried.
     pub rules: BoundedList<Rule, 0, MAX_RULES>,
-    /// By what numbers trust is judged.
+    /// The rules that judge trust.
     pub trust: TrustRules,
     /// Seconds for which an idempotency key is good from its first use on. Left out, they are those of a day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct PolicyPublished {
     pub digest: Name,
     /// Its rules, in the order in which they are tried.
     pub rules: BoundedList<Rule, 0, MAX_RULES>,
-    /// By what numbers trust is judged.
+    /// The rules that judge trust.
     pub trust: TrustRules,
     /// Seconds for which an idempotency key is good from its first use on. Left out, they are those of a day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,12 +111,12 @@ pub struct PolicyRetired {
     pub note: Option<Note>,
 }
 
-/// `mode.configured`: whether verdicts are meant.
+/// `mode.configured`: the enforcement mode is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModeConfigured {
     /// The mode.
     pub mode: Mode,
-    /// Of which calls. Without it: of all that no scope is about.
+    /// The calls that the mode is for. Without it: all calls that no scope is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ModeScope>,
     /// The reason.

@@ -18,7 +18,7 @@ pub enum Role {
     Agent,
     /// Governs agents as well.
     Operator,
-    /// Governs the ledger as well, and who may use it.
+    /// Governs the ledger as well, and its principals.
     Admin,
     /// Reads, and writes nothing.
     Auditor,
@@ -40,7 +40,7 @@ impl Role {
     }
 }
 
-/// `principal.created`: whoever shows the token is this principal from here on.
+/// `principal.created`: from here on, a caller that shows the token is this principal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PrincipalCreated {
     /// Its id, by which it is revoked.
@@ -78,7 +78,7 @@ pub struct PrincipalExpired {
 }
 
 impl PrincipalCreated {
-    /// As events name who wrote them: the role, and the first 12 hex digits of the token's hash.
+    /// Returns the actor that events name: the role, and the first 12 hex digits of the token's hash.
     #[must_use]
     pub fn actor(&self) -> String {
         let digits = self.token_hash.as_str().get(..ACTOR_DIGITS).unwrap_or_default();

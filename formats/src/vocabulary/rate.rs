@@ -79,7 +79,7 @@ impl DayLimit {
 }
 
 impl RollingRate {
-    /// `true` where it limits nothing.
+    /// Returns `true` if it limits nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -90,14 +90,14 @@ impl RollingRate {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateScope {
-    /// By what calls are counted.
+    /// The property by which calls are counted.
     pub by: RateBy,
     /// The one that is meant. Without it: each by itself that has no limit of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<BoundedText<1024>>,
 }
 
-/// By what calls are counted.
+/// The property by which calls are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateBy {

@@ -24,10 +24,10 @@ pub const MAX_RULE_ARGUMENTS: usize = 16;
 /// Bytes of a glob.
 pub const MAX_GLOB_BYTES: usize = 512;
 
-/// A pattern for a text: `*`, `**`, `?` and `[a-z]`; what they mean is said where policies are compiled.
+/// A pattern for a text: `*`, `**`, `?` and `[a-z]`; their meaning is stated where policies are compiled.
 pub type Glob = BoundedText<MAX_GLOB_BYTES>;
 
-/// One rule of a policy. The first one that matches a call is what the policy says of it.
+/// One rule of a policy. The first rule that matches a call is the policy's verdict on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -40,7 +40,7 @@ pub struct Rule {
     pub action: Verdict,
     /// The reason, in words that an agent is shown.
     pub reason: BoundedText<512>,
-    /// For those who write policies; shown to no agent.
+    /// A comment for authors of policies; shown to no agent.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "BoundedText<1024>")]
     pub comment: Option<BoundedText<1024>>,
@@ -62,10 +62,10 @@ pub struct Rule {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TrustUse {
-    /// It does.
+    /// Trust counts.
     #[default]
     Respect,
-    /// That a dimension has not earned calls without review is passed over. That it is blocked is not.
+    /// A dimension needs no trust for calls without review. A blocked dimension stays blocked.
     Ignore,
 }
 
@@ -86,12 +86,12 @@ pub struct RuleMatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub context: Option<OneOrMany<Glob>>,
-    /// Globs for where the call reaches: paths from the root on, and hosts. All of its destinations have to match; where only some
-    /// do, or it is not known where it reaches, the strictest that follows of both is what is said.
+    /// Globs for the call's destinations: paths from the root on, and hosts. All of its destinations have to match. If
+    /// only some do, or they are not known, the strictest verdict of both cases is taken.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub destination: Option<OneOrMany<Glob>>,
-    /// Globs for the working folder that the call names. Of a call that names none it is not known whether it matches.
+    /// Globs for the working folder that the call names. A call that names none perhaps matches.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub cwd: Option<OneOrMany<Glob>>,

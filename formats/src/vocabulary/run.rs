@@ -62,7 +62,7 @@ pub struct RunBudget {
 }
 
 impl RunBudget {
-    /// Returns the limits on what calls and answers of models tell: money, tokens and time.
+    /// Returns the limits on the amounts that calls and answers of models report: money, tokens and time.
     #[must_use]
     pub fn spend_limits(&self) -> SpendLimits {
         let Self { cost_micro_usd, tokens, duration_ms, .. } = *self;
@@ -101,10 +101,10 @@ pub struct RunStep {
     /// The kind of error that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_type: Option<Name>,
-    /// Digest and length of what went in.
+    /// Digest and length of the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<ContentDigest>,
-    /// Digest and length of what came out.
+    /// Digest and length of the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<ContentDigest>,
     /// The input, in words.
@@ -151,7 +151,7 @@ pub struct RunPaused {
     /// The node it stands at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Name>,
-    /// For what it waits.
+    /// The thing that it waits for, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Words>,
 }
@@ -194,9 +194,9 @@ pub struct RunCompleted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// It did.
+    /// The run reached its goal.
     Success,
-    /// It did not.
+    /// The run did not reach its goal.
     Failure,
 }
 
@@ -215,12 +215,12 @@ pub struct RunFailed {
     pub reason: Option<Words>,
 }
 
-/// `run.aborted`: somebody ended it.
+/// `run.aborted`: a person or program ended it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunAborted {
     /// The run.
     pub run: Name,
-    /// On whose behalf.
+    /// The person on whose behalf it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.

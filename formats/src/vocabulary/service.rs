@@ -63,7 +63,7 @@ pub struct LedgerHeaded {
 pub struct LedgerTailCut {
     /// The segment.
     pub segment: Name,
-    /// From where on.
+    /// The offset of the first of them in the segment, in bytes.
     pub offset: Count,
     /// The number of bytes.
     pub bytes: Count,
@@ -79,7 +79,7 @@ pub struct LedgerTailCut {
 pub struct LedgerFramesPutBack {
     /// The segment.
     pub segment: Name,
-    /// From where on.
+    /// The offset of the first of them in the segment, in bytes.
     pub offset: Count,
     /// The number of bytes.
     pub bytes: Count,

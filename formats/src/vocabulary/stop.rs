@@ -8,7 +8,7 @@ use super::{AgentName, EventData, Name, Words};
 /// `panic.engaged`: every call is denied from here on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PanicEngaged {
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
@@ -18,7 +18,7 @@ pub struct PanicEngaged {
 /// `panic.released`: calls are decided again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PanicReleased {
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
@@ -30,7 +30,7 @@ pub struct PanicReleased {
 pub struct AgentSuspended {
     /// The agent.
     pub agent: AgentName,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
@@ -42,7 +42,7 @@ pub struct AgentSuspended {
 pub struct AgentResumed {
     /// The agent.
     pub agent: AgentName,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.

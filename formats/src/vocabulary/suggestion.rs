@@ -64,8 +64,9 @@ impl SuggestionKind {
 /// Hex digits of a suggestion's id behind its kind.
 const ID_DIGITS: usize = 16;
 
-/// The id of a suggestion, the same each time it is found: its kind, and the first digits of a SHA-256 over kind, dimension and what its rule
-/// is about, says and is held to, as JSON. Words do not count: they tell numbers that grow.
+/// Returns the id of a suggestion, the same each time it is found. It is its kind, and the first digits of a SHA-256
+/// in hex. The hash covers kind, dimension, and the rule's match, action and constraints, as JSON. Texts do not count,
+/// because they contain numbers that grow.
 #[must_use]
 pub fn suggestion_id(kind: SuggestionKind, dimension: &Dimension, rule: &Rule) -> Name {
     let Rule { matches, action, min_trust_score, never_auto_approve, trust, .. } = rule;
@@ -80,7 +81,7 @@ pub fn suggestion_id(kind: SuggestionKind, dimension: &Dimension, rule: &Rule) -
 pub struct SuggestionAccepted {
     /// The suggestion's id.
     pub suggestion: Name,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
@@ -93,7 +94,7 @@ pub struct SuggestionAccepted {
 pub struct SuggestionRejected {
     /// The suggestion's id.
     pub suggestion: Name,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.

@@ -86,7 +86,7 @@ pub(super) fn check_text(text: &str, max: usize) -> Result<(), TextError> {
     Ok(())
 }
 
-/// A text that [`BoundedText`] takes, on loan from the JSON that it stands in: for who only looks at it.
+/// A text that [`BoundedText`] takes, borrowed from the JSON in which it stands, for readers that keep nothing of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundedRef<'a, const MAX: usize>(Cow<'a, str>);
 

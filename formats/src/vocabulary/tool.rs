@@ -118,9 +118,9 @@ pub struct Retry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Idempotency {
-    /// It cannot.
+    /// No means: a repeated call does it twice.
     None,
-    /// It can, under the same idempotency key.
+    /// An idempotency key: repeated calls under one key do it once.
     Keyed,
 }
 
@@ -175,7 +175,7 @@ pub enum DestinationKind {
     Host,
     /// A glob for the names of files that the call works on.
     Pattern,
-    /// A text that names who or what is reached: a telephone number, an address, an id. It is compared as it is written.
+    /// The name of a person or thing that is reached: a telephone number, an address, an id. It is compared as it is written.
     Text,
 }
 

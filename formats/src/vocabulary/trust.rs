@@ -27,8 +27,7 @@ pub struct TrustObserved {
     /// The call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Name>,
-    /// The number of the trial, from 1, if the call was decided while the dimension's breaker was half-open: it counts
-    /// those times.
+    /// The number of times that the dimension's breaker had half-opened, from 1, if the call was decided while it was half-open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<u64>,
     /// The certainty, if it is less than that of this ledger's own observations.
@@ -77,7 +76,7 @@ pub struct TrustSet {
     pub dimension: Dimension,
     /// The counts from now on.
     pub counts: TrustCounts,
-    /// On whose behalf, where that is not the event's actor.
+    /// The person on whose behalf it was done, if not the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
@@ -91,7 +90,7 @@ pub struct TrustProbed {
     pub dimension: Dimension,
     /// Governed time, in microseconds since 1970, from which on they are denied again.
     pub expires: u64,
-    /// On whose behalf, where that is not the event's actor.
+    /// The person on whose behalf it was done, if not the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.

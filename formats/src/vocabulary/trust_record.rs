@@ -38,7 +38,7 @@ impl TrustRecord {
         self.apply_outcome(observed.outcome, observed.post_check_passed, time);
     }
 
-    /// The same for who reads only how the call ended, and what the check after it said.
+    /// Counts one outcome, given the way in which the call ended and the result of the check after it.
     pub fn apply_outcome(&mut self, outcome: TrustOutcome, post_check_passed: Option<bool>, time: Micros) {
         let Some(kind) = Kind::of(outcome, post_check_passed) else { return };
         match kind {
@@ -67,8 +67,9 @@ impl TrustRecord {
         self.last_updated = self.last_updated.max(Some(time));
     }
 
-    /// Puts an operator's counts in the place of its own. What the last outcomes were is forgotten: the failures that are set stand in for
-    /// them, as errors, until later outcomes take their place. A streak is never longer than the approvals.
+    /// Puts an operator's counts in the place of its own. The last outcomes are forgotten. The failures that are set
+    /// stand in for them, as errors, until later outcomes take their place. A streak is never longer than the
+    /// approvals.
     pub fn apply_set(&mut self, set: &TrustSet, time: Micros) {
         let TrustCounts { approvals, rejections, failures, streak } = set.counts;
         self.approvals = approvals.get();
@@ -93,7 +94,7 @@ impl TrustRecord {
         base.plus(rules.streak_bonus_of(self.streak))
     }
 
-    /// Counts what happened before everything that is counted here.
+    /// Adds the counts of an earlier record.
     pub fn apply_earlier(&mut self, earlier: &Self) {
         let sum = |own: u64, before: u64| own.saturating_add(before).min(Count::MAX.get());
         if self.rejections == 0 && self.failures == 0 {
@@ -134,7 +135,8 @@ enum Kind {
 }
 
 impl Kind {
-    /// A rejected call did not run, whatever is said of a check after it; one that failed fails once. An exit code says nothing.
+    /// Returns the code of an outcome. A rejected call did not run, whatever a check after it says; one that failed
+    /// fails once. An exit code does not count.
     fn of(outcome: TrustOutcome, post_check_passed: Option<bool>) -> Option<Self> {
         let check_failed = post_check_passed == Some(false);
         Some(match outcome {
@@ -206,7 +208,7 @@ impl RecentOutcomes {
         self.failures.count_ones()
     }
 
-    /// Returns how many of the last outcomes would be failures after this many more that are none.
+    /// Returns the number of failures among the last outcomes after this many more outcomes that are none.
     #[must_use]
     pub fn failures_after(&self, others: u64) -> u32 {
         let places = u32::try_from(others).unwrap_or(u32::MAX);

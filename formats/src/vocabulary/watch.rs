@@ -59,9 +59,9 @@ pub struct CoverageGap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingHalf {
-    /// It was never asked about.
+    /// The decision: the call was never asked about.
     Decision,
-    /// Nobody told how it ended.
+    /// The outcome: the call's end was never reported.
     Outcome,
 }
 

@@ -25,8 +25,8 @@ pub struct Workspaces {
     /// project is the folder to which the worktree it works in belongs, or else the working folder itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<BoundedList<Glob, 0, MAX_WORKSPACE_ROOTS>>,
-    /// Folders in which a project keeps worktrees of itself, such as `.worktrees`: what lies in one belongs to the project that it lies
-    /// in. They are plain names, with `/` between several.
+    /// Folders in which a project keeps worktrees of itself, such as `.worktrees`: a worktree in one belongs to the
+    /// project that the folder lies in. They are plain names, with `/` between several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktrees: Option<BoundedList<BoundedText<MAX_WORKTREE_FOLDER_BYTES>, 0, MAX_WORKTREE_FOLDERS>>,
 }

@@ -10,8 +10,9 @@ use crate::segment::SegmentHeader;
 
 /// A walk that is given the segment piece by piece and knows only "all of it holds" and "something does not".
 ///
-/// Its checks are those of [`SegmentWalk`](super::SegmentWalk), which says of a segment that does not pass what is wrong with
-/// it. A segment that passes holds in its ledger if it goes on from the end of the one before ([`SegmentEnd::check_next`]).
+/// Its checks are those of [`SegmentWalk`](super::SegmentWalk), which reports the damage of a segment that does not
+/// pass. A segment that passes holds in its ledger if it goes on from the end of the one before
+/// ([`SegmentEnd::check_next`]).
 pub struct SegmentPass {
     links: Links,
     /// After the footer there is no further frame.
@@ -34,7 +35,7 @@ pub enum PassStep<'a> {
     },
     /// The last frame and the footer are behind: every byte from here on must be zero.
     Zeros,
-    /// Something is not what it must be.
+    /// A check failed.
     Doubt,
 }
 
@@ -54,7 +55,7 @@ pub struct PassedSegment {
 impl SegmentPass {
     /// Begins after a header whose certificate holds; `bytes` must hold the whole header.
     ///
-    /// Whether the header's signing key is the ledger's is for the caller to compare. `None` is doubt.
+    /// The caller must compare the header's signing key with the ledger's. `None` is doubt.
     #[must_use]
     pub fn start(bytes: &[u8], every_signature: bool) -> Option<(Self, SegmentHeader)> {
         let header = SegmentHeader::parse(bytes).ok()?;

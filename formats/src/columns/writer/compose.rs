@@ -112,8 +112,8 @@ impl<'a> Writer<'a> {
         Some(parts)
     }
 
-    /// The longest column that all samples go on with, behind as little constant text as may be: how much of it, which column,
-    /// and how many bytes of it all samples have.
+    /// Returns the longest column that all samples go on with, behind as little constant text as may be. The result is
+    /// the length of that text, the column's number, and the bytes of the column that all samples have.
     fn next_part(&self, samples: &[(&[u8], u16)]) -> Option<(usize, usize, usize)> {
         let first = samples.first()?.0;
         let common = samples.iter().map(|(rest, _)| common_prefix(first, rest)).min()?;

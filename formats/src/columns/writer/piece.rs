@@ -54,7 +54,7 @@ impl Piece {
     }
 }
 
-/// Says how small pieces would become.
+/// Estimates the compressed size of pieces.
 pub(super) struct Scale {
     compressor: bulk::Compressor<'static>,
     room: Vec<u8>,
@@ -62,7 +62,7 @@ pub(super) struct Scale {
 
 /// A level that is fast and puts pieces in the same order as the others do.
 const LEVEL: i32 = 1;
-/// Bytes of zstd's own around every stream that are not told from what it holds.
+/// Bytes that zstd itself adds around every stream, regardless of its contents.
 const FRAME_BYTES: usize = 8;
 
 impl Scale {
@@ -71,7 +71,7 @@ impl Scale {
         Some(Self { compressor: bulk::Compressor::new(LEVEL).ok()?, room: Vec::new() })
     }
 
-    /// About how many bytes a piece comes to.
+    /// Returns the approximate bytes of a piece.
     pub(super) fn weigh(&mut self, piece: &Piece) -> usize {
         let streams: usize = piece.streams.iter().map(|stream| self.weigh_bytes(&stream.bytes)).sum();
         piece.directory.len() + streams

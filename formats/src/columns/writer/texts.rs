@@ -33,7 +33,7 @@ pub(super) struct Different<'t> {
 
 /// The different ones of texts; `None` where they are so many that naming them saves nothing.
 pub(super) fn different<'t>(texts: &[&'t [u8]]) -> Option<Different<'t>> {
-    /// Texts after which it is judged whether there will be too many.
+    /// Texts after which the final number of different texts is estimated.
     const PROBE: usize = 512;
     let mut numbers: HashMap<&[u8], u16> = HashMap::default();
     let mut different = Different { texts: Vec::new(), of_entry: Vec::with_capacity(texts.len()) };
@@ -82,7 +82,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Texts as they are, by their pattern, or by what each begins with as the one before does: what is lightest.
+    /// Writes the texts as they are, by their pattern, or by their common beginning with the text before, whichever is smallest.
     fn lightest(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> Piece {
         let mut best = self.raw(texts, rows, Nature::Text);
         let mut lightest = self.scale.weigh(&best);
@@ -178,8 +178,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Different texts and which each is. The order is that in which they come up, or that of how often they do: what is
-    /// lighter; with the numbers as they were written.
+    /// Writes the different texts, and the number of each entry's text. The texts come in the order of occurrence or
+    /// of frequency, whichever is smaller; the numbers are returned as they were written.
     pub(super) fn dictionary(
         &mut self,
         found: Different<'_>,
@@ -277,7 +277,7 @@ fn all<'t, T>(texts: &[&'t [u8]], read: impl Fn(&'t [u8]) -> Option<T>) -> Optio
     texts.iter().map(|text| read(text)).collect()
 }
 
-/// Numbers by how often each comes up, and which number of before each new one was.
+/// Numbers the texts by frequency. Returns the new number of each entry and, for each new number, the old one.
 fn by_frequency(of_entry: &[u16], count: usize) -> (Vec<u16>, Vec<u16>) {
     let mut times = vec![0_u32; count];
     for number in of_entry {

@@ -131,7 +131,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         self.deserialize_unit(visitor)
     }
 
-    /// By its name, which is how the reader knows who asks for JSON as it stands.
+    /// Passes on the name, by which the deserializer recognises a request for JSON as it stands.
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -167,7 +167,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         noted(self.way, self.place(), self.inner.deserialize_map(visitor))
     }
 
-    /// A word, or for what carries a value an object of one member.
+    /// Takes a word, or an object of one member for a variant that carries a value.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -180,7 +180,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
     }
 }
 
-/// Says what belongs there in a reader's words, not by the name of a type of ours.
+/// Names the expected value in a reader's words, not by the name of a type of ours.
 struct ObjectVisitor<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for ObjectVisitor<V> {

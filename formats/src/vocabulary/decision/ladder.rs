@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::ReasonCode;
 use crate::vocabulary::Verdict;
 
-/// One step of the ladder, and what it said. One that said `allow` is written as its name alone: so are most.
+/// One step of the ladder with its verdict. A step that said `allow` is written as its name alone; most are such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LadderStep {
     /// The step.

@@ -13,14 +13,15 @@ use crate::vocabulary::Tokens;
 /// Things that one call made.
 pub const MAX_ARTIFACTS: usize = 64;
 
-/// Bytes of a summary. Whoever writes one cuts it at [`SUMMARY_BYTES`]; a secret that is replaced in it may lengthen it after that.
+/// Bytes of a summary. The writer of one cuts it at [`SUMMARY_BYTES`]; a secret that is replaced in it may lengthen it
+/// after that.
 pub const MAX_SUMMARY_BYTES: usize = 1_024;
-/// Bytes that are kept of what is to be told in words.
+/// Bytes of an input or output that are kept in words.
 pub const SUMMARY_BYTES: usize = 256;
 
 /// Something that a call made, as a path or a URL.
 pub type ArtifactText = BoundedText<1024>;
-/// An exit code: what any system's 32 bits hold, with or without a sign.
+/// An exit code: any value of a system's 32 bits, with or without a sign.
 pub type ExitCode = i64;
 
 /// The arguments of a call as the JSON they came in: any value.
@@ -69,7 +70,7 @@ impl JsonSchema for Arguments {
 pub struct SummaryText(String);
 
 impl SummaryText {
-    /// The end of a text, as much of it as is kept: how a program ended says more than how it began.
+    /// Returns the end of a text, as much of it as is kept: the end of a program's output says more than its beginning.
     #[must_use]
     pub fn tail_of(text: &str) -> Self {
         let from = text.ceil_char_boundary(text.len().saturating_sub(SUMMARY_BYTES));
@@ -202,7 +203,7 @@ pub struct ToolRequested {
     /// The arguments. They may be sealed under a data subject's key, and are then not here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Arguments>,
-    /// In their place the digest of them, from who does not show them.
+    /// The digest of the arguments in their place, from a caller that does not show them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_digest: Option<Sha256Text>,
     /// The model that asks.
@@ -232,7 +233,7 @@ pub struct ToolRequested {
     /// `true` if a person is there to be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive: Option<bool>,
-    /// The time for which the caller waits for the answer, and within which it makes the call.
+    /// The time for which the caller waits for the answer and for the call after it, together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<Milliseconds>,
 }
