@@ -60,7 +60,7 @@ fn first_piece(content: &[u8], widths: PieceWidths) -> usize {
     let mut hash = 0_u64;
     // The bits that a byte has moved furthest, and that therefore all of the last 64 bytes had a part in.
     let mask = u64::MAX << (u64::BITS - widths.bits);
-    // What lies further back than 64 bytes is shifted out.
+    // Bytes further back than 64 are shifted out.
     let from = widths.least.saturating_sub(u64::BITS as usize);
     for (at, byte) in content.iter().enumerate().take(widths.most).skip(from) {
         hash = (hash << 1).wrapping_add(ADDENDS.get(usize::from(*byte)).copied().unwrap_or_default());

@@ -45,7 +45,7 @@ pub const MAX_JSON_DEPTH: usize = 64;
 /// The largest magnitude of a JSON number, 2^53: above it not every integer survives a reader that uses doubles.
 pub const MAX_JSON_NUMBER: u64 = 1 << 53;
 
-// What is kept of an event.
+// Parts of an event that are kept.
 
 /// Bytes of everything in a record but its data.
 pub const MAX_ENVELOPE_BYTES: usize = 64 * KIB;
@@ -110,7 +110,7 @@ pub const MAX_HEADS_BYTES: usize = MAX_SEGMENT_BYTES;
 /// Bytes of a declared loss: two notes, with every character escaped.
 pub const MAX_DECLARED_LOSS_BYTES: usize = 2 * MIB;
 
-// What leaves the ledger as proof.
+// Proofs that leave the ledger.
 
 /// Bytes of the evidence of one event: its record and part in base64, and the notes with every character escaped.
 pub const MAX_EVIDENCE_BYTES: usize = 16 * MIB;

@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_part_sealed_under_the_right_key_for_another_seal_is_refused() {
-        // What someone with the subject's key could forge: the seal chosen first, other bytes sealed under it.
+        // A forgery that a holder of the subject's key could make: the seal chosen first, other bytes sealed under it.
         let seal = [7; 32];
         let mut forged = PLAINTEXT.to_vec();
         let tag = cipher(&subject_key(1), ledger(), &seal)

@@ -190,7 +190,7 @@ pub fn verify_consistency(
             end = middle;
         }
     }
-    // Where the earlier tree is complete, its root is what the path begins at, and is not in the proof.
+    // The path begins at the root of the earlier tree if that is complete; the root is then not in the proof.
     let begins_inside = first > 0;
     check_length(sides.len() + usize::from(begins_inside), proof)?;
     let (below, path) = match proof.split_first() {

@@ -187,7 +187,7 @@ impl ReleasedSegment {
             agrees("tree size", last_position, footer.tree_size)?;
         }
         if let Some(signed) = &signed {
-            // What is left of a segment is signed after its header was.
+            // The file of a released segment is signed after its header was.
             let least = parsed.signing_key_index.max(signed.key);
             agrees("signing key", least.into(), signed.key.into())?;
         }

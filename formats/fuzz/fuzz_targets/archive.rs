@@ -1,4 +1,4 @@
-//! Any bytes are an archive that its ledger signed, or give a typed error.
+//! Any bytes are an archive that a key in it signed, or give a typed error.
 //!
 //! Every byte of an archive is under the signature of a key in it. Its parts open or give a typed error. With one byte
 //! changed, the archive is refused.

@@ -89,7 +89,7 @@ fn encode_shard(pairs: &[u64], shard_bits: u32, groups: usize) -> Vec<u8> {
     let width = value_bits(distinct as u64, shard_bits);
     let value = |pair: &u64| if width == 0 { 0 } else { pair << shard_bits >> (u64::BITS - width) };
     let group_bits = group_bits(groups);
-    // What is above those bits is counted.
+    // The bits of a gap above these are written in unary.
     let rice = width.saturating_sub(bits_of(distinct as u64));
     let mut writer = BitWriter::default();
     let (mut values, mut due) = (0_u32, 0);

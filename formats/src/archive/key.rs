@@ -129,7 +129,7 @@ pub fn open_part(
 ) -> Result<Zeroizing<Vec<u8>>, ArchiveError> {
     entry.check(stored)?;
     let packed = key.open(entry, stored)?;
-    // What is stored as it is has the table's length: the table was checked for it.
+    // Contents that are stored as they are have the table's length: the table was checked for it.
     if entry.codec == Codec::Stored {
         return Ok(packed);
     }

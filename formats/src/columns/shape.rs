@@ -17,9 +17,9 @@ pub(super) const BARE_HOLE: u8 = 2;
 pub(super) fn take_apart<'a>(json: &'a [u8], shape: &mut Vec<u8>, values: &mut Vec<&'a [u8]>) -> Option<()> {
     let start = values.len();
     let mut rest = json;
-    // Whether the scope that is open is an object, and the same of those around it, a bit for each.
+    // A bit for the open scope and for each one around it: set for an object.
     let (mut objects, mut depth) = (0_u64, 0);
-    // Whether the next string is a member's name.
+    // Set if the next string is a member's name.
     let mut name_next = false;
     while let Some((byte, after)) = rest.split_first() {
         match byte {

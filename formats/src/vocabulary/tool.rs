@@ -79,7 +79,7 @@ pub struct ToolDocument {
     /// The arguments that are the call's context. Without it the context is `-`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_from: Option<ContextFrom>,
-    /// The destinations that a call may reach. Without it a call reaches the places in its context, and may reach anything.
+    /// The destinations that a call may reach. Without it a call reaches the places that its context is made of, and may reach anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<BoundedList<DestinationRule, 1, MAX_DESTINATIONS>>,
 }

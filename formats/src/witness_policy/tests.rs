@@ -148,7 +148,7 @@ fn a_key_that_comes_twice_under_any_name_is_refused() {
     let renamed = VerifierKey::new("other.example", *log.public()).unwrap();
     let twice = parse(&format!("log {log}\nlog {renamed}\nquorum none\n"));
     assert_eq!(twice, Err(WitnessPolicyError::SameKey { line: 2 }));
-    // Who runs both may use one key for both; the kinds of their signatures differ.
+    // One operator of both may use one key for both; the kinds of their signatures differ.
     let both = WitnessKey::new("w", *log.public()).unwrap();
     assert!(parse(&format!("log {log}\nwitness w {both}\nquorum w\n")).is_ok());
 }

@@ -61,7 +61,7 @@ impl Writer<'_> {
         }
         let mut best = (None, plain);
         for step in self.steps(numbers, rows, least) {
-            // What is first of its class is a series by itself, which may need a step of its own.
+            // The first values of the classes are a series by themselves, which may need a step of its own.
             let within = usize::from(matches!(step, Step::Keyed(_))).min(steps - 1);
             let piece = self.apply(&step, numbers, rows, within);
             let weight = self.scale.weigh(&piece);

@@ -159,7 +159,7 @@ impl Writer<'_> {
         let of = |engine: &base64::engine::GeneralPurpose| {
             all(texts, |text| {
                 let bytes = engine.decode(text).ok().filter(|_| text.len() >= MIN_ENCODED_BYTES)?;
-                // Whatever reads but is not written so is left as it is.
+                // A text that reads but would be written otherwise is left as it is.
                 (engine.encode(&bytes).as_bytes() == text).then_some(bytes)
             })
         };
