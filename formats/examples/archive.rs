@@ -1,4 +1,4 @@
-//! Measures the size of an archive of real events, and how fast it is checked.
+//! A measurement of an archive of real events: its size, and the speed of its check.
 //!
 //! `cargo run --release -p bitacora-formats --example archive -- FILE [COPIES]` makes an event of each line of FILE.
 //! It archives these events COPIES times. It prints the archive's bytes, and the speed of the check without keys

@@ -1,4 +1,6 @@
-//! A loss whose declaration has begun and is not in the log yet. Layout: `docs/formats/declared_loss.md`.
+//! A loss whose declaration has begun and is not in the log yet.
+//!
+//! Layout: `docs/formats/declared_loss.md`.
 
 use serde::{Deserialize, Serialize};
 

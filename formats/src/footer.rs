@@ -1,4 +1,6 @@
-//! The footer that closes a segment. Layout: `docs/formats/segment.md`.
+//! The footer that closes a segment.
+//!
+//! Layout: `docs/formats/segment.md`.
 
 use crate::chain::{self, ChainTip};
 use crate::fields::{Ended, Fields};

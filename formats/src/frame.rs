@@ -1,4 +1,6 @@
-//! A frame as it is stored: header, ciphertext, tag, signature, checksum. Layout: `docs/formats/frame.md`.
+//! A frame as it is stored: header, ciphertext, tag, signature, checksum.
+//!
+//! Layout: `docs/formats/frame.md`.
 
 use std::ops::RangeInclusive;
 

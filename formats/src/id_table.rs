@@ -1,4 +1,6 @@
-//! The table of the identities in ended segments. Layout: `docs/formats/id_table.md`.
+//! The table of the identities in ended segments.
+//!
+//! Layout: `docs/formats/id_table.md`.
 //!
 //! Everything in it can be made again from the log, so a doubtful table is replaced instead of repaired. It must never
 //! give a wrong answer. The file as a whole is therefore authenticated where it is loaded, and each block again

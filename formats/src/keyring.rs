@@ -1,4 +1,6 @@
-//! The keyring: the secrets that everything else is derived from. Layout: `docs/formats/keyring.md`.
+//! The keyring: the secrets that everything else is derived from.
+//!
+//! Layout: `docs/formats/keyring.md`.
 //!
 //! It never lies in the data folder. Rotation applies forward: a new key is used from the next segment on and the old
 //! ones stay, so that what they wrapped stays readable. The blinding key and the derived-state key never rotate:

@@ -1,4 +1,6 @@
-//! The keys of one ledger that every event needs, ready for use. The derivations stand in `docs/formats/keys.md`.
+//! The keys of one ledger that every event needs, ready for use.
+//!
+//! The derivations stand in `docs/formats/keys.md`.
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
-//! The sealed part of an event that names a data subject. Layout: `docs/formats/part.md`.
+//! The sealed part of an event that names a data subject.
+//!
+//! Layout: `docs/formats/part.md`.
 //!
 //! Sealing is a function of its inputs alone: a retried request gives the same record and so the same commitment. Once
 //! the subject's key is erased the record stays unchanged, and only the part opens no more.

@@ -1,4 +1,6 @@
-//! The header that begins a segment and certifies its keys. Layout: `docs/formats/segment.md`.
+//! The header that begins a segment and certifies its keys.
+//!
+//! Layout: `docs/formats/segment.md`.
 
 use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit, Nonce};
 use ed25519_dalek::SigningKey;

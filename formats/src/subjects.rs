@@ -1,4 +1,6 @@
-//! The files of the store of subject keys. Layout: `docs/formats/subjects.md`.
+//! The files of the store of subject keys.
+//!
+//! Layout: `docs/formats/subjects.md`.
 //!
 //! A subject has two: one under its name, which holds the random id of its key, and one under that id, which holds the
 //! key. Records know only the id. Once both files are gone, nothing leads from a record back to its subject.

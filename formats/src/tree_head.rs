@@ -1,4 +1,6 @@
-//! Tree heads: a ledger's signed statements of its size and root. Layout: `docs/formats/tree_head.md`.
+//! Tree heads: a ledger's signed statements of its size and root.
+//!
+//! Layout: `docs/formats/tree_head.md`.
 //!
 //! The text is a checkpoint of c2sp.org/tlog-checkpoint in a signed note, so that clients and witnesses of
 //! transparency logs accept it unchanged. The key signs under the ledger's origin as its name.

@@ -1,4 +1,4 @@
-//! Measures a file of events as columns: bytes, events a second each way, and the time for a few events.
+//! A measurement of a file of events as columns: bytes, speed each way, and the time for a few events.
 //!
 //! `cargo run --release -p bitacora-formats --example columns -- FILE [LEVEL]` measures on one core. The file has one
 //! JSON value a line and may be compressed by zstd. The values are CloudEvents, or of one of the kinds that `bitacora

@@ -1,4 +1,4 @@
-//! Any body is a list of events or a typed error, in every form, with or without a stream of the request.
+//! Any body is a list of events or a typed error, in every form, with or without a request's stream.
 //!
 //! JSON has many spellings, so the bytes written back may differ from the bytes read. They hold the same events, and
 //! they are written back unchanged. Every accepted event has a record.

@@ -1,4 +1,4 @@
-//! Any bytes begin with the header of a block of the index or give a typed error; a header has one encoding.
+//! Any bytes begin with the header of an index block or give a typed error; a header has one encoding.
 //!
 //! Nothing opens that was not sealed for its place. A directory and pages that were sealed give entries or a typed
 //! error, whatever they hold. Entries that ascend come out of a block as they went in.

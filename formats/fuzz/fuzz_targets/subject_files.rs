@@ -1,4 +1,4 @@
-//! Any bytes are a file of the store of subject keys or a typed error, for one ledger and one name alone.
+//! Any bytes are a file of the store of subject keys, for one ledger and one name, or a typed error.
 //!
 //! A file has one encoding for its nonce. Everything that is sealed opens.
 #![no_main]

@@ -1,4 +1,4 @@
-//! Shared code of the fuzz targets: makes mutated bytes consistent again, so that runs pass the checksums.
+//! Shared code of the fuzz targets: makes mutated bytes consistent, so that runs pass the checksums.
 
 pub mod mend;
 pub mod sealed;

@@ -1,4 +1,6 @@
-//! Names for the numbers of the layout: fixed columns, and the tags of nodes. Retired numbers stay retired.
+//! Names for the numbers of the layout: fixed columns, and the tags of nodes.
+//!
+//! Retired numbers stay retired.
 
 /// Columns that every group has, by their numbers; those of extensions and of values of JSON follow them.
 pub(super) mod column {

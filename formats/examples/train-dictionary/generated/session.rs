@@ -1,4 +1,4 @@
-//! One agent's session: what it and the reactor append, request by request.
+//! One agent's session: the events that it and the reactor append, request by request.
 
 use bitacora_formats::{Data, Event, Json, Micros, format_time};
 

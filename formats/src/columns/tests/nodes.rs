@@ -1,4 +1,4 @@
-//! Every node as the format's page describes it, written by hand, to check reader and writer independently.
+//! Every node written by hand from the format's page, to check reader and writer independently.
 
 use super::damage::blob;
 use super::*;
