@@ -251,7 +251,7 @@ fn keyed_bits(numbers: &[i64], rows: &[u16], classes: &Classes) -> usize {
     sum
 }
 
-/// Returns `true` if each class has one number, and there are fewer than half as many classes as numbers.
+/// Returns `true` if each class has one number, and there are at most half as many classes as numbers.
 fn follow(numbers: &[i64], rows: &[u16], classes: &Classes) -> bool {
     if classes.count * 2 > numbers.len() {
         return false;
