@@ -1,4 +1,4 @@
-//! Where the ledger learns the time: nowhere else, so that tests can set it.
+//! The ledger's only source of time, behind a trait so that tests can set it.
 
 #![expect(clippy::disallowed_types, reason = "this is the one place that reads the time")]
 

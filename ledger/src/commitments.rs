@@ -17,7 +17,7 @@ pub(crate) struct Commitments<'a> {
     head: Position,
     /// The group that was read last, and its leaves, which are those of the tree.
     group: Option<(u64, Vec<LeafEntry>)>,
-    /// Whether the leaves were what they have to be so far. Once they were not, every commitment is made again.
+    /// `true` while every leaf so far was right. Once one was not, every commitment is made again.
     is_of_use: bool,
 }
 

@@ -7,8 +7,8 @@ use crate::fault::Fault;
 use crate::shared::Shared;
 use crate::status::{ReadOnlyReason, WriterState};
 
-/// Where the segments of a ledger tell of damage that reads find in them. Before the ledger stands nobody hears it: an opening sees damage
-/// by itself.
+/// The channel through which segments report damage that reads find in them. Before the ledger stands nobody hears it: an opening sees
+/// damage by itself.
 #[derive(Default)]
 pub(crate) struct DamageReports {
     to: OnceLock<Weak<Shared>>,

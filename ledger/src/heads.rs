@@ -16,7 +16,7 @@ use crate::leaves::TREE;
 use crate::quarantine;
 use crate::replacement::open_anew;
 
-/// How the name of a file of heads ends.
+/// The suffix of the name of a file of heads.
 const SUFFIX: &str = ".heads";
 /// A segment whose file of heads has grown to this many bytes is ended, after half a day of a head a second. What is added while
 /// it ends stays far below the limit.
@@ -39,7 +39,7 @@ struct Current {
     number: SegmentNumber,
     /// `None` after a failure: what it holds is written again before anything is added.
     file: Option<Arc<dyn DiskFile>>,
-    /// Where its last whole entry ends.
+    /// The offset behind its last whole entry.
     end: u64,
 }
 
@@ -68,7 +68,7 @@ impl LiveHeads {
         added
     }
 
-    /// Whether the segment should end, so that the next heads begin another file.
+    /// Returns `true` if the segment should end, so that the next heads begin another file.
     pub(crate) fn is_full(&self) -> bool {
         self.current.as_ref().is_some_and(|current| current.end >= FULL_HEADS_BYTES)
     }
@@ -185,7 +185,7 @@ pub(crate) fn settle_one(disk: &dyn Disk, ledger_folder: &Path, key: &Secret, na
     disk.sync_folder(&folder)
 }
 
-/// Where a write that was cut short begins in a file of heads; `None` where there is none.
+/// Returns the offset in a file of heads at which a write was cut short; `None` if none was.
 fn torn_from(bytes: &[u8]) -> Option<usize> {
     match HeadsHeader::parse(bytes) {
         Err(HeadsError::Unwritten { .. }) => return Some(0),

@@ -33,8 +33,8 @@ use crate::snapshots::Snapshots;
 use crate::status::{ReadOnlyReason, WriterState};
 
 impl Ledger {
-    /// Opens the ledger in `folder` for questions: as [`Ledger::open_for_reading`] does, but with the state that decides, where
-    /// the options ask for one, and compared with what the anchor remembers under this name, which stays as it is.
+    /// Opens the ledger in `folder` for questions, as [`Ledger::open_for_reading`] does. Loads the state that decides, if the options ask
+    /// for one. Compares the ledger with the anchor's memory under this name, and leaves that memory as it is.
     ///
     /// # Errors
     /// As [`Ledger::open_for_reading`]; also [`OpenError::RolledBack`] for a ledger that is not the one which the anchor remembers,
@@ -98,7 +98,7 @@ pub(crate) fn open_damaged(
     Ok(inner)
 }
 
-/// What the anchor remembers; unknown where it does not answer and need not.
+/// Returns the anchor's memory; unknown if the anchor does not answer and need not.
 fn recall(heads: &HeadOptions, name: &LedgerName) -> Result<Recalled, AnchorError> {
     match heads.anchor.as_ref().map(|anchor| anchor.recall(name)) {
         None => Ok(Recalled::Unknown),

@@ -122,7 +122,7 @@ impl Ledger {
         Ok(Self { inner: Arc::new(read.inner) })
     }
 
-    /// What governs the ledger and answers about it, if anything does.
+    /// Returns the part that governs the ledger and answers questions about it; `None` without governance.
     #[must_use]
     pub fn governance(&self) -> Option<&Arc<Governance>> {
         self.inner.shared.governance.as_ref()
@@ -178,7 +178,7 @@ impl Ledger {
         }
     }
 
-    /// Where a condition reaches back over more than the sequencer remembers, the log is searched here.
+    /// Searches the log for a condition that reaches back over more than the sequencer remembers.
     fn search_behind_window(
         &self,
         condition: &AppendCondition,
@@ -290,7 +290,7 @@ impl Ledger {
         fold::fold(self.shared(), after, until, into)
     }
 
-    /// What the tree holds of the durable events from position `group` × 256 + 1 on: `width` of them, up to 256. Blocks on the
+    /// Returns the tree's leaves for the durable events from position `group` × 256 + 1 on: `width` of them, up to 256. Blocks on the
     /// disk; opens no frame.
     ///
     /// # Errors
@@ -350,7 +350,7 @@ impl Ledger {
         Reader::new(self.shared()).event(position)
     }
 
-    /// How the ledger is doing.
+    /// Returns the state of the ledger.
     #[must_use]
     pub fn status(&self) -> Status {
         let shared = self.shared();

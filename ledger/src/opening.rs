@@ -246,7 +246,7 @@ fn open_with(
     Ok((inner, loss))
 }
 
-/// What the threads begin with that make tree heads and bring them to witnesses.
+/// Returns the initial state of the threads that make tree heads and bring them to witnesses.
 fn start_of_heads(
     options: HeadOptions,
     remembered: Remembered,
@@ -264,7 +264,7 @@ fn start_of_heads(
     (NotaryStart { options, before, latest, origin, anchored, may_begin_anchor }, courier)
 }
 
-/// What the threads are started with.
+/// The initial state of the ledger's threads.
 struct Opening {
     environment: Environment,
     anywhere: Arc<dyn Disk>,

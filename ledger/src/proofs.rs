@@ -26,7 +26,7 @@ pub struct InclusionProof {
     pub position: Position,
     /// The size of the tree.
     pub size: u64,
-    /// What the leaf is made from.
+    /// The content that the leaf is made from.
     pub leaf: LeafEntry,
     /// The root of that tree.
     pub root: TreeHash,

@@ -24,7 +24,7 @@ const HEADERS_BETWEEN_RESTS: u64 = 256;
 /// Bytes that are walked over between two rests.
 const STRIDE_BYTES: u64 = FILL_SLICE_BYTES as u64;
 
-/// What ends a proof early.
+/// The events that end a proof early.
 enum Stop {
     Damage(Fault),
     Disk(io::Error),
@@ -47,8 +47,8 @@ pub(crate) fn run(shared: &Shared, through: &SegmentEnd, delay: Duration) {
     }
 }
 
-/// Goes from header to header, which takes no time beside reading every byte, so that where the frames of old segments stand
-/// is known to readers long before those are proven. Where frames are small, the proof is as quick.
+/// Goes from header to header, so that readers know the places of old segments' frames long before those are proven. That takes no time
+/// beside reading every byte. Where frames are small, the proof is as quick.
 fn pass_over(shared: &Shared) -> Result<(), Stop> {
     let (mut next, mut passed) = (shared.segments.holding(Position::FIRST), 0_u64);
     while let Some(segment) = next {

@@ -21,7 +21,7 @@ use crate::shared::Shared;
 /// Bytes that are read at once; a frame that is longer is read whole.
 const WINDOW_BYTES: usize = 512 * 1024;
 
-/// What stands on the disk up to the end of a frame.
+/// The durable bytes up to the end of a frame, as read back from the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadBack {
     /// The segment that the frame lies in.
@@ -211,7 +211,7 @@ impl BackReader {
     }
 }
 
-/// Where the reading of a window ended.
+/// The end of a window's reading.
 enum Windowed {
     Found(ReadBack),
     /// The segment has ended.

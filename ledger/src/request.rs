@@ -1,4 +1,4 @@
-//! What a caller asks to be appended, and on what condition.
+//! The request of an append, and its conditions.
 
 use bitacora_formats::{After, Event, Position, StreamVersion};
 
@@ -9,9 +9,9 @@ use crate::error::AppendError;
 pub struct AppendRequest<'a> {
     /// 1 to [`MAX_REQUEST_EVENTS`](bitacora_formats::limits::MAX_REQUEST_EVENTS) events.
     pub events: Vec<Event<'a>>,
-    /// What the stream must be at; all events must then be of one stream.
+    /// The expected version of the stream; all events must then be of one stream.
     pub expected: Option<ExpectedVersion>,
-    /// What must not have happened.
+    /// The events that must not have happened.
     pub condition: Option<AppendCondition>,
 }
 

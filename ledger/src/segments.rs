@@ -68,7 +68,7 @@ pub(crate) struct Segment {
     home: Home,
 }
 
-/// Where the frames of a segment are.
+/// The place of a segment's frames.
 enum Home {
     File(StoredSegment),
     Archives(ArchivedSegment),
@@ -300,7 +300,7 @@ fn corrupt(
     ReadError::Corrupt(Fault { file, offset, first_position, last_position, what })
 }
 
-/// Where a frame stands, and what is known of it there.
+/// The place of a frame, and its outline.
 #[derive(Clone)]
 pub(crate) struct FramePlace {
     /// In its segment's file.
@@ -330,7 +330,7 @@ pub(crate) struct FrameOutline {
     pub(crate) links: Option<FrameLinks>,
 }
 
-/// What a stored frame states of what lies before it.
+/// The links from a stored frame to what lies before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameLinks {
     /// The chain hash before it.
@@ -481,7 +481,7 @@ impl Segments {
     }
 }
 
-/// How many items at the beginning `holds` is true of, where it is true of those at the beginning alone.
+/// Returns the number of items at the beginning for which `holds` is true; it has to be false of all others.
 fn partition_point<T, E>(items: &[T], mut holds: impl FnMut(&T) -> Result<bool, E>) -> Result<usize, E> {
     let (mut low, mut high) = (0, items.len());
     while low < high {

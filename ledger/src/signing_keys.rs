@@ -12,7 +12,7 @@ use crate::replacement::replace;
 const NOTE: &str = "signing-keys.note";
 /// No note is longer; a longer file is replaced.
 const MAX_NOTE_BYTES: u64 = 1024 * 1024;
-/// How its name ends while it is written.
+/// The suffix of its name while it is written.
 const UNFINISHED: &str = ".new";
 
 fn note_path(ledger: &Path) -> PathBuf {

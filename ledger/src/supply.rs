@@ -40,7 +40,7 @@ enum Stage {
     Failed(SegmentNumber, ReadOnlyReason),
 }
 
-/// What the sequencer can count on.
+/// The segment that the sequencer can count on.
 pub(crate) enum Outlook {
     Ready,
     Making,

@@ -33,7 +33,7 @@ impl Replay<'_> {
         taken
     }
 
-    /// What is left of the segment, and how it ended; it goes on from what was read before, and the next one from it.
+    /// Returns the remainder of the segment and its end. The segment goes on from the one read before, and the next one from it.
     fn links_of(
         &self,
         number: SegmentNumber,

@@ -10,7 +10,7 @@ use crate::cold::{ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdTier};
 use crate::error::ReadError;
 use crate::query::Filter;
 
-/// What is known of a released segment, and where its frames are.
+/// A released segment: its known facts, and the place of its frames.
 pub(super) struct ArchivedSegment {
     first: Position,
     last: Position,

@@ -23,7 +23,7 @@ use bitacora_ledger::{
     SystemEntropy, WriterState,
 };
 
-/// Why segments go, here.
+/// The reason for releases in these tests.
 const WHY: &str = "it is tried";
 
 /// Frames by the position of their first event.
@@ -217,7 +217,7 @@ fn released_segments_are_read_as_if_they_were_here() {
     assert_eq!((again.position, again.commitment), (original.position, original.commitment));
 }
 
-/// What the log says of segments that go: their first and last positions, in the order of the log.
+/// Returns the first and last positions of released segments, in the order of the log.
 fn said(ledger: &Ledger) -> Vec<(u64, u64)> {
     let number = |data: &serde_json::Value, member: &str| data[member].as_str().unwrap().parse().unwrap();
     let said = all(ledger).into_iter().filter(|stored| stored.event.kind == "retention.applied");
