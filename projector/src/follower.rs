@@ -16,7 +16,7 @@ use crate::limits::{FOLLOW_EVENTS, FOLLOW_PAUSE, PUBLISH_EVENTS, RETRY_PAUSE};
 use crate::open_block::{BlockBounds, Gathered, OpenBlock};
 use crate::stored_block::Doubt;
 
-/// Why the index does not go on for now.
+/// The reasons for which the index does not go on for now.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     /// The log could not be read.

@@ -34,7 +34,7 @@ impl Scratch {
         Ok(Self { environment: environment.clone(), folder })
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder

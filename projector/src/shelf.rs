@@ -16,12 +16,12 @@ use crate::stored_block::{Doubt, StoredBlock};
 pub(crate) const PROJECTIONS: &str = "projections";
 /// The index's folder in it.
 const INDEX: &str = "index";
-/// How the names of blocks end.
+/// The suffix of a block's name.
 const ENDING: &str = ".idx";
-/// How the name of a block ends that is being written.
+/// The suffix of a block's name while it is written.
 const UNFINISHED: &str = ".new";
 
-/// Where one ledger's blocks lie, and what opens them.
+/// The folder of one ledger's blocks, and the key that opens them.
 pub(crate) struct Shelf {
     environment: Environment,
     folder: PathBuf,
@@ -153,7 +153,7 @@ impl Shelf {
     }
 }
 
-/// Whether a file has a name that the index gives.
+/// Returns `true` if a file has a name that the index gives.
 fn is_own(name: &str) -> bool {
     let digits = name.strip_suffix(UNFINISHED).unwrap_or(name).strip_suffix(ENDING);
     digits.is_some_and(|digits| digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit()))

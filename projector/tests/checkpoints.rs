@@ -39,7 +39,7 @@ struct Naive {
     saved: BTreeMap<String, BTreeMap<Key, Saved>>,
     writes: BTreeMap<String, BTreeMap<Key, Writes>>,
     deleted: BTreeMap<String, String>,
-    /// Whose the threads are: of one whose first event named no agent, nobody's.
+    /// The owners of threads; nobody owns a thread whose first event named no agent.
     owners: BTreeMap<String, Option<&'static str>>,
 }
 

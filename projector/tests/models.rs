@@ -1,4 +1,4 @@
-//! What read models answer follows from the log alone: however often they were folded, interrupted, damaged or lost.
+//! Answers of read models follow from the log alone, however often folded, interrupted, damaged or lost.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
@@ -187,7 +187,7 @@ fn settled(ledger: &IndexedLedger) -> Vec<ModelStatus> {
     }
 }
 
-/// What the rows come to, model by model; each is as of its last stored batch, so the ledger is closed before.
+/// Returns the digests of the rows, model by model. Each is as of its last stored batch, so the ledger is closed before.
 fn digests(bench: &Bench) -> Vec<(&'static str, u64, [u8; 32])> {
     let ledger = bench.open();
     let status = settled(&ledger);

@@ -56,12 +56,12 @@ const FINDING: [&str; 47] = [
     "yarn",
 ];
 
-/// Whether the context tells what ran.
+/// Returns `true` if the context tells what ran.
 pub(super) fn tells_what_ran(context: &str) -> bool {
     !programs(context).all(|program| LEADING.contains(&program))
 }
 
-/// Whether a failure in this context speaks against the call, and not for what it found.
+/// Returns `true` if a failure in this context speaks against the call, and not for what it found.
 pub(super) fn failure_speaks_against(context: &str) -> bool {
     !programs(context).any(|program| FINDING.contains(&program))
 }

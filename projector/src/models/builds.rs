@@ -1,4 +1,4 @@
-//! Which builds of its models a thread folds: begun, shown, replaced and let go.
+//! The builds of its models that a thread folds: begun, shown, replaced and let go.
 
 use std::sync::Arc;
 

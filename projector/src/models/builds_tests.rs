@@ -63,7 +63,7 @@ fn settle(models: &ReadModels) -> ModelStatus {
     until(models, "slow", is_settled)
 }
 
-/// Whenever it answers, it has nearly all events.
+/// Checks that the model has nearly all events whenever it answers.
 fn answers_nearly_all_or_nothing(models: &ReadModels) {
     while models.status().iter().any(|status| !is_settled(status)) {
         if let Ok(view) = models.view("slow") {

@@ -19,7 +19,7 @@ pub(crate) fn count_or_zero<'de, D: Deserializer<'de>>(member: D) -> Result<u64,
     Ok(fitting(member)?.unwrap_or_default())
 }
 
-/// What may be looked for.
+/// A value that may be looked for.
 pub(crate) trait Fitting<'de>: Sized {
     fn of_text(_: Cow<'de, str>) -> Option<Self> {
         None

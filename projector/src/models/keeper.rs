@@ -107,7 +107,7 @@ fn fold_all(inner: &ReadModelsInner, store: &Store, is_clean: bool) -> Result<()
     })
 }
 
-/// What one thread does in a session.
+/// Runs one folding thread's work in a session.
 fn fold(
     inner: &ReadModelsInner,
     store: &Store,
@@ -181,8 +181,8 @@ fn believed(inner: &ReadModelsInner, build: &Build, is_clean: bool) -> Result<Op
     Ok(cursor)
 }
 
-/// Opens the store, or makes one. The store ends the process where some of its own bytes are damaged, so these are looked
-/// at before, and one whose opening has not come back is not opened a second time.
+/// Opens the store, or makes one. The store ends the process where some of its own bytes are damaged, so these are looked at before. A
+/// store whose opening has not come back is not opened a second time.
 fn open_store(inner: &ReadModelsInner, is_clean: bool) -> Result<Store, Doubt> {
     let disk = &*inner.environment.disk;
     let opening = inner.folder.with_extension("opening");

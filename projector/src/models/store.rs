@@ -18,7 +18,7 @@ use crate::limits::{
     STORE_MEMORY_BYTES,
 };
 
-/// Why rows are not believed. None of it loses an event.
+/// The reasons for which rows are not believed. None of them loses an event.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Doubt {
     /// The store does not do what it should.
@@ -51,12 +51,12 @@ pub(crate) enum Doubt {
 }
 
 impl Doubt {
-    /// Whether the whole store is in doubt, and not one model alone.
+    /// Returns `true` if the whole store is in doubt, and not one model alone.
     pub(crate) fn is_of_the_store(&self) -> bool {
         matches!(self, Self::Store(_) | Self::Panic)
     }
 
-    /// Whether the machine only lacks something, and nothing says that what lies there is wrong.
+    /// Returns `true` if the machine only lacks something, and nothing says that the stored bytes are wrong.
     pub(crate) fn is_of_the_machine(&self) -> bool {
         use std::io::ErrorKind::{
             OutOfMemory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,

@@ -44,7 +44,7 @@ impl View {
         self.build.key(table, values)
     }
 
-    /// What is there under a key.
+    /// Returns the row under a key.
     pub(crate) fn row<R: DeserializeOwned>(&self, key: &RowKey) -> Result<Option<R>, ModelError> {
         let content = self.build.row_in(&self.snapshot, key);
         let row = content.and_then(|content| content.map(|content| Build::decode(&content)).transpose());
@@ -73,7 +73,7 @@ impl View {
         })
     }
 
-    /// What the rows from one key to another hold, as it is stored.
+    /// Returns the stored contents of the rows from one key to another.
     pub(super) fn contents(
         &self,
         first: RowKey,
