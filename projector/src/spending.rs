@@ -121,7 +121,7 @@ pub(crate) struct News {
 }
 
 /// Returns the new part of an answer of which these tokens are told. A log of calls tells of an answer with each of its calls, a
-/// transcript once, and while the answer was being written its tokens grew. So the most that was told of each kind counts, once. `table`
+/// transcript once. While the answer was being written, its tokens grew. So the most that was told of each kind counts, once. `table`
 /// remembers that by the answer's request.
 pub(crate) fn news_of_answer(
     rows: &mut Rows<'_>,

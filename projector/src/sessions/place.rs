@@ -195,7 +195,7 @@ impl<'a> Place<'a> {
         self.tally.ended_first.calls.insert(call.map(str::to_owned));
     }
 
-    /// Returns `true` if a call ended before its decision; it does so once for each call.
+    /// Returns `true` if a call ended before its decision, which is recorded once; the call is forgotten then.
     pub(super) fn has_ended_first(&mut self, call: [&str; 2]) -> bool {
         // Mostly there is none.
         let calls = &mut self.tally.ended_first.calls;
