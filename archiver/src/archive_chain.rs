@@ -20,12 +20,12 @@ pub(crate) struct FoundArchive {
     pub(crate) generation: Generation,
     /// Its name in the store.
     pub(crate) name: String,
-    /// What it is; or what is wrong with it, whatever is asked of it again.
+    /// The archive, or its fault, which every later question about it gets too.
     pub(crate) opened: Result<StoredArchive, StoredError>,
 }
 
 impl FoundArchive {
-    /// What it says of itself, if it can be used.
+    /// Returns its manifest, if the archive can be used.
     pub(crate) fn manifest(&self) -> Option<&Manifest> {
         self.opened.as_ref().ok().map(|stored| stored.outline().manifest().manifest())
     }
@@ -88,7 +88,7 @@ fn open(
     Err(archive.wrong(ArchiveError::Other { expected: name.to_owned(), found }))
 }
 
-/// What a chain begins and ends with.
+/// The archives that a chain has to join at its two ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Ends<'a> {
     /// The archive that the first one goes on from; `None`: the first one begins with the ledger's first event.

@@ -51,7 +51,7 @@ impl Archives {
         }
     }
 
-    /// Which groups hold the positions, up to the first that cannot be had.
+    /// Returns the groups that hold the positions, up to the first that cannot be had.
     fn places_of(&self, positions: &[Position]) -> (Vec<Wanted>, Option<ColdError>) {
         let mut all: Vec<Wanted> = Vec::new();
         for position in positions {

@@ -35,7 +35,8 @@ impl Archives {
         None
     }
 
-    /// The first group of an archive whose last event is of this time or later, if one has to be looked for and the index is there.
+    /// Returns the first group of an archive whose last event is of this time or later. It does so only if one has to be looked for and
+    /// the index is there.
     fn group_with_time(
         &self,
         catalogue: &Catalogue,

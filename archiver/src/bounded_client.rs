@@ -13,7 +13,7 @@ use object_store::client::{
 /// Makes such clients.
 #[derive(Debug)]
 pub(crate) struct BoundedConnector {
-    /// What of any answer is taken, in bytes.
+    /// The most bytes taken of any answer.
     pub(crate) max_answer_bytes: usize,
 }
 

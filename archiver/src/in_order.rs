@@ -20,7 +20,7 @@ impl<I> Feed<I> {
     }
 }
 
-/// What came of the things, in their order.
+/// The results of the things, in their order.
 pub(crate) struct Results<O> {
     threads: Vec<Receiver<O>>,
     next: usize,

@@ -21,7 +21,7 @@ use crate::packing_file::PackingFile;
 use crate::plan::ARCHIVE_UNIT_EVENTS;
 use crate::state_at_end::{StateDigest, state_at_end};
 
-/// What an archive is packed from, and how.
+/// The source and the settings of packing an archive.
 pub(crate) struct Packing<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) environment: &'a Environment,
@@ -132,7 +132,7 @@ impl Packing<'_> {
         Ok(())
     }
 
-    /// What the ledger says around a range.
+    /// Returns the ledger's facts around a range.
     fn facts(&self, range: ArchiveRange) -> Result<Facts, ArchiverError> {
         let link = |position: Position| {
             let link = self.ledger.chain_link(position)?;

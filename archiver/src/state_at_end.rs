@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::ArchiverError;
 
-/// What tells one state from another.
+/// The identity of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StateDigest {
     position: Position,

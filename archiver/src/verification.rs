@@ -194,7 +194,7 @@ impl<'a> Verification<'a> {
     }
 }
 
-/// Why a piece of the index is not what it has to be.
+/// The reasons for which a piece of the index is not what it has to be.
 enum Unopened {
     Stored(StoredError),
     Archive(ArchiveError),

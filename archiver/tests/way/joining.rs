@@ -1,4 +1,4 @@
-//! Which archives a ledger is made again of, where a store has more than those that join, or less.
+//! Tests of the choice of archives for a restoration, where a store has more than those that join, or less.
 
 use std::fs;
 use std::path::PathBuf;

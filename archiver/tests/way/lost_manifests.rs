@@ -18,7 +18,7 @@ use super::place::{Place, Seen, forced, seen, wait_until};
 struct Archives {
     place: Place,
     archived: Vec<Archived>,
-    /// What every reader has to see.
+    /// The events that every reader has to see.
     events: Seen,
 }
 
