@@ -9,7 +9,7 @@ use std::process::Command;
 use bitacora_cli::verify::Verdict;
 use serde_json::json;
 
-/// What lies under a name.
+/// The content under a name.
 #[derive(Clone)]
 pub(crate) enum Entry {
     Bytes(Vec<u8>),
@@ -107,7 +107,7 @@ impl Files {
     }
 }
 
-/// What has to be said of a folder.
+/// The expected finding for a folder.
 #[derive(Clone)]
 pub(crate) struct Expected {
     pub(crate) verdict: Verdict,

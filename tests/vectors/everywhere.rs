@@ -47,8 +47,8 @@ fn offsets(bytes: usize, tried: usize) -> Vec<usize> {
     offsets
 }
 
-/// What a change may leave that verifies: an earlier end of the log, heads that are fewer, leaves of the newest segment that a
-/// crash explains, a level that lags. A flipped byte leaves nothing of the kind.
+/// Returns `true` if a change may leave a ledger that verifies. It may leave an earlier end of the log, fewer heads, leaves of the newest
+/// segment that a crash explains, or a level that lags. A flipped byte leaves nothing of the kind.
 fn may_pass(files: &Files, name: &str, what: &str) -> bool {
     let last = files.last_number();
     let may_be_shorter = [segment(last), leaves(last), LEVEL.to_owned()].iter().any(|newest| newest == name);

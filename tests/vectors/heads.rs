@@ -18,7 +18,7 @@ use crate::writer::{LEDGER, Writer, hex, key, with_checksum};
 struct Head {
     position: u64,
     blind: [u8; 32],
-    /// What the event names.
+    /// The size that the event names.
     named: u64,
     named_hash: [u8; 32],
     kind: &'static str,
@@ -110,7 +110,7 @@ pub(crate) fn whole() -> Writer {
     honest(honest(first.begin(|_| {})).frame(1, |_| {}))
 }
 
-/// What is said in the last head of segment 1, with others before it and behind it.
+/// Returns files with a lie in the last head of segment 1, with others before it and behind it.
 fn with_lie(lie: fn(&mut Head), lie_later: fn(&mut Head)) -> Files {
     let writer = headed(honest(Writer::begun()).frame(2, |_| {}), lie, lie_later);
     honest(writer).end(|_| {}).begin(|_| {}).frame(1, |_| {}).files()
@@ -251,7 +251,7 @@ fn events_that_are_gone_are_found_by_the_heads_they_left() {
     judge.end(8);
 }
 
-/// What both verifiers say of a ledger to one who brought these heads and keys.
+/// Returns the answer of both verifiers to an auditor who brought these heads and keys.
 fn said(files: &Files, brought: &[String], keys: &[String]) -> String {
     let folder = TempDir::new().unwrap();
     let ledger = folder.path().join("ledger");

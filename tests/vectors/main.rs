@@ -97,7 +97,7 @@ fn every_flipped_byte_of_the_stored_level_is_found_by_both() {
     judge.end(96);
 }
 
-/// What is left of a file that is cut at each length, and what is left where zeros took the place of the rest.
+/// Returns a file cut at each length, and with zeros in the place of the rest.
 fn cuts(bytes: &[u8]) -> impl Iterator<Item = (String, Vec<u8>, usize)> {
     let cut = (0..bytes.len()).map(|length| (format!("cut at {length}"), bytes[..length].to_vec(), length));
     let zeroed = (0..bytes.len()).map(|length| {

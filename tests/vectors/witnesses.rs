@@ -18,7 +18,7 @@ use crate::second::{PROGRAM, Second, python};
 use crate::shown::{ORIGIN, signature_line, verifier_key};
 use crate::writer::{Writer, hex, key};
 
-/// When the witnesses cosigned.
+/// The time of the witnesses' cosignatures.
 const THEN: u64 = 1_800_000_000;
 /// The keys of the three witnesses `w1`, `w2` and `w3`.
 const WITNESSES: [u8; 3] = [201, 202, 203];
@@ -54,7 +54,7 @@ fn line(name: &str, id: &[u8], blob: &[u8]) -> String {
     format!("\u{2014} {name} {}\n", BASE64.encode([id, blob].concat()))
 }
 
-/// What a key signs of a note at a time, and the time before it.
+/// Returns the time and a key's signature of a note at that time.
 fn blob(note: &str, key: &SigningKey, seconds: u64) -> Vec<u8> {
     let message = format!("cosignature/v1\ntime {seconds}\n{}", text_of(note));
     [&seconds.to_be_bytes()[..], &key.sign(message.as_bytes()).to_bytes()].concat()
@@ -106,7 +106,7 @@ fn with_lines(lines: impl Fn(&str) -> String) -> Files {
     with(&whole(), 2, format!("{note}{}", lines(&note)))
 }
 
-/// What both verifiers say to one who brought these keys and this policy.
+/// Returns the answer of both verifiers to an auditor who brought these keys and this policy.
 fn said(files: &Files, keys: &[String], policy: Option<&str>) -> String {
     let folder = TempDir::new().unwrap();
     let ledger = folder.path().join("ledger");
@@ -455,7 +455,7 @@ fn a_policy_is_taken_or_refused_by_both() {
     }
 }
 
-/// How the second verifier ends with this policy.
+/// Returns the exit code of the second verifier with this policy.
 fn second_ends(python: &std::ffi::OsStr, policy: &Path, ledger: &Path) -> i32 {
     let mut second = Command::new(python);
     second.args(["-I", PROGRAM, "--witnesses"]).args([policy, ledger]);

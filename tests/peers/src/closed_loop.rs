@@ -16,7 +16,7 @@ pub struct Shape {
     pub events: usize,
 }
 
-/// How long it runs, and how long before it counts.
+/// The duration of a run, and of the warm-up that does not count.
 #[derive(Debug, Clone, Copy)]
 pub struct Loop {
     pub warm_up: Duration,

@@ -1,4 +1,4 @@
-//! What happens to a disk without the ledger: setting up, looking, rot, and other people's hands.
+//! Changes of a disk without the ledger: setting up, looking, rot, and other people's hands.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ impl SimulatedDisk {
         self.machine().take(Call::Outside, Path::new("/"), Mutation::EvictClean, None);
     }
 
-    /// What reading the whole file gives.
+    /// Returns the bytes that reading the whole file gives.
     pub fn contents(&self, path: &Path) -> io::Result<Vec<u8>> {
         let machine = self.machine();
         let content = machine.tree.file(machine.tree.find(path)?)?.live();
@@ -89,7 +89,7 @@ impl SimulatedDisk {
         Ok(bytes)
     }
 
-    /// What no crash can take of the file's contents, if its name stays.
+    /// Returns the contents of the file that no crash can take, if its name stays.
     pub fn durable_contents(&self, path: &Path) -> io::Result<Vec<u8>> {
         let machine = self.machine();
         let content = machine.tree.file(machine.tree.find(path)?)?.durable();

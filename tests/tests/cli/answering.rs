@@ -1,4 +1,4 @@
-//! How commands answer: programs with one document, people with names, and whoever wants what is so already with just that.
+//! Tests of the answers of commands: one document for programs, names for people, and success without need.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Where a ledger ends: what signed heads behind the last segment tell of events that are not there, and what a known head
-//! says where the end could not be read.
+//! Tests of a ledger's end: events that only signed heads behind the last segment tell of, and known heads.
+//! A known head helps where the end could not be read.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn head(sample: &Sample, segment: u32) -> (HeadEntry, PathBuf) {
     (entry, file)
 }
 
-/// What a note says, once its signature is verified.
+/// Returns the tree head of a note, with its signature verified.
 fn signed(sample: &Sample, note: &str) -> TreeHead {
     let signed = UnverifiedTreeHead::parse(note).unwrap();
     signed.verify_with_chain(sample.keyring.signing_chain()).unwrap().head().clone()
@@ -32,7 +32,7 @@ fn key(sample: &Sample) -> String {
     origin.keys(sample.keyring.signing_chain()).first().unwrap().to_string()
 }
 
-/// What `verify` says to one who knows the ledger's key and the head of this segment.
+/// Runs `verify` for an auditor who knows the ledger's key and the head of this segment.
 fn verify(sample: &Sample, segment: u32) -> (i32, Value) {
     let (_, file) = head(sample, segment);
     let key = key(sample);

@@ -1,4 +1,4 @@
-//! What governs agents, on the command line: each command through a service and in a folder.
+//! Tests of governing agents on the command line: each command through a service and in a folder.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ impl Way {
         }
     }
 
-    /// What it says, where it ends with this code.
+    /// Returns its output, and checks that it ends with this code.
     pub(crate) fn says(&self, expected: i32, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,5 +1,5 @@
-//! Signed tree heads: those beside the segments hold or are found, and those that the verifier kept tell an older copy, and
-//! another history, from the ledger that was.
+//! Tests of signed tree heads: those beside the segments, and those that the verifier kept.
+//! The former hold or are found. The latter tell an older copy, and another history, from the ledger that was.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -254,7 +254,7 @@ fn an_end_cut_off_at_a_frame_is_found_by_the_heads_that_are_left() {
     assert_eq!(code(&sample.run(&["verify"])), 40);
 }
 
-/// Where the frames of a segment begin.
+/// Returns the offsets of a segment's frames.
 fn frames(segment: &[u8]) -> Vec<usize> {
     let (mut walk, _) = bitacora_formats::SegmentWalk::start(segment, None).unwrap();
     let mut frames = Vec::new();

@@ -1,4 +1,4 @@
-//! Whoever wants the program to end is heard, and nothing acknowledged is lost by it.
+//! Tests of signals to end the program: they are heard, and nothing acknowledged is lost.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -212,7 +212,8 @@ fn a_wrong_keyring_changes_nothing_in_the_folder() {
     }
 }
 
-/// The text of a keyring with the lines of these words from another one, and the check that such a text has by the page on keyrings.
+/// Returns the text of a keyring with the lines of these words from another one. Its check is the one that such a text has by the page on
+/// keyrings.
 fn mixed(text: &str, other: &str, words: &[&str]) -> String {
     let (kept, _) = text.split_once("check ").unwrap();
     let mut lines = String::new();

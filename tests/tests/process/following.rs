@@ -21,7 +21,7 @@ use crate::kills::{Clients, read_all};
 
 const DEFAULT_KILLS: u64 = 20;
 const CALLERS: u64 = 2;
-/// How long followers may take to begin, and to see the last event once the killing is over.
+/// The time that followers may take to begin, and to see the last event once the killing is over.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]

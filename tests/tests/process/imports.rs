@@ -73,7 +73,7 @@ fn import_twice(
     assert_eq!(told["events"].to_string().trim_matches('"'), (all + 1 + derived + of_the_ledger).to_string());
 }
 
-/// What stands in the ledger of one call.
+/// The events in the ledger of one call.
 #[derive(Debug, Default)]
 struct Told {
     requests: u64,

@@ -1,5 +1,5 @@
-//! P1, P5 and P9 past the segments: whatever a crash leaves of archiving and releasing, every event is read as it was, the next run
-//! goes on, and the state that decides is the same, from archives too.
+//! P1, P5 and P9 past the segments: a crash while archiving or releasing leaves every event as it was.
+//! The next run goes on, and the state that decides is the same, from archives too.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -38,7 +38,7 @@ struct Store {
     fault: Mutex<Option<StoreFault>>,
 }
 
-/// What a store does wrong.
+/// The faults of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StoreFault {
     /// It takes nothing.
@@ -62,7 +62,7 @@ impl Store {
         Arc::new(Self { disk: machine.disk.clone(), objects: Mutex::default(), fault: Mutex::default() })
     }
 
-    /// What it held when the disk had come so far.
+    /// Returns the store's content at the time of this operation of the disk.
     fn as_of(&self, operation: u64) -> Arc<Self> {
         let mut objects = self.objects.lock().unwrap().clone();
         objects.retain(|_, (made, _)| *made <= operation);
@@ -202,7 +202,7 @@ fn lived_on(seed: u64) -> Simulation {
     machine
 }
 
-/// How far the log says that events are let go, each exactly once.
+/// Returns the last position that the log says is released, and checks that each one is released exactly once.
 fn said_through(ledger: &Ledger, what: &str) -> u64 {
     let said = ranges_said(ledger);
     said.iter().fold(0, |through, (first, last)| {
@@ -380,7 +380,7 @@ fn archived_manifests(machine: &Simulation) -> Vec<PathBuf> {
     paths
 }
 
-/// What the name of the archive is made of is no proof of what it holds.
+/// The name of an archive is no proof of its content.
 #[test]
 fn an_archive_of_another_ledger_or_another_history_is_refused() {
     let (machine, other) = (lived_on(45), lived_on(46));

@@ -32,7 +32,7 @@ fn closed(seed: u64) -> Simulation {
     machine
 }
 
-/// How many events the frames of a segment hold, and how many entries lie beside it; every entry that is there for a
+/// Returns the number of events in a segment's frames, and the number of entries beside it. Checks that every entry that is there for a
 /// frame gives the root that the frame states.
 fn compare(machine: &Simulation, segment: &Path) -> (u64, u64) {
     let bytes = machine.disk.contents(segment).unwrap();

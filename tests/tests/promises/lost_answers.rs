@@ -14,7 +14,7 @@ use bitacora_ledger::{
 use crate::p7_no_rollback::{Place, append};
 use crate::workload::{keyring, options as without_heads};
 
-/// What becomes of a swap that would succeed.
+/// The fate of a swap that would succeed.
 #[derive(Debug, Clone, Copy)]
 enum Lost {
     WithEffect,

@@ -37,7 +37,7 @@ fn run(seed: u64, events: u64) -> Run {
 }
 
 impl Run {
-    /// What had been acknowledged when the disk had seen so many operations.
+    /// Returns the events acknowledged by the time the disk had seen so many operations.
     fn memory_at(&self, operation: u64) -> Memory {
         let count = self.acknowledged_at.partition_point(|at| *at <= operation);
         Memory { acknowledged: self.memory.acknowledged[..count].to_vec() }

@@ -136,7 +136,7 @@ impl Scene {
         Ledger::declare_loss(&machine.environment(), Path::new(FOLDER), keyring(), options)
     }
 
-    /// What the owner meets after a crash: the loss is said, or is to be declared as before. After `is_said` only the first.
+    /// Checks the opening after a crash: the log says the loss, or it is to be declared as before. After `is_said` only the first.
     fn judge(&self, machine: &Simulation, expected: &DeclaredLoss, is_said: bool, when: &str) {
         let what = format!("{}, {when}", self.what);
         let opened = open_with(machine, self.options(machine));
@@ -189,7 +189,8 @@ impl Scene {
     }
 }
 
-/// What an opening did not read is proven after it; damage there is not known before.
+/// Returns the state of the writer once all is proven. Segments that the opening did not read are proven after it; damage there is not
+/// known before.
 fn writer_once_proven(ledger: &Ledger) -> WriterState {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {

@@ -37,7 +37,7 @@ fn declaration(retained: u64, note: &str) -> LossDeclaration {
     }
 }
 
-/// What a thief can write there, each with a name.
+/// Returns the files that a thief can write there, each with a name.
 fn forgeries(ledger: LedgerId, declared: &LossDeclaration) -> Vec<(&'static str, String)> {
     let key = |keyring: &Keyring, ledger| LedgerKeys::new(keyring, ledger).index_key().clone();
     let own = key(&keyring(), ledger);

@@ -34,7 +34,7 @@ fn jumps(ledger: &Ledger) -> usize {
     ledger.read(&query).unwrap().events.len()
 }
 
-/// What a clock that shows this is set to.
+/// The time to which a clock that shows this one is set.
 type Setting = fn(u64) -> Micros;
 
 fn governed(seed: u64) -> Simulation {

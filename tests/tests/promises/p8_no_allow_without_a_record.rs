@@ -40,7 +40,7 @@ pub(crate) struct Client {
     waiting: Vec<(String, String, String)>,
     /// After each acknowledgement: how far the disk was, and the state that was published.
     seen: Vec<(u64, State)>,
-    /// Where each allow stands, and how far the disk was when it was heard.
+    /// The operation count of the disk when each allow was heard, and the allow's position.
     allowed: Vec<(u64, bitacora_formats::Position)>,
 }
 

@@ -25,7 +25,7 @@ struct History {
     machine: Simulation,
     acts: RandomActs,
     seen: Vec<Seen>,
-    /// Whether data of persons is among it, sealed under keys that are drawn when they are first needed.
+    /// `true` if data of persons is among it, sealed under keys that are drawn when they are first needed.
     sealed: bool,
 }
 

@@ -27,7 +27,7 @@ fn open(folder: &Path, keyring: &Arc<Keyring>) -> IndexedLedger {
     IndexedLedger::open(ledger, &Environment::real(), folder, keyring, &options)
 }
 
-/// What all models come to at the head, and never past it.
+/// Returns the digests of all models at the head, and never past it.
 fn settled(ledger: &IndexedLedger) -> Vec<Come> {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -47,7 +47,7 @@ fn settled(ledger: &IndexedLedger) -> Vec<Come> {
     }
 }
 
-/// What the models of this folder's log come to, as they stand and then from the first event on.
+/// Returns the digests of the models of this folder's log, as they stand and then from the first event on.
 fn both(folder: &Path, keyring: &Arc<Keyring>) -> [Vec<Come>; 2] {
     let as_they_stand = open(folder, keyring);
     let found = settled(&as_they_stand);

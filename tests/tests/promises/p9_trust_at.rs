@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 const SPOKEN_OF: u64 = 4;
 /// Calls of one dimension: more than what is told of one between two records of it that are kept.
 const CALLS: u64 = 50;
-/// What they say.
+/// The number of acts.
 const ACTS: u64 = 300;
 
 fn options() -> Options {
@@ -40,7 +40,7 @@ fn dimension(number: u64) -> Dimension {
     Dimension::new("spoken-of", format!("c{number}"), "-", "-").unwrap()
 }
 
-/// What an operator or an import says, at random; imports end and are accepted in between.
+/// Returns an act of an operator or an import, at random; imports end and are accepted in between.
 fn act(random: &mut Random, number: u64, ended: &mut Vec<String>) -> (&'static str, Value) {
     let of = json!(dimension(random.below(SPOKEN_OF)));
     match random.below(10) {

@@ -59,7 +59,7 @@ fn what_an_honest_declaration_says_is_told() {
     assert_eq!((declared.lost_positions(), declared.lost.unwrap().note), (Some((3, 5)), None));
 }
 
-/// What is changed of a declaration, and how.
+/// A change of a declaration, with its name.
 type Lie = (&'static str, fn(&mut Value));
 
 #[test]
