@@ -1,5 +1,4 @@
-//! The archives of a ledger that a store has, and which of them join: from one archive to the next, by the signed manifests and not by
-//! their names.
+//! The chain of a ledger's archives in a store, joined by their signed manifests, not their names.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

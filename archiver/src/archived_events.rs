@@ -1,4 +1,4 @@
-//! Single events of archives: the groups that hold them are opened side by side, and nothing else is made of those.
+//! Single events of archives: their groups are opened side by side, and nothing else is made of those.
 
 use bitacora_formats::Position;
 use bitacora_ledger::{ColdError, ColdEvent};

@@ -1,4 +1,4 @@
-//! From when to when archived events are, as manifests and indexes say it: no event is read for that.
+//! The times of archived events, from manifests and indexes alone: no event is read for that.
 
 use bitacora_formats::archive::{ArchiveError, GroupTimes, Manifest, open_part};
 use bitacora_formats::{Decompressor, Micros, Position};

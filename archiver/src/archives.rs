@@ -1,4 +1,4 @@
-//! Archived events, read as if they were still here: which archive holds a position, which group of it, and the frame in that.
+//! Archived events, read as if they were still here: by archive, then by group, then by frame.
 
 use std::collections::VecDeque;
 use std::fmt;

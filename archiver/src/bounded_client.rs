@@ -1,4 +1,4 @@
-//! The client of every store, which takes no more of an answer than it has to: also of one that tells of an error.
+//! The client of every store, which takes a bounded part of each answer, error answers included.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,5 +1,6 @@
-//! Manifests that a ledger's folder has lost, brought back from their archives in the store: those that the ledger signed, that join
-//! what the folder still has on both sides, and that agree with what is left of the segments.
+//! The recovery of manifests that a ledger's folder has lost, from their archives in the store.
+//! A manifest comes back if the ledger signed it, and if it agrees with the remaining segments. It must also join the folder's manifests
+//! on both sides.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Reading an archive back from its store, with the keys, and comparing it with the ledger that it was made of.
+//! The comparison of an archive, read back from its store with the keys, with the ledger.
 
 use std::ops::ControlFlow;
 

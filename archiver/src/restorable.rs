@@ -1,4 +1,4 @@
-//! The choice of archives for a restoration: those that join and go furthest, and the fate of the others.
+//! The choice of archives for a restoration: those that join and go furthest; and the others' fate.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A ledger made again from its archives alone: what is left when its folder is gone, and the store and the keyring are not.
+//! The restoration of a ledger from the store's archives and the keyring, after its folder is gone.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The state that decides, as an archive holds it: as it stood after the last frame that ends in its range.
+//! The state that decides in an archive: as of the last frame that ends in the archive's range.
 
 use bitacora_formats::Position;
 use bitacora_formats::archive::{ArchiveRange, ArchivedState, ChainLink, Manifest};

@@ -1,4 +1,4 @@
-//! The thread on which a store is talked to. Whoever asks waits, on whatever thread it is.
+//! The thread that talks to a store; callers wait for it on their own threads.
 
 use std::future::Future;
 use std::io;

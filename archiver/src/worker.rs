@@ -1,5 +1,5 @@
-//! Archiving a ledger: plan, pack, store, read back, record, keep, release. Each step rests on the one before; after a crash, or a
-//! failure, the next run goes on where this one ended, and does nothing twice.
+//! The archiver's run: plan, pack, store, read back, record, keep, release.
+//! Each step rests on the one before. After a crash or a failure, the next run goes on where this one ended, and does nothing twice.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The anchor: memory of each ledger's last tree head, kept where a thief of the data folder does not reach.
+//! The anchor: a memory of each ledger's last tree head, out of reach for a thief of the data folder.
 //!
 //! An older copy of a ledger, one that lost its end, and a new one in its place are all whole in themselves. That they are
 //! not the ledger which was there is known only to who remembers more.

@@ -1,4 +1,4 @@
-//! The state that decides as archives keep it: how it stood after some frame long ago, for replays that may begin there.
+//! The state that decides as archives keep it: as of an old frame, for replays that begin there.
 
 use bitacora_formats::{After, Position};
 

@@ -1,4 +1,4 @@
-//! Asking witnesses side by side, each on a thread of its own, and waiting for their answers for a bounded time.
+//! Questions to witnesses, side by side on a thread each, with a bounded wait for answers.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! Events that no segment here holds any more: they lie in archives, which the ledger knows behind a trait.
+//! Archived events, behind a trait: the ledger reads through it events that no segment here holds.
 
 use std::fmt;
 use std::ops::RangeInclusive;

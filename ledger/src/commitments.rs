@@ -1,5 +1,5 @@
-//! The commitments of events that are read one after another, taken from the tree: its leaves lie in clear, and comparing a
-//! group of them with its root costs a fraction of committing to each record again.
+//! The commitments of consecutive events, taken from the tree's leaves, which lie in clear.
+//! Comparing a group of leaves with its root costs a fraction of committing to each record again.
 
 use bitacora_formats::{Commitment, LeafEntry, Position, TILE_WIDTH};
 

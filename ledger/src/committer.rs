@@ -1,4 +1,4 @@
-//! The thread that owns the live segment's file: it writes a frame, syncs it, publishes it, and acknowledges.
+//! The thread that owns the live segment's file: writes a frame, syncs it, publishes it, acknowledges.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SendError, Sender};

@@ -1,5 +1,5 @@
-//! The declaration of a loss, from the owner's word to the event that says it: kept in the ledger's folder meanwhile, so that
-//! no crash leaves anything given up without a word. Layout: `docs/formats/declared_loss.md`.
+//! The declaration of a loss, kept in the ledger's folder until an event records it.
+//! So no crash leaves anything given up without a word. Layout: `docs/formats/declared_loss.md`.
 
 use std::io;
 use std::path::Path;

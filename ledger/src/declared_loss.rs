@@ -1,4 +1,4 @@
-//! A loss that its owner declares: the ledger goes on from what it has, in a new generation that says so.
+//! A loss that its owner declares: the ledger goes on from what it has, in a new generation.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Recorded events on their way into a state: which ones concern it, and in which order it saw them when they came.
+//! The fold of recorded events into a state: only events that concern it, in their original order.
 
 use std::ops::ControlFlow;
 

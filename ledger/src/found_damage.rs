@@ -1,5 +1,5 @@
-//! Damage that is found while the ledger is open, by the proof or by a read: the ledger takes no appends from then on, and every answer
-//! says so.
+//! Damage found while the ledger is open, by the proof or by a read.
+//! The ledger takes no appends from then on, and every answer says so.
 
 use std::sync::{Arc, OnceLock, Weak};
 

@@ -1,4 +1,5 @@
-//! The files of signed tree heads, one beside each segment that holds the event of one. Layout: `docs/formats/heads.md`.
+//! The files of signed tree heads, one beside each segment that holds the event of one.
+//! Layout: `docs/formats/heads.md`.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Opening for questions: as for reading, with the state that decides, and compared with what the anchor remembers.
+//! The opening of a ledger for questions: for reading, with the state that decides, and anchor-checked.
 //!
 //! Nothing is appended or signed, the anchor stays where it is, and no byte of the folder is changed: whoever asks a copy leaves the
 //! ledger that it is of as it was.

@@ -1,5 +1,5 @@
-//! The thread that writes what a later opening need not read again: tables of ended segments, written and merged, and snapshots
-//! of the state that decides.
+//! The thread that writes tables and snapshots, so that a later opening reads and folds less.
+//! It writes and merges tables of ended segments, and takes snapshots of the state that decides.
 //!
 //! Nothing waits for it but a sequencer that is [`MAX_UNWRITTEN_IDS`] ahead. What it writes can be made again from the log,
 //! so a disk that refuses it costs memory and time, never an event.

@@ -1,4 +1,4 @@
-//! The progress of a caller's replay, in a sealed file: it spares the next replay the folding done so far.
+//! The progress of a caller's replay, in a sealed file that spares the next replay that much folding.
 //! Layout: that of a state snapshot, `docs/formats/state_snapshot.md`.
 
 use std::io;

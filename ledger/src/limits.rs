@@ -1,4 +1,4 @@
-//! Every limit of the ledger's work in memory; those of persisted bytes stand in `bitacora_formats::limits`.
+//! The limits of the ledger's work in memory; those of stored bytes are in `bitacora_formats::limits`.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The outline of a ledger: its segments' headers, read without the frames between them. It is enough to find events, and to know which
-//! derived state fits this log.
+//! The outline of a ledger: the headers of its segments, read without the frames between them.
+//! It is enough to find events, and to know which derived state fits this log.
 
 use std::cmp::Ordering;
 use std::io;

@@ -1,4 +1,4 @@
-//! A thread that compresses one frame's body while the sequencer gives places to the events of the next.
+//! A thread that compresses one frame's body while the sequencer places the events of the next.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

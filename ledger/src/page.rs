@@ -1,4 +1,4 @@
-//! Pages in the making: the log is looked at piece by piece in the direction of a query, until the page is full.
+//! The building of a page: the log is read piece by piece in the query's direction until it is full.
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};

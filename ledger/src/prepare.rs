@@ -1,4 +1,4 @@
-//! The work of an append that needs no order: done on the caller's thread, before the sequencer sees the request.
+//! The unordered work of an append, done on the caller's thread before the sequencer sees the request.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Reading the tree: leaves, tiles of any level, and proofs. Nothing is decrypted, and nothing leaves that was not compared
-//! with the tree at the durable head.
+//! The reader of the tree: leaves, tiles of any level, and proofs.
+//! Nothing is decrypted, and nothing leaves that was not compared with the tree at the durable head.
 
 use std::io;
 

@@ -1,6 +1,6 @@
-//! The thread that proves, after an opening that did not read them, the bytes of old segments: every one of them walked
-//! over, and its leaves put into the tree again, without keys and without haste. Leaves that are not those of the log are
-//! made from it again, with its keys.
+//! The thread that proves, after an opening, the bytes of old segments that the opening did not read.
+//! It walks over every byte and puts the leaves into the tree again, without keys and without haste. Leaves that are not those of the log
+//! are made from it again, with its keys.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Reading back what was written, before a tree head of it is signed: stored bytes against the chain, leaves against the root.
+//! The read-back before a tree head is signed: stored bytes against the chain, leaves against the root.
 //!
 //! A signature over what only memory says would vouch for bytes that no disk has. Everything is opened anew for it.
 

@@ -1,4 +1,4 @@
-//! Opening the frames that hold stored events, and making events of their entries.
+//! The reader of stored events: opens the frames that hold them, and makes events of their entries.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Opening for reading only: nothing in the folder is changed, no lock is taken, and another process may be writing.
+//! The opening of a ledger for reading only: without changes or a lock, beside a writing process.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The recovery of stored bytes before an opening adopts them: cuts one torn write, makes the rest durable.
+//! The recovery of stored bytes at an opening: cuts one torn write, and makes the rest durable.
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Letting go of segments whose events lie in archives: the log says of each that it goes, what is left of it takes its place, then
-//! its file goes.
+//! The release of segments whose events lie in archives.
+//! The log records each release. Then the segment's remainder takes its place, and its file goes.
 
 use std::io;
 use std::sync::Arc;

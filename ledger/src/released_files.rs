@@ -1,4 +1,4 @@
-//! The files that are left of released segments: each written twice, and at an opening made whole again where one of the two is.
+//! The remainders of released segments: each is written twice, and an opening mends one from the other.
 
 use std::io;
 use std::path::Path;

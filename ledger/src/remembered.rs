@@ -1,4 +1,4 @@
-//! The memory of the ledger's tree heads at an opening: the last one beside the segments, and the anchor's.
+//! The memory of the ledger's tree heads at an opening: the last one beside the segments, the anchor's.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Reading the log at opening: every segment walked, every frame opened, every commitment put into the tree again.
+//! The replay of the log at an opening: walks segments, opens frames, and grows the tree again.
 
 mod frames;
 mod released;

@@ -1,4 +1,4 @@
-//! A ledger made again from its archives: the same events in the same frames and under the same tree, in segments of its own.
+//! The restoration of a ledger from archives: the same events, frames and tree, in new segments.
 
 use std::io;
 use std::path::{Path, PathBuf};

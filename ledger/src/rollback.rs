@@ -1,4 +1,4 @@
-//! The check against rollback: an older copy, a lost end, or a new ledger in the place of the remembered one.
+//! The check against rollback: an older copy, a lost end, or a new ledger in the old one's place.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The list of segments: 1, 2, 3 … up to the end, or to the first one that is missing. The first of them may have been released.
+//! The list of segments: 1, 2, 3 … up to the end, or to the first one that is missing.
+//! The first of them may have been released.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! The segments that hold events, and how a frame in one of them is found and opened, wherever its bytes are.
+//! The segments that hold events: they find and open a frame wherever its bytes are.
 
 mod archived;
 mod lost;

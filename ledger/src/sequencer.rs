@@ -1,5 +1,5 @@
-//! The one thread that gives events their places: it drains what waits, stages it, has it compressed, and hands sealed
-//! frames on.
+//! The one thread that gives events their places.
+//! It drains what waits, stages it, has it compressed, and hands sealed frames on.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! The clear note of the signing keys: which public keys signed this ledger's segments, each endorsed by the one before.
+//! The clear note of the keys that signed this ledger's segments, each endorsed by the one before.
 
 use std::io;
 use std::path::{Path, PathBuf};

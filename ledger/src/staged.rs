@@ -1,4 +1,4 @@
-//! The sequencer's state ahead of the disk: the next position, stream tips, identities, condition window.
+//! The sequencer's state ahead of the disk: next position, stream tips, identities, condition window.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, RwLock};

@@ -1,4 +1,4 @@
-//! The keys of data subjects: each in two small files of its own, apart from the log, so that erasing them is possible.
+//! The keys of data subjects: each in two small files apart from the log, so that it can be erased.
 //! Layout: `docs/formats/subjects.md`.
 //!
 //! The one mutable store of a ledger, and the only copy of these keys. So nothing here replaces what stands there: a

@@ -1,4 +1,4 @@
-//! Tip tables: the state of the log at the ends of segments, sealed, so that an opening reads no old segments.
+//! Sealed tables of the log's state at segment ends, so that an opening reads no old segments.
 //!
 //! A table is written only of segments whose end is durable. It is used only if it authenticates for this ledger, these segments and the
 //! chain hash at their end. On any doubt it is removed, and the segments are read.

@@ -1,5 +1,5 @@
-//! The tree over all durable events: its levels in memory, the lowest of them in a file too, and what has to be made durable
-//! of its leaves. Layout of the file: `docs/formats/levels.md`.
+//! The tree over all durable events: its levels in memory, the lowest of them in a file too.
+//! It also knows the leaves that have to be made durable. Layout of the file: `docs/formats/levels.md`.
 
 use std::io;
 use std::path::{Path, PathBuf};

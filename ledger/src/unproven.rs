@@ -1,4 +1,5 @@
-//! Bytes that were handed to the disk and not read back from it yet. Of frames that the disk turns out not to have, they alone are left.
+//! Bytes that were handed to the disk and not read back from it yet.
+//! Of frames that the disk turns out not to have, they alone are left.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

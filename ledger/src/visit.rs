@@ -1,4 +1,4 @@
-//! Following the log without making events of it: records as they lie in their frames, and what commits to them.
+//! A visit of the log's records and commitments as they lie in their frames, without making events.
 
 use bitacora_formats::{After, ChainHash, Micros, Position, Record, TreeHash};
 

@@ -1,4 +1,4 @@
-//! The whole parts of a ledger behind damage: segments whose headers its signing key certifies, and the frames in them that open.
+//! The whole parts of a ledger behind damage: certified segments, and the frames in them that open.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! Witnesses: others, each with a key of its own, who sign a tree head only where it goes on from the last one that they signed.
+//! Witnesses: keepers of keys who sign a tree head only if it extends the last one that they signed.
 //!
 //! The anchor is the ledger's own memory. A witness is somebody else's: who has a head that enough of them cosigned need not
 //! believe the ledger that it shows everybody the same history.

@@ -1,5 +1,5 @@
-//! Calls: the audit table. One row for each call of a tool: who asked for what, what was said and why, how it ended, who
-//! approved it; found by call, run, session, agent, actor, tool, outcome and verdict, the newest first.
+//! The audit table of calls, one row for each call of a tool: request, verdict, reason, end, approver.
+//! Calls are found by call, run, session, agent, actor, tool, outcome and verdict, the newest first.
 
 mod fold;
 

@@ -1,4 +1,4 @@
-//! Checkpoints of threads of work: what each channel held, what tasks wrote behind it, found by thread, subgraph and id.
+//! Checkpoints of threads of work: channels and writes of tasks, found by thread, subgraph and id.
 //!
 //! Rows say which events of the log tell of a checkpoint, of each of its channels and of each write; the events say the rest.
 

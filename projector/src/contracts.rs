@@ -1,4 +1,4 @@
-//! Contracts and rollbacks: what had to hold, what was checked and what that came to, and what was undone.
+//! Contracts and rollbacks: the checks that had to hold, their results, and the undone calls.
 //!
 //! Which contracts there are now follows from the state that decides; this is their history.
 

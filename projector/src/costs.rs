@@ -1,4 +1,4 @@
-//! Costs: what models and tools took, by day, model, task, agent, tool, role, run, session and case.
+//! Costs of models and tools, by day, model, task, agent, tool, role, run, session and case.
 //!
 //! One row for each of these that came together, so that any of them can be summed up, and any picked out: one without runs, sessions
 //! and cases, of which there are many, and one with them for questions that name one. What runs and steps tell of themselves is not

@@ -1,4 +1,5 @@
-//! Gaps of coverage: calls of which half of the record is missing. The smallest read model: one type of event, one row each.
+//! Gaps of coverage: calls of which half of the record is missing.
+//! The smallest read model: one type of event, one row each.
 
 use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{CoverageGap, EventData as _, MissingHalf};

@@ -1,5 +1,6 @@
-//! The time at which things happened: the ledger's for what happened here. What was recorded elsewhere says it itself, and is
-//! believed once its import is accepted; until then it counts as of its recording.
+//! The times of recorded things: the ledger's own for things that happened here.
+//! Things recorded elsewhere state their times, which are believed once their import is accepted. Until then they count as of their
+//! recording.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

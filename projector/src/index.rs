@@ -1,4 +1,4 @@
-//! The index as readers see it: blocks on the disk, the open one in memory, and what lies between and behind them.
+//! The index as readers see it: blocks on the disk, the open one in memory, and the holes between.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The room of derived state: what is folded from the ledger's records, and can be folded again from nothing.
+//! The room of derived state, which is folded from the ledger's records, and can be folded anew.
 //!
 //! An [`IndexedLedger`] is a ledger whose filtered reads look only at events that may match. A follower's thread reads
 //! what became durable and notes which labels stand where: the newest events in memory, the others in sealed blocks

@@ -1,4 +1,4 @@
-//! Approvals that were answered: what was said, by whom, and how long it took.
+//! Answered approvals: the answer, the person, and the waiting time.
 
 mod fold;
 

@@ -1,4 +1,4 @@
-//! Runs: what began, how far it came step by step, what it took, how it ended.
+//! Runs: their beginnings, their progress step by step, their costs and their ends.
 
 mod content;
 mod fold;

@@ -1,4 +1,4 @@
-//! A folder for derived state that is kept for a moment only: where the ledger's own folder cannot be written.
+//! A temporary folder for derived state, for ledgers whose own folder cannot be written.
 
 use std::io;
 use std::path::{Path, PathBuf};

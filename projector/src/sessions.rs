@@ -1,4 +1,4 @@
-//! Sessions: who worked in them with what, when they began and ended, what was asked for in them and what came of it.
+//! Sessions: their agents and programs, their beginnings and ends, their requests and results.
 //!
 //! A session is whatever events name as theirs. One that never says that it begins is there from its first event on; one that
 //! never says that it ends stays open, and shows when it was seen last.

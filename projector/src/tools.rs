@@ -1,4 +1,4 @@
-//! Tools: the counts, verdicts, outcomes and durations of their calls, by tool, context, role, agent and day.
+//! Counts, verdicts, outcomes and durations of tool calls, by tool, context, role, agent and day.
 //!
 //! One row for each of these that came together, so that any of them can be summed up, and any picked out.
 

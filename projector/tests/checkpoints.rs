@@ -1,4 +1,4 @@
-//! Checkpoints beside a naive model of them: whatever is saved, written, copied and deleted in whatever order.
+//! Tests of checkpoints against a naive model, with saves, writes, copies and deletions in any order.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 

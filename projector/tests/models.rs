@@ -1,4 +1,4 @@
-//! Answers of read models follow from the log alone, however often folded, interrupted, damaged or lost.
+//! Answers of read models follow from the log alone, however often folded, killed, damaged or lost.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 

@@ -1,5 +1,5 @@
-//! A store that speaks as much S3 as anchors and archives need: objects that are read, in ranges too, written, also in parts,
-//! listed and removed, with ETags and conditions, and faults on demand. Signatures are not looked at.
+//! A store that speaks as much S3 as anchors and archives need, with faults on demand.
+//! Objects are read, in ranges too, written, also in parts, listed and removed, with ETags and conditions. Signatures are not looked at.
 
 mod uploads;
 

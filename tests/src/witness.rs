@@ -1,5 +1,5 @@
-//! A witness that follows c2sp.org/tlog-witness to the letter, and keeps in memory what it has cosigned. It stands in for one over
-//! HTTP ([`crate::witness_service`]), and for the trait that the ledger asks.
+//! A witness that follows c2sp.org/tlog-witness to the letter, and remembers in memory alone.
+//! It stands in for one over HTTP ([`crate::witness_service`]), and for the trait that the ledger asks.
 
 use std::collections::BTreeMap;
 use std::io;

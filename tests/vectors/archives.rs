@@ -1,4 +1,4 @@
-//! Ledgers whose first segments were let go, with the archives that their events stand in; and the same with one thing wrong.
+//! Ledgers whose first segments were released, with their archives; and the same with one thing wrong.
 
 use std::fs;
 use std::path::Path;

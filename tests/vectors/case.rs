@@ -1,4 +1,4 @@
-//! A case: a ledger's folder as it lies before a verifier, and what has to be said of it.
+//! A case: a ledger's folder as it lies before a verifier, and the expected finding.
 
 use std::collections::BTreeMap;
 use std::fs;

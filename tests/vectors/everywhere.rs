@@ -1,5 +1,5 @@
-//! Every file of small folders, changed in every place: a byte flipped, the file cut, zeros from there on. Nothing is known
-//! beforehand but that both verifiers say the same, and that no changed byte goes unseen.
+//! Every file of small folders, changed in every place: a byte flipped, the file cut, zeros from there.
+//! Nothing is known beforehand but that both verifiers say the same, and that no changed byte goes unseen.
 //!
 //! A run of the suite takes some of the places. Set `BITACORA_EVERY_OFFSET` to try all of them.
 

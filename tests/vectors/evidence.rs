@@ -1,4 +1,4 @@
-//! Evidence of one event before two verifiers: what holds, and what has one thing wrong.
+//! Evidence of one event before two verifiers: valid, and with one thing wrong.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

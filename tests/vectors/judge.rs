@@ -1,4 +1,4 @@
-//! Both verifiers before one folder: what they say has to be the same, and has to be right.
+//! Both verifiers before one folder: their answers have to agree, and have to be right.
 
 use std::fs;
 use std::num::NonZero;

@@ -1,5 +1,5 @@
-//! Two verifiers, written apart, before the same ledgers: whole ones, and ones with one thing wrong each. Both have to say the
-//! same, and the right thing. `tests/second/bitacora_verify.py` is the second one.
+//! Two verifiers, written apart, before the same ledgers: whole ones, and ones with one thing wrong.
+//! Both have to say the same, and the right thing. `tests/second/bitacora_verify.py` is the second one.
 //!
 //! Set `BITACORA_WRITE_VECTORS` to a folder that is not there, and every case is kept in it, with what has to be said of it.
 

@@ -1,4 +1,4 @@
-//! Receipts of one event before two verifiers: what holds, what does not, and what nobody can decide without another key.
+//! Receipts of one event before two verifiers: valid, invalid, and undecidable without another key.
 
 use std::process::Command;
 

@@ -1,5 +1,4 @@
-//! Heads that witnesses cosigned, before two verifiers who know the same witnesses: what is enough, what is not, and what was
-//! not made by whom it names.
+//! Cosigned heads before two verifiers who know the same witnesses: enough, too few, and forged.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,5 +1,6 @@
-//! A writer that has every key and says what it is told to say: from docs/formats, without the room that seals frames, so that
-//! it can write what that one refuses to. Its ciphertexts are made up: who verifies without keys cannot tell.
+//! A writer that has every key and writes any lie it is told to, made from docs/formats.
+//! It goes without the room that seals frames, so that it can write what that one refuses to. Its ciphertexts are made up: a verifier
+//! without keys cannot tell.
 
 use bitacora_formats::{Commitment, Frontier, Micros, Position, leaf_hash};
 use ed25519_dalek::{Signer, SigningKey};

@@ -1,4 +1,4 @@
-//! The folder of a store that is one: made so that it stays, and what is in it made to stay.
+//! Folders of a store on this machine: made, and made durable with their contents.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,4 @@
-//! Tests of the choice of archives for a restoration, where a store has more than those that join, or less.
+//! Tests of the choice of archives for a restoration, with stores that have more or less than join.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Manifests that the ledger's folder has lost: what they were of is read from the store all the same, and they come back.
+//! Tests of lost manifests: their events are read from the store all the same, and they come back.
 
 use std::fs;
 use std::path::PathBuf;

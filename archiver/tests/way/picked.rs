@@ -1,4 +1,4 @@
-//! Events that somebody knows the places of: asked for by themselves they are what they were before they were archived.
+//! Tests of archived events picked by position: each is the same as before it was archived.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A tree head on its way round the witnesses: who is asked, whose answer is believed, and when it is kept and published.
+//! A tree head's round of the witnesses: questions, trusted answers, and its publication.
 
 use std::io;
 use std::sync::Arc;

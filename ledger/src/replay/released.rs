@@ -1,5 +1,5 @@
-//! Reading a released segment at opening, where no tables tell of it: its frames come from archives, and have to make the
-//! tree that the header of the next segment begins with.
+//! The replay of a released segment that no tables cover, from its archived frames.
+//! They have to make the tree that the header of the next segment begins with.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The whole frames of a segment of which one frame is known to be damaged. Each frame was opened. Behind one that does not open, the next
-//! one that does was looked for.
+//! The whole frames of a segment of which one frame is known to be damaged.
+//! Each frame was opened. Behind one that does not open, the next one that does was looked for.
 
 use bitacora_formats::{FRAME_MAGIC, FrameOpener, Micros, Position, StoredFrame};
 

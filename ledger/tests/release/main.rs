@@ -1,4 +1,4 @@
-//! Segments that were released: read, proven, opened again and refused as if they were here, with their frames elsewhere.
+//! Tests of released segments: read, proven, opened and refused as before, with frames elsewhere.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must fail")]
 #![expect(clippy::disallowed_methods, reason = "what is in the folder is changed behind the ledger's back")]

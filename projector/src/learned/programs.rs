@@ -1,4 +1,4 @@
-//! Commands that say little about their dimension: what they begin with is not what ran, or a failure is what they are run for.
+//! Commands that say little about their dimension: leading ones like `cd`, and checks that may fail.
 
 use bitacora_formats::vocabulary::DimensionPart;
 

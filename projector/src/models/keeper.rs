@@ -1,4 +1,4 @@
-//! The thread that has the store of a ledger's read models: opens it, looks through what it holds, has it folded, closes it.
+//! The thread that owns the store of a ledger's read models: opens, checks, folds and closes it.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Lists of positions by what is found at them: many in a row, so that a label of many events costs few rows.
+//! Posting lists: positions by what is found at them, many in a row, so that common labels stay cheap.
 //!
 //! A row has those of [`POSITIONS`] positions in a row, as offsets from the first, two bytes each, little-endian, ascending.
 

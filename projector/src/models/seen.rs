@@ -1,4 +1,4 @@
-//! A Bloom filter over the row keys that a rebuild has stored, which spares lookups of rows that cannot exist.
+//! A Bloom filter over the row keys that a rebuild has stored, which spares lookups of absent rows.
 
 use std::hash::BuildHasher as _;
 

@@ -1,4 +1,4 @@
-//! The store that the rows of all models of a ledger lie in: a fjall database, which holds nothing that the log does not.
+//! The fjall database with the rows of all models of a ledger; it holds nothing that the log does not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Folding: a thread that reads what became durable once for several models, and stores what each makes of it.
+//! The folding thread: reads durable events once for several models, and stores the rows of each.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! The loop that every store is driven by: a client sends its next request when it has the answer to the one before.
+//! The closed loop that drives every store: a client sends its next request after the last answer.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! One file: what is seen of it, what is durable of it, and what lies between.
+//! One file: its visible content, its durable content, and the changes between them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The state behind one simulated disk: its tree, its history, and what has been arranged to go wrong.
+//! The state behind one simulated disk: its tree, its history, and its arranged faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

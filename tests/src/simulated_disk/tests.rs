@@ -1,4 +1,4 @@
-//! The simulation is what other tests rest on, so it is tested against the contract, an oracle, and a real disk.
+//! Tests of the simulation, on which other tests rest: against the contract, an oracle, a real disk.
 
 mod crashes;
 mod faults;

@@ -1,4 +1,4 @@
-//! All folders and files of a disk, and which of their names are durable. A value: clones are independent.
+//! All folders and files of a disk, with their durable names. A value: clones are independent.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

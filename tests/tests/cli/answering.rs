@@ -1,4 +1,4 @@
-//! Tests of the answers of commands: one document for programs, names for people, and success without need.
+//! Tests of command answers: one document for programs, names for people, success without need.
 
 use std::fs;
 

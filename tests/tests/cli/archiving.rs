@@ -1,4 +1,4 @@
-//! `archive`: from the plan to a ledger that is made of its archives again, and what each step says where something is wrong.
+//! Tests of `archive`: from the plan to a ledger restored from its archives, and each step's errors.
 
 use std::fs;
 use std::path::PathBuf;

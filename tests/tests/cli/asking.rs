@@ -1,4 +1,4 @@
-//! Tests of commands that only ask a folder: nothing is appended to the ledger or signed, and no anchor moves.
+//! Tests of commands that only ask a folder: nothing is appended or signed, and no anchor moves.
 //! So a copy that is asked with the same keyring locks nobody out.
 
 use std::ffi::OsStr;

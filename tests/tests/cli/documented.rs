@@ -1,5 +1,5 @@
-//! Tests that the command line does what documents show: their commands are run one after another.
-//! Their outputs are compared, but for places in the log, times, and names that are drawn.
+//! Tests that documented commands, run one after another, print what the documents show.
+//! Places in the log, times, and names that are drawn may differ.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Tests of a ledger's end: events that only signed heads behind the last segment tell of, and known heads.
+//! Tests of a ledger's end: missing events that only signed heads tell of, and known heads.
 //! A known head helps where the end could not be read.
 
 use std::fs;

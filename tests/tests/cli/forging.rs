@@ -1,4 +1,4 @@
-//! Ledgers whose writer lies: sealed and signed with the right keys, so that only opening the frames tells.
+//! Ledgers whose writer lies: sealed and signed with the right keys, so that only opened frames tell.
 
 mod contents;
 mod frames;

@@ -1,4 +1,4 @@
-//! `calls`, `costs`, `gaps`, `projections`: what was recorded, as people ask for it.
+//! Tests of `calls`, `costs`, `gaps`, `projections`: people's questions about recorded events.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `import`, on what nobody would have sent it on purpose.
+//! Tests of `import` on files that nobody would send on purpose.
 
 use std::fs;
 use std::path::Path;

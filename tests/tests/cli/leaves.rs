@@ -1,4 +1,4 @@
-//! The leaves beside the segments: without keys the tree is made again of them, and nothing in them is believed.
+//! Tests of the leaves beside the segments: they make the tree without keys, and are never believed.
 
 use std::fs;
 use std::process::Command;

@@ -1,5 +1,4 @@
-//! The stored level above the leaves: with and without keys it is held against the groups of leaves, and nothing in it is
-//! believed.
+//! Tests of the stored level above the leaves: it is checked against the leaves, and never believed.
 
 use std::fs;
 

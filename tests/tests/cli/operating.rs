@@ -1,4 +1,4 @@
-//! Tests of operators' commands besides deciding: consent, limits, trials of policies, grounds of trust.
+//! Tests of operators' commands besides deciding: consent, limits, policy trials, grounds of trust.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Proofs of one event: made from a folder or of what a service gives, and checked where nothing else is.
+//! Proofs of one event: made from a folder or from a service, and checked where nothing else is.
 
 use std::fs;
 use std::thread::sleep;

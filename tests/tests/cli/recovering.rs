@@ -1,4 +1,4 @@
-//! `recover`: what archives hold is no loss, and what is left verifies at once.
+//! Tests of `recover`: archived events are no loss, and the rest verifies at once.
 
 use std::fs;
 

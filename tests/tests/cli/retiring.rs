@@ -1,4 +1,4 @@
-//! `keys retire` and `keys restore`: what a ledger does without its old keys, and with them again.
+//! Tests of `keys retire` and `keys restore`: a ledger without its old keys, and with them again.
 
 use std::fs;
 use std::path::PathBuf;

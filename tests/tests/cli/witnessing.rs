@@ -1,5 +1,5 @@
-//! Heads that witnesses cosigned: `verify --witnesses` says who cosigned what and when, asks for enough of them, and takes a
-//! proof by their word; `prove` gives one that they cosigned.
+//! Tests of cosigned heads: `verify --witnesses` names witnesses and times, and asks for a quorum.
+//! It takes a proof by their word, and `prove` gives a proof that they cosigned.
 
 use std::fs;
 use std::path::PathBuf;

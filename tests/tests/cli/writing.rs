@@ -1,4 +1,4 @@
-//! Files that commands write where they are told to: none that is there is written over, but for an import's earlier report.
+//! Tests of output files of commands: no existing file is overwritten but an import's earlier report.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! A policy cache beside a real service: it denies within a moment of what was recorded, is never taken for fresh when it is not, and
-//! knows nothing that concerns others.
+//! Tests of a policy cache beside a real service: it denies within a moment of the record.
+//! It is never taken for fresh when it is not, and knows nothing that concerns others.
 
 use std::time::{Duration, Instant};
 

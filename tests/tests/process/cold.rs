@@ -1,5 +1,5 @@
-//! The whole way of old events on real recordings: hot, archived, their segments gone, read back, replayed, verified by both
-//! verifiers, and made a ledger again. And the same with a program that is killed on that way again and again;
+//! The whole way of old events on real recordings: hot, archived, released, read back, restored.
+//! They are also replayed, and verified by both verifiers. And the same with a program that is killed on that way again and again;
 //! `BITACORA_KILLS=200 cargo test --release -p bitacora-tests --test process cold` kills it more often.
 
 use std::path::Path;

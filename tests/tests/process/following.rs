@@ -1,4 +1,4 @@
-//! Following through `kill -9` of the service: every position once and in order, and nothing that was acknowledged missing.
+//! Followers through `kill -9` of the service: every position once, in order, nothing missing.
 //!
 //! `BITACORA_FOLLOWED_KILLS=500 cargo test --release -p bitacora-tests --test process following` runs longer.
 

@@ -1,5 +1,5 @@
-//! A disk that becomes full under an upload, an import, a quickstart: a clear refusal, nothing acknowledged that could be
-//! lost, and the same again after room came back adds exactly what was missing.
+//! A disk that becomes full under an upload, an import, a quickstart: a clear refusal.
+//! Nothing is acknowledged that could be lost, and a retry after room came back adds exactly what was missing.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Real recordings imported by the real program: the counts are those of the files, and a second time adds nothing.
+//! Real recordings imported by the real program: right counts, and a second import adds nothing.
 
 use std::collections::HashMap;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! P9: the state that a service decides by is the one that its log comes to, in another process, also after a kill.
+//! P9: a service decides by the state that its log comes to in another process, also after a kill.
 
 use std::process::Command;
 

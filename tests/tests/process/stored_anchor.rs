@@ -1,4 +1,4 @@
-//! The real program with its anchor in an object store: what it remembers there, and what happens while that cannot be reached.
+//! The real program with its anchor in an object store, which can also be out of reach.
 
 use std::fs;
 use std::path::{Path, PathBuf};

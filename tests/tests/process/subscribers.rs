@@ -1,5 +1,5 @@
-//! A thousand followers of one service, each on a stream of its own: every position once and in order for all of them,
-//! whatever those do that take nothing, and a writer that waits for nobody.
+//! A thousand followers of one service, each on a stream of its own.
+//! All of them see every position once and in order, whatever stalled followers do, and the writer waits for nobody.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;

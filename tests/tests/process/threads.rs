@@ -1,4 +1,4 @@
-//! Threads of work kept by a real service through the crate `bitacora-client`, which is killed meanwhile.
+//! Threads of work kept by a real service through `bitacora-client`, while the service is killed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

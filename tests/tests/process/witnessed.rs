@@ -1,5 +1,5 @@
-//! The real program and a witness over HTTP: what it cosigned is served and kept, whatever it answers, and an older copy of the
-//! data folder is refused by the witness alone.
+//! The real program and a witness over HTTP: cosigned heads are served and kept, whatever it answers.
+//! An older copy of the data folder is refused by the witness alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The leaves of the tree beside the segments: those of the log at any time, whatever became of them, and never in the way.
+//! The leaves beside the segments: those of the log at any time, also when damaged, never in the way.
 
 use std::path::{Path, PathBuf};
 

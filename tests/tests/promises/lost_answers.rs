@@ -1,4 +1,4 @@
-//! An anchor that does what it is told and loses the answers: the ledger's own heads are not taken for another copy's.
+//! An anchor that loses its answers: the ledger's own heads are not taken for another copy's.
 
 use std::collections::VecDeque;
 use std::io;

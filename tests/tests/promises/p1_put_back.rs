@@ -1,4 +1,4 @@
-//! P1 on a disk that claims bytes which it does not have: appends end, and the bytes in memory come back to their places.
+//! P1 on a disk that claims bytes it does not have: appends end, and memory brings the bytes back.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;

@@ -1,5 +1,5 @@
-//! P6: whatever bit of a segment changed, everything whole is served, also behind the damage. A damaged event is an error at its place,
-//! and no list passes over anything.
+//! P6: after a changed bit in a segment everything whole is served, also behind the damage.
+//! A damaged event is an error at its place, and no list passes over anything.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

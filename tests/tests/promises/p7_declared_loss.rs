@@ -1,5 +1,5 @@
-//! P7: a loss that its owner declares is said in the log, or is not begun: whatever moment a crash falls on, no opening goes on
-//! without a word where something was given up.
+//! P7: a loss that its owner declares is said in the log, or is not begun.
+//! After a crash at any moment, no opening goes on without a word where something was given up.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! P7: what a declared loss gives up is what stands behind the damage, and what it leaves is whole.
+//! P7: a declared loss gives up the damage and all behind it, and leaves everything before it whole.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! P7: a ledger that is older than, or different from, what its anchor has seen is refused at start; a loss goes on only where
-//! its owner declares it, in a generation that says so.
+//! P7: a ledger older than, or different from, its anchor's memory is refused at start.
+//! A loss goes on only where its owner declares it, in a generation that says so.
 
 use std::fs;
 use std::path::{Path, PathBuf};

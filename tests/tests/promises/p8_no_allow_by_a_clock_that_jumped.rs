@@ -1,4 +1,4 @@
-//! P8: by a clock that jumped nothing is allowed, and what the log says of that is the same after every restart.
+//! P8: a clock that jumped allows nothing, and the log says the same of that after every restart.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! P8: whichever step of a decision fails, no allow comes of it; and an allow that was heard is recorded.
+//! P8: no allow comes of a decision with a failing step; and an allow that was heard is recorded.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

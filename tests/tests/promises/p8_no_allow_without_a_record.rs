@@ -1,4 +1,4 @@
-//! P8: a decision is durable before the executor hears it; and what decides is the same after every crash as it was before.
+//! P8: a decision is durable before the executor hears it; and crashes do not change what decides.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
-//! P9, for the state that decides, over everything that can be appended: whatever a crash takes, an opening with a snapshot and one
-//! without come to the state that was published at that position; and two ledgers with the same keys, clock and random bytes record
-//! the same.
+//! P9, for the state that decides, over everything that can be appended.
+//! After any crash, an opening with a snapshot and one without come to the state that was published at that position. And two ledgers
+//! with the same keys, clock and random bytes record the same.
 
 use std::time::Duration;
 

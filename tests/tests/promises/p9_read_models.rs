@@ -1,5 +1,5 @@
-//! P9: what read models hold of governed agents follows from the log alone: folded beside the agents, after an end at any moment, after
-//! a crash at any moment, or at once from the first event on.
+//! P9: the rows of read models about governed agents follow from the log alone.
+//! They are folded beside the agents, after an end at any moment, after a crash at any moment, or at once from the first event on.
 
 use std::fs;
 use std::path::Path;

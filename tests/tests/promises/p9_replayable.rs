@@ -1,5 +1,5 @@
-//! P9: a projection is a pure function of the log. Of the index: whatever became of its files, it comes to the same digest at
-//! the same position, and to the same answers.
+//! P9: a projection is a pure function of the log.
+//! Of the index: whatever became of its files, it comes to the same digest at the same position, and to the same answers.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! P9: what the read model of trust says that a dimension had shown at any position is what the log comes to there.
+//! P9: the trust model's record of a dimension at any position is what the log comes to there.
 
 use std::collections::BTreeSet;
 use std::path::Path;

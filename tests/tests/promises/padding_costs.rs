@@ -1,4 +1,5 @@
-//! The cost of padding small frames, in bytes on the disk. It is measured and not tested: see docs/performance.md.
+//! The cost of padding small frames, in bytes on the disk: measured, not tested.
+//! See docs/performance.md.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Proofs and tiles of a ledger: each holds against the roots that its frames state, at any time, also while it grows.
+//! Proofs and tiles of a ledger: each holds against its frames' roots at any time, also while it grows.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

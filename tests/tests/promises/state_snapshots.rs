@@ -1,5 +1,5 @@
-//! P9, for the state that decides: what a snapshot spares an opening from folding is what folding would give; and a snapshot that
-//! is not of this log, this reactor or these bytes is not believed.
+//! P9, for the state that decides: a snapshot holds exactly what folding would give.
+//! A snapshot that is not of this log, this reactor or these bytes is not believed.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Tree heads: each is over bytes that are on the disk, durable before it is published, and reached by whatever a crash leaves.
+//! Tree heads cover bytes on the disk, are durable before publication, and are reached after a crash.
 
 use std::fs;
 use std::os::unix::fs::FileExt;

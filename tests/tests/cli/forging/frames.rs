@@ -1,4 +1,4 @@
-//! Frames changed with their checksum made right again, or not there, which the chain tells without keys.
+//! Frames that are changed, with a right checksum, or missing: the chain tells without keys.
 
 use std::fs;
 

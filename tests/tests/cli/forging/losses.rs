@@ -1,4 +1,4 @@
-//! Forged beginnings of a generation: the event that declares a loss says something else than what stands before it.
+//! Forged beginnings of a generation: the declaration of a loss contradicts the log before it.
 
 use bitacora_cli::verify::{FaultKind, Verdict};
 use bitacora_formats::{Data, Event, Generation, Json, Origin, TreeHead};

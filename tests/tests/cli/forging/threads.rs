@@ -1,4 +1,4 @@
-//! A forged segment of many frames, opened by any number of threads: what is told does not depend on who was faster.
+//! A forged segment of many frames, opened by any number of threads with the same finding.
 
 use std::fs;
 use std::path::Path;
