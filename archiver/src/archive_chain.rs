@@ -44,7 +44,7 @@ pub(crate) fn find(
     for folder in objects.list(&ledger.to_string())?.folders {
         let number = folder.strip_prefix('g').and_then(|number| number.parse().ok());
         let Some(generation) = number.map(Generation) else { continue };
-        // What only looks like such a name is no archive's.
+        // A folder that only looks like such a name is no archive's.
         if folder != format!("g{generation}") {
             continue;
         }

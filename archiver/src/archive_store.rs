@@ -53,7 +53,7 @@ pub enum ArchiveStoreError {
         /// In the store's words.
         said: String,
     },
-    /// No answer came in time. What was to be written may have been.
+    /// No answer came in time. The write may have taken effect.
     #[error("{object}: no answer from the store within {seconds} s; try again")]
     TimedOut {
         /// The name of the object.
@@ -142,8 +142,8 @@ pub trait Objects: fmt::Debug + Send + Sync {
     /// [`ArchiveStoreError::Exists`] where the name is taken; also after an answer was lost, by this very object.
     fn create(&self, name: &str, bytes: u64, read: &mut ReadPiece<'_>) -> Result<(), ArchiveStoreError>;
 
-    /// Returned `Ok` ⇒ an object that is there is kept, also if whoever made it was never told so. A store that is asked for things
-    /// has it then anyway.
+    /// Returned `Ok` ⇒ an object that is there is kept, also if its maker was never told so. A store that is asked for things has it then
+    /// anyway.
     ///
     /// # Errors
     /// What a store says.
@@ -316,7 +316,7 @@ impl ArchiveStore {
         let begun = self.ask(&opened, name, async move { store.put_multipart(&key).await })?;
         let upload = Upload::new(begun);
         if let Err(error) = self.send_pieces(&opened, name, (bytes, read), &upload) {
-            // What is left of it is not an archive: no reader takes its name for one.
+            // The remainder of it is not an archive: no reader takes its name for one.
             let _tidied = self.ask(&opened, name, upload.abort()).is_ok();
             return Err(error);
         }

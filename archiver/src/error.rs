@@ -108,7 +108,7 @@ impl KeptError {
     }
 }
 
-/// The reasons for which events are not archived. What was archived before stands; the next run goes on.
+/// The reasons for which events are not archived. Earlier archives stand; the next run goes on.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiverError {
     /// Somebody archives this ledger already.

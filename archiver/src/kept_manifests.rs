@@ -131,7 +131,7 @@ impl ManifestFolder {
         Ok(kept)
     }
 
-    /// Puts manifests that were lost back in their place. What stands there and is none is put aside under its name with
+    /// Puts manifests that were lost back in their place. A file that stands there and is no manifest is put aside under its name with
     /// [`PUT_ASIDE`] behind it. Returned `Ok` ⇒ durable; after an error, or a crash, some of them may still be lost, or missing.
     ///
     /// Syscalls: those of [`Self::make`]; for each that is put aside `statx`, `rename`; those of [`Self::keep`].
@@ -243,7 +243,7 @@ impl Kept {
         let first = self.end() + 1;
         let (mut files, mut error) = (Vec::new(), missing);
         for one in unusable.drain(..).filter(|one| one.range.last().get() >= first).rev() {
-            // What cannot be read may be whole, and stays where it is.
+            // A file that cannot be read may be whole, and stays where it is.
             if one.error.is_damage() {
                 files.push(one.name);
             }

@@ -96,7 +96,7 @@ impl ManifestRecovery<'_> {
         kept.lost.push(Lost { first, last, named: 0, files: Vec::new(), error });
     }
 
-    /// Brings back what is lost and wanted, as far as the store has it. What was not brought back is lost still.
+    /// Brings back manifests that are lost and wanted, as far as the store has them. The others stay lost.
     pub(crate) fn mend(&self, kept: &mut Kept, is_wanted: impl Fn(&Lost) -> bool) -> Recovered {
         let mut recovered = Recovered::default();
         for lost in std::mem::take(&mut kept.lost) {

@@ -55,7 +55,7 @@ impl Archives {
         if let Some(narrowed) = self.narrowed.get(&key) {
             return Ok(narrowed);
         }
-        // Who asks the same meanwhile waits for it, and who asks for something else of this archive; nobody else does.
+        // Callers with the same question wait for it, and those with another question about this archive; nobody else does.
         let _alone = archive.narrowing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(narrowed) = self.narrowed.get(&key) {
             return Ok(narrowed);

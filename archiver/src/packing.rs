@@ -100,7 +100,7 @@ impl Packing<'_> {
         };
         let feed = |feed: &mut Feed<EventGroup>| self.collect(range, feed);
         let (fed, taken) = in_order(self.pace, feed, work, take);
-        // What stopped the work is said first; the reading ended because of it.
+        // The error that stopped the work comes first; the reading ended because of it.
         taken?;
         fed
     }
@@ -139,7 +139,7 @@ impl Packing<'_> {
             Ok::<_, ReadError>(link.map(|link| ChainLink { position: link.frame, hash: link.previous }))
         };
         let unknown = |position| ReadError::PastHead { asked: position, head: self.ledger.head().position };
-        // What lies in archives alone is known from the one before.
+        // Facts that lie in archives alone are known from the one before.
         let chain_before = match self.before {
             Some(before) => before.chain_after,
             None => link(range.first())?.ok_or_else(|| unknown(range.first()))?,

@@ -70,7 +70,7 @@ impl ReadBack<'_> {
         for (position, said) in [(range.first(), manifest.chain_before), (behind, manifest.chain_after)] {
             let link = ledger.chain_link(position)?;
             let link = link.map(|link| ChainLink { position: link.frame, hash: link.previous });
-            // What lies in archives alone is held by the one before, which this one is joined to.
+            // A link that lies in archives alone is held by the one before, which this one is joined to.
             if link.is_some_and(|link| link != said) {
                 return self.differs(position, "the chain");
             }

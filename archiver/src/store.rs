@@ -120,13 +120,13 @@ pub(crate) fn open(
     settings: &StoreSettings,
     bounds: Bounds,
 ) -> Result<OpenedStore, StoreError> {
-    // Whoever was first has chosen the same.
+    // An earlier call has chosen the same.
     let _chosen_before = rustls::crypto::ring::default_provider().install_default().is_err();
     let bucket = url.bucket();
     let connector = BoundedConnector { max_answer_bytes: bounds.answer_bytes };
     let opened = match url.scheme() {
         Scheme::S3 => {
-            // What is copied under another name unless that is taken: S3 compares when an upload in parts is completed.
+            // For copies to a name that must be free: S3 compares when an upload in parts is completed.
             let builder = AmazonS3Builder::new().with_config(AmazonS3ConfigKey::CopyIfNotExists, "multipart");
             let builder = builder.with_bucket_name(bucket).with_http_connector(connector);
             let set = |builder: AmazonS3Builder, key, value| builder.with_config(key, value);

@@ -40,7 +40,7 @@ impl StoreThread {
     ) -> io::Result<T> {
         let (reply, outcome) = mpsc::sync_channel(1);
         self.handle.spawn(async move {
-            // Whoever asked waits for it.
+            // The caller waits for it.
             let _gone = reply.send(what.await).is_err();
         });
         outcome.recv().map_err(|_| io::Error::other("talking to the store ended in a defect"))

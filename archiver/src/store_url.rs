@@ -100,7 +100,7 @@ impl FromStr for StoreUrl {
             "s3" => Scheme::S3,
             "gs" => Scheme::Google,
             "az" => Scheme::Azure,
-            // Whatever stands there is not repeated unless it looks like one.
+            // The text there is not repeated unless it looks like one.
             other if other.len() <= 16 && other.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
                 return Err(StoreUrlError::Scheme(other.to_owned()));
             }

@@ -140,7 +140,7 @@ impl Archiver {
     /// with the ledger, and is recorded and kept.
     ///
     /// # Errors
-    /// [`ArchiverError`]. What was archived before stands; another run goes on.
+    /// [`ArchiverError`]. Earlier archives stand; another run goes on.
     pub fn run(&self, run: &Run) -> Result<Outcome, ArchiverError> {
         let outcome = self.run_locked(run);
         self.tally.ended(matches!(&outcome, Err(error) if !matches!(error, ArchiverError::Stopped)));

@@ -227,8 +227,8 @@ impl Admission {
         Ok(tip)
     }
 
-    /// Shows the reactor each new event that concerns it, and stages what it derives behind the request's own events. What is
-    /// derived is shown to it in turn.
+    /// Shows the reactor each new event that concerns it, and stages the derived events behind the request's own. Derived events are
+    /// shown to the reactor in turn.
     fn react(
         &mut self,
         request: &PreparedRequest,

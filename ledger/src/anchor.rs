@@ -1,7 +1,7 @@
 //! The anchor: a memory of each ledger's last tree head, out of reach for a thief of the data folder.
 //!
-//! An older copy of a ledger, one that lost its end, and a new one in its place are all whole in themselves. That they are
-//! not the ledger which was there is known only to who remembers more.
+//! An older copy of a ledger, one that lost its end, and a new one in its place are all whole in themselves. Only a memory of more events
+//! shows that they are not the ledger which was there.
 
 use std::fmt;
 use std::io;
@@ -45,7 +45,7 @@ pub enum AnchorError {
         /// The bytes that are there, shown as text.
         found: String,
     },
-    /// It could not be reached. Whether it moved is unknown.
+    /// It could not be reached. It may have moved or not.
     #[error("{anchor}: {source}; the last tree head is not remembered there until it can be reached")]
     Unreachable {
         /// The anchor that was asked.
@@ -174,10 +174,10 @@ impl Anchor for FolderAnchor {
             let (anchor, expected) = (self.path(ledger).display().to_string(), expected.map(str::to_owned));
             return Err(AnchorError::Moved { anchor, expected, found: None });
         }
-        // What is locked, compared and written is one folder, whatever is moved meanwhile.
+        // The locked, compared and written files are in one folder, whatever is moved meanwhile.
         let disk = self.disk.within(&self.folder).map_err(&unreachable)?;
         let here = Self { disk, folder: self.folder.clone() };
-        // Whoever compares holds this lock until it has written.
+        // A caller that compares holds this lock until it has written.
         let lock = here.disk.lock(&self.folder.join(format!("{ledger}.lock"))).map_err(&unreachable)?;
         let found = here.read(ledger)?;
         if found.as_deref() != expected {

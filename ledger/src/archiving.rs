@@ -178,8 +178,8 @@ impl Ledger {
         Ok(starts)
     }
 
-    /// Records that a range of events lies in an archive that was read back. Returned `Ok` ⇒ durable; the position it was
-    /// given may be told by who looks for it.
+    /// Records that a range of events lies in an archive that was read back. Returned `Ok` ⇒ durable; a caller that needs the event's
+    /// position has to look for it.
     ///
     /// # Errors
     /// As an append.

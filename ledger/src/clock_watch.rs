@@ -34,7 +34,7 @@ impl ClockWatch {
         Self { shown: if shown < last && is_jump(shown, last) { last } else { shown }, passed }
     }
 
-    /// A jump since it was last believed. What the clock shows now is believed from here on.
+    /// Returns a jump since the clock was last believed. The time that the clock shows now is believed from here on.
     pub(crate) fn look(&mut self, clock: &dyn Clock) -> Option<ClockJump> {
         self.compare(clock)?;
         // The machine may have slept between the two readings of the first look.

@@ -154,7 +154,7 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
     /// The events at these positions, in their order: the first, and those behind it as far as they can be had and until there are
     /// `max_bytes` of them. Blocks on the store.
     ///
-    /// That their frames are whole is seen by whoever asks for those.
+    /// Readers of frames see that these are whole.
     ///
     /// # Errors
     /// [`ColdError`] where the first cannot be had.

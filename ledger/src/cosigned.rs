@@ -40,7 +40,7 @@ pub(crate) fn keep(disk: &dyn Disk, ledger: &Path, number: SegmentNumber, note: 
 /// A cosigned head as it lies beside a segment.
 pub(crate) struct KeptCosigned {
     pub(crate) segment: SegmentNumber,
-    /// Signed by the ledger. Whose cosignatures it bears is not verified.
+    /// Signed by the ledger. Its cosignatures are not verified.
     pub(crate) head: SignedTreeHead,
 }
 

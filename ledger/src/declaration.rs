@@ -89,8 +89,8 @@ impl Begun {
     }
 }
 
-/// Gives up what is damaged, and what others remember beyond what is left. What is declared is durable before anything is
-/// changed; an opening after a crash does the same again.
+/// Gives up the damaged events, and those that others remember beyond the rest. The declaration is durable before anything is changed; an
+/// opening after a crash does the same again.
 pub(crate) fn begin_generation(
     disk: &dyn Disk,
     ledger: &Path,

@@ -6,9 +6,9 @@
 //!   returned `Ok`. Before that a crash may keep any subset of it, in any order, torn at sector granularity.
 //! - A name (created, renamed, removed) is durable once [`Disk::sync_folder`] of the folder that holds it has returned
 //!   `Ok`. Before that a crash may keep or lose each change of a name on its own. Syncing a file does not sync its name.
-//! - After a failed sync nothing is known about what was written since the last good one, and a second sync that
-//!   returns `Ok` proves nothing: the kernel may have dropped the pages and called them clean. Whoever sees a write or
-//!   sync of the live segment fail must not acknowledge anything in this process again.
+//! - After a failed sync nothing is known about what was written since the last good one, and a second sync that returns `Ok` proves
+//!   nothing: the kernel may have dropped the pages and called them clean. A process that sees a write or sync of the live segment fail
+//!   must not acknowledge anything again.
 //!
 //! Every method blocks; none is to be called from an async worker thread.
 

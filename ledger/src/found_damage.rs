@@ -29,8 +29,8 @@ impl Shared {
         let _heard = self.segments.reports().to.set(Arc::downgrade(self));
     }
 
-    /// Stops taking appends because of damage to stored bytes, and has the next opening read all of the log. The first damage that was found
-    /// stays the reason. Called by whoever finds damage, the proof and every read alike; an error that may pass is none.
+    /// Stops taking appends because of damage to stored bytes, and has the next opening read all of the log. The first damage that was
+    /// found stays the reason. The proof and every read call it when they find damage; an error that may pass is none.
     pub(crate) fn is_damaged_by(&self, fault: &Fault) {
         self.found.get_or_init(|| fault.clone());
         if self.set_writer_once(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault.clone()))) {

@@ -19,8 +19,8 @@ use crate::replacement::open_anew;
 
 /// The suffix of the name of a file of heads.
 const SUFFIX: &str = ".heads";
-/// A segment whose file of heads has grown to this many bytes is ended, after half a day of a head a second. What is added while
-/// it ends stays far below the limit.
+/// Bytes of a file of heads at which its segment is ended: half a day of a head a second. The heads that are added while it ends stay far
+/// below the limit.
 const FULL_HEADS_BYTES: u64 = MAX_HEADS_BYTES as u64 / 2;
 
 /// The name of the file of a segment's heads.
@@ -144,7 +144,7 @@ pub(crate) fn last_head(
 ///
 /// Syscalls: those of [`quarantine::keep`], then `openat`, `ftruncate` or `unlink`, and `fsync` of the file and the folder.
 pub(crate) fn settle(disk: &dyn Disk, ledger_folder: &Path, key: &Secret, from: SegmentNumber) {
-    // A folder that is not there holds none; one that cannot be listed is told of by whoever looks for the last head.
+    // A folder that is not there holds none; the search for the last head reports one that cannot be listed.
     let Ok(entries) = disk.list(&ledger_folder.join(TREE)) else { return };
     let names: Vec<_> =
         entries.into_iter().map(|entry| entry.name).filter(|name| name.ends_with(SUFFIX)).collect();

@@ -188,7 +188,7 @@ impl IdTables {
         Ok(true)
     }
 
-    /// While a log is replayed: writes tables as soon as much is in memory. What the disk does not take stays there.
+    /// While a log is replayed: writes tables as soon as much is in memory. Identities that the disk does not take stay there.
     pub(crate) fn write_some(&self) {
         while self.unwritten() > MAX_UNWRITTEN_IDS / 2 {
             match self.write_next() {

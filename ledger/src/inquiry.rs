@@ -1,7 +1,7 @@
 //! The opening of a ledger for questions: for reading, with the state that decides, and anchor-checked.
 //!
-//! Nothing is appended or signed, the anchor stays where it is, and no byte of the folder is changed: whoever asks a copy leaves the
-//! ledger that it is of as it was.
+//! Nothing is appended or signed, the anchor stays where it is, and no byte of the folder is changed. So questions to a copy leave its
+//! ledger as it was.
 
 use std::io;
 use std::path::Path;
@@ -69,7 +69,7 @@ fn open(
         Remembered::refuse_foreign(disk, folder, keyring, &named)?;
     }
     let Read { inner, generation, end } = read?;
-    // What is derived is made again where it does not open, or is of another log.
+    // Derived state is made again where it does not open, or is of another log.
     refuse_wrong_keyring(disk, folder, keyring)?;
     derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
     let looked_at = Looked { shared: &inner.shared, generation, end };

@@ -1,8 +1,8 @@
 //! The thread that writes tables and snapshots, so that a later opening reads and folds less.
 //! It writes and merges tables of ended segments, and takes snapshots of the state that decides.
 //!
-//! Nothing waits for it but a sequencer that is [`MAX_UNWRITTEN_IDS`] ahead. What it writes can be made again from the log,
-//! so a disk that refuses it costs memory and time, never an event.
+//! Nothing waits for it but a sequencer that is [`MAX_UNWRITTEN_IDS`] ahead. Its files can be made again from the log, so a disk that
+//! refuses them costs memory and time, never an event.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -243,7 +243,7 @@ impl Keeper {
         written.map(|_| ())
     }
 
-    /// Writes the identities that are in memory, and lets whoever waits for that go on.
+    /// Writes the identities that are in memory, and lets waiting threads go on.
     fn write_ids(&self) -> io::Result<()> {
         while self.ids.write_next()? {
             self.wake.notify_all();

@@ -35,7 +35,7 @@ pub struct KnownSegments {
 }
 
 impl KnownSegments {
-    /// Those of the ledger in this folder, whoever has it open. Only headers are read.
+    /// Reads the segments of the ledger in this folder, whether another process has it open or not. Only headers are read.
     ///
     /// # Errors
     /// The disk's.

@@ -252,8 +252,8 @@ impl Ledger {
         query.collect(|query, take| self.read_each(query, take))
     }
 
-    /// A page as [`Self::read`] makes it, but of any number of events, each lent to `take` in its turn: whoever only writes
-    /// them somewhere else needs no copy.
+    /// Reads a page as [`Self::read`] does, but of any number of events, each lent to `take` in its turn. A caller that only writes them
+    /// somewhere else needs no copy.
     ///
     /// # Errors
     /// As [`Self::read`]; what was given away before is no page.
@@ -381,7 +381,7 @@ impl Ledger {
         self.shared().courier.latest()
     }
 
-    /// The key that tree heads of this ledger are verified with, for whoever wants to know it before; `None` if it signs none.
+    /// Returns the key that tree heads of this ledger are verified with, for callers that want it beforehand; `None` if it signs none.
     #[must_use]
     pub fn verifier_key(&self) -> Option<VerifierKey> {
         self.shared().notary.verifier_key()
@@ -392,7 +392,7 @@ impl Ledger {
         self.shared().inbox.command(Command::EndSegment);
     }
 
-    /// Stops taking appends, or takes them again. What was taken is finished; reads go on.
+    /// Stops taking appends, or takes them again. Appends that were taken are finished; reads go on.
     pub fn set_read_only(&self, read_only: bool) {
         self.shared().inbox.command(Command::ReadOnly(read_only));
     }

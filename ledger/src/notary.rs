@@ -1,8 +1,8 @@
-//! The thread that signs tree heads: what the ledger states of itself, for others to remember.
+//! The thread that signs tree heads: the ledger's statements of itself, for others to remember.
 //!
-//! For each head, in this order: the event `ledger.headed` is appended and is durable; what was written since the head before
-//! is read back from the disk and checked; the head is signed; its note is durable beside the segment; the anchor is moved;
-//! then it is published. So whoever has a head of this ledger can hold every byte under it against the ledger.
+//! For each head, in this order: the event `ledger.headed` is appended and is durable; the frames written since the head before are read
+//! back from the disk and checked; the head is signed; its note is durable beside the segment; the anchor is moved; then it is published.
+//! So an auditor with a head of this ledger can hold every byte under it against the ledger.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

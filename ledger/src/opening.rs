@@ -167,7 +167,7 @@ fn open_with(
         face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &begun))?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     if let Some(loss) = &mut loss {
-        // What is left is read again: of the segment that was cut, nobody knows its ids, its leaves, and the hash that it ends with.
+        // The rest is read again: the ids, the leaves and the last hash of the segment that was cut are unknown.
         replayed = replay()?;
         if let TailState::Corrupt(fault) = replayed.tail {
             return Err(OpenError::Corrupt(fault));
@@ -215,7 +215,7 @@ fn open_with(
         governance,
     };
     let inner = opening.start(replayed).map_err(in_step("starting the threads"))?;
-    // What no table spared the opening from reading may turn out to be damaged only now.
+    // Segments that no table spared the opening from reading may turn out to be damaged only now.
     let corrupt = corrupt || inner.shared.is_corrupt();
     inner.keep_locked(lock);
     if !corrupt {

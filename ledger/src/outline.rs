@@ -18,9 +18,9 @@ use crate::replay::{is_signed_by, load_segment};
 use crate::segment_list::{SegmentList, read_released, segment_header};
 use crate::segments::{Segment, segment_file_name};
 
-/// The segments from the first one on whose headers are beyond doubt: certified by the ledger's signing key, each going
-/// on from the one before as far as headers tell, with the footers saying the same. What is doubtful is left to be read
-/// byte by byte; what is not was not read yet, and is proven later.
+/// The segments from the first one on whose headers are beyond doubt. Each header is certified by the ledger's signing key and goes on
+/// from the one before, as far as headers tell; the footers say the same. Doubtful segments are left to be read byte by byte. The others
+/// were not read yet, and are proven later.
 pub(crate) struct Outline<'a> {
     disk: &'a dyn Disk,
     folder: &'a Path,

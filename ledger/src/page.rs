@@ -22,9 +22,9 @@ pub type TakeEvent<'t> = dyn FnMut(StoredEvent<'_>) + 't;
 
 /// A page that is being made; its events are given away one by one.
 ///
-/// Whoever knows where matching events stand shows them with [`Self::pick`]; whoever does not has the log looked at with
-/// [`Self::scan`]. Both check every event against the filter, and both end where the page's limits are met, so
-/// the page is the same whichever was used.
+/// A caller that knows the places of matching events shows them with [`Self::pick`]; other callers have the log looked at with
+/// [`Self::scan`]. Both check every event against the filter, and both end where the page's limits are met. So the page is the same with
+/// either.
 pub struct PageBuilder<'a> {
     reader: Reader<'a>,
     query: ReadQuery,

@@ -238,10 +238,10 @@ impl Preparer {
         let facets = self.facets(&event.kind, event.tags.iter().map(AsRef::as_ref));
         let redactions = self.redactor.redact(&mut event);
         into.redactions += u64::from(redactions);
-        // What takes a secret's place may be longer than its text may be.
+        // The replacement of a secret may be longer than its text may be.
         if redactions > 0 && origin == Origin::Client {
             check_type(&event, index)?;
-            // What was taken for a secret may be what the event is known by.
+            // A text taken for a secret may be what the event is known by.
             if let Some(reactor) = reactor {
                 let kept = reactor.examine(&event)?;
                 // A recording is known by what is kept of it; who calls now can be told.

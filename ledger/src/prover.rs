@@ -56,7 +56,7 @@ fn pass_over(shared: &Shared) -> Result<(), Stop> {
             next = shared.segments.after(&segment);
             continue;
         }
-        // What is damaged is said by the proof.
+        // The proof reports damage.
         let mut place = segment.find(segment.first).ok().flatten();
         for headers in 1_u64.. {
             let Some(found) = place else { break };
@@ -74,7 +74,7 @@ fn pass_over(shared: &Shared) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Leaves the disk to whoever waited for the opening.
+/// Leaves the disk to the callers that waited for the opening.
 fn linger(shared: &Shared, delay: Duration) -> Result<(), Stop> {
     let rests = delay.as_micros() / BACKGROUND_REST.as_micros();
     for _ in 0..rests {
@@ -187,7 +187,7 @@ fn segment_leaves(
     match leaves::grow(disk, &shared.folder, &leaves, Count::Exactly(count), &mut tree, rest) {
         Ok(Some(groups)) if is_right(&tree) => return Ok(Some(groups)),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(Stop::Closing),
-        // What exactly is wrong is said when they are written again.
+        // The exact fault is reported when they are written again.
         _ => {}
     }
     Ok(groups_from_log(shared, header, end).map(|(made, groups)| {

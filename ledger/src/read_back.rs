@@ -265,7 +265,7 @@ mod tests {
             io::ErrorKind::UnexpectedEof.into(),
             io::Error::other("a frame that does not open"),
         ];
-        // What block layers and file systems give for media, checksums, timeouts, and disks that went away.
+        // Errors of block layers and file systems for media, checksums, timeouts, and disks that went away.
         gone.extend([
             Errno::IO.into(),
             Errno::NOENT.into(),

@@ -265,8 +265,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The frame that holds `position`, opened only if it is open already. What the header of another one says is not proven
-    /// until it is opened.
+    /// Finds the frame that holds `position`, opened only if it is open already. The header of another one is not proven until it is
+    /// opened.
     pub(crate) fn find(&self, position: Position) -> Result<Found, ReadError> {
         let past = || self.shared.past_head(position, self.head.position);
         if position > self.head.position {

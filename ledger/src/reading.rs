@@ -197,8 +197,8 @@ fn is_written_after(
     Ok(false)
 }
 
-/// Walks over the last segment, or over the one before while a first frame is still being written. What it tells of is
-/// durable: the file is synced first.
+/// Walks over the last segment, or over the one before while a first frame is still being written. The result is durable: the file is
+/// synced first.
 fn standing(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<Option<Standing>> {
     for number in (1..=last.0).rev().map(SegmentNumber) {
         let path = folder.join(segment_file_name(number));

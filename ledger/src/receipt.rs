@@ -3,7 +3,7 @@
 use bitacora_formats::{ChainHash, Commitment, Micros, Position, StreamVersion, TreeHash};
 use bitacora_governance::Meaning;
 
-/// The answer to an append. Whoever holds one: these events are synced to disk, at these positions.
+/// The answer to an append: the proof that its events are synced to disk, at these positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
     /// The lowest position among the request's own events.

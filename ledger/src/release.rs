@@ -40,13 +40,13 @@ pub enum ReleaseError {
     /// The bytes of old segments were not all proven since the opening.
     #[error("the log is not proven yet since it was opened; nothing was released: try again later")]
     NotProven,
-    /// The log takes nothing, so it cannot say what goes. What was released before is.
+    /// The log takes nothing, so it cannot record a release. Earlier releases stand.
     #[error("recording what is released: {0}; the segment stays")]
     Unrecorded(AppendError),
     /// A segment cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The disk gave an error. What was released before is.
+    /// The disk gave an error. Earlier releases stand.
     #[error("releasing {file}: {source}")]
     Disk {
         /// The file.
@@ -160,7 +160,7 @@ fn let_go(shared: &Shared, segment: &Segment, last: Position, reason: &str) -> R
     };
     let released = released.sign(shared.keyring.signing());
     let left = released.encode();
-    // Whoever opens the ledger has to read it.
+    // The next opening has to read it.
     if ReleasedSegment::parse(&left).as_ref() != Ok(&released) {
         return Err(in_file(io::ErrorKind::InvalidData.into()));
     }
@@ -203,7 +203,7 @@ fn what_is_left(
         let mut start = vec![0; length];
         file.read_exact_at(&mut start, 0)?;
         let header = SegmentHeader::parse(&start).map_err(io::Error::other)?;
-        // What is left of the segment is known by it alone from now on.
+        // The segment's facts stand in it alone from now on.
         header.verify_certificate().map_err(io::Error::other)?;
         if !is_signed_by(&shared.keyring, &header) {
             return Err(io::ErrorKind::InvalidData.into());
@@ -212,7 +212,7 @@ fn what_is_left(
         file.read_exact_at(&mut end, bytes.saturating_sub(FOOTER_BYTES as u64))?;
         let footer = match SegmentFooter::parse(&end) {
             Ok(footer) if footer.last_position == last => Some(footer),
-            // What calls itself a footer and is none of this segment's is damage, which nobody may make forgotten.
+            // Bytes that look like a footer and are none of this segment's are damage, which nobody may make forgotten.
             _ if end.starts_with(&FOOTER_MAGIC) => return Err(io::ErrorKind::InvalidData.into()),
             _ => None,
         };

@@ -324,7 +324,8 @@ fn last_said(segments: &[Arc<Segment>]) -> Result<Option<SaidLoss>, OpenError> {
     Ok(None)
 }
 
-/// A head over the first event alone, to ask with where none lies beside the segments: whatever was lost, this one was not.
+/// Returns a head over the first event alone, for questions where none lies beside the segments: this event was not lost, whatever else
+/// was.
 fn first_head(origin: &Origin, keyring: &Keyring, segments: &[Arc<Segment>]) -> Option<(String, u64)> {
     let size = Position::FIRST.get();
     let root = holding(segments, Position::FIRST)?.root_after(Position::FIRST)?;

@@ -369,9 +369,8 @@ impl Progress {
     }
 }
 
-/// Anyone can write a header that vouches for itself: its signing key must be the ledger's own.
-/// Refuses a keyring that opens neither the first segment nor the last one: before anything in the folder is removed or made anew
-/// that the right keyring would keep. What cannot be read is left to the replay.
+/// Refuses a keyring that opens neither the first segment nor the last one. It does so before anything in the folder is removed or made
+/// anew that the right keyring would keep. A header that cannot be read is left to the replay.
 ///
 /// Syscalls: `getdents64` of the segments; for each of both `openat`, `statx`, `pread64`.
 pub(crate) fn refuse_wrong_keyring(
@@ -405,6 +404,7 @@ pub(crate) fn refuse_wrong_keyring(
     refused.map_or(Ok(()), Err)
 }
 
+/// Returns `true` if the header's signing key is the ledger's own: anyone can write a header that vouches for itself.
 pub(crate) fn is_signed_by(keyring: &Keyring, header: &SegmentHeader) -> bool {
     let own = keyring.signing_chain().key(header.signing_key_index);
     own.is_some_and(|key| *key.as_bytes() == header.signing_public)

@@ -44,7 +44,8 @@ pub struct AppendCondition {
 }
 
 impl AppendCondition {
-    /// Refuses a condition that rests on what was never there. What a caller has seen is durable: nothing past the head can be it.
+    /// Refuses a condition that rests on events that were never there. Events that a caller has seen are durable: nothing past the head
+    /// can be one.
     pub(crate) fn check_seen(&self, head: Position) -> Result<(), AppendError> {
         if self.after.get() > head.get() {
             return Err(AppendError::ConditionPastHead { after: self.after, head });

@@ -153,7 +153,7 @@ impl<'k> Restoration<'k> {
         }
         let wrong = |what: String| RestoreError::Frame { first, what };
         let (codec, compressed) = self.compressor.compress(&frame.body);
-        // Which of them governed is not asked: the length of every small one is hidden.
+        // The length of every small frame is hidden, whether its events govern or not.
         let padded = pad(codec, compressed, frame.body.len());
         let (is_padded, sealed) = (padded.is_some(), padded.unwrap_or_else(|| compressed.to_vec()));
         let room = self.current.as_ref().map_or(0, |current| MAX_SEGMENT_BYTES - current.bytes.len());

@@ -72,7 +72,7 @@ pub(crate) struct Segment {
 enum Home {
     File(StoredSegment),
     Archives(ArchivedSegment),
-    /// Nowhere: whoever reads there hears which damage they are lost by.
+    /// Nowhere: a read there returns the damage by which they are lost.
     Lost(LostSegment),
 }
 
@@ -105,7 +105,7 @@ impl Segment {
         Self { number: released.header.number, first: released.header.first_position, home }
     }
 
-    /// Positions that are lost, from segment `number` on; `fault` says which. What is whole stands before and behind them.
+    /// Positions that are lost, from segment `number` on; `fault` says which. Whole segments stand before and behind them.
     pub(crate) fn lost(number: SegmentNumber, first: Position, fault: Fault) -> Self {
         Self { number, first, home: Home::Lost(LostSegment::new(fault)) }
     }
@@ -432,7 +432,7 @@ impl Segments {
         Position::new(next.first.get() - 1)
     }
 
-    /// Puts what is left of a segment in its place. Who holds the segment goes on reading its file.
+    /// Puts the remainder of a segment in its place. A holder of the segment goes on reading its file.
     pub(crate) fn release(&self, released: Segment) {
         let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(segment) = list.iter_mut().find(|segment| segment.number == released.number) {

@@ -43,7 +43,7 @@ fn content_of(commitment: &Commitment) -> [u8; 8] {
     content
 }
 
-/// State ahead of the disk. What one request changed is undone as a whole by [`Staged::discard`].
+/// State ahead of the disk. [`Staged::discard`] undoes all changes of one request.
 pub(crate) struct Staged {
     next: Position,
     /// The time of the frame staged last.

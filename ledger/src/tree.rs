@@ -249,7 +249,7 @@ impl Tree {
                 break;
             }
         }
-        // What fails takes its turn after the others, once for each segment that ends.
+        // Failed writes take their turn after the others, once for each segment that ends.
         left.splice(0..0, ended);
         let mut waiting = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         left.append(&mut waiting);

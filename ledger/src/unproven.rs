@@ -92,7 +92,7 @@ impl Unproven {
         }
     }
 
-    /// Ends the writing. What is left, joined as it lies in each segment.
+    /// Ends the writing. Returns the remaining bytes, joined as they lie in each segment.
     pub(crate) fn end(&self) -> Vec<WrittenBytes> {
         let mut state = self.lock();
         state.is_ended = true;

@@ -9,7 +9,7 @@ use crate::reader::Reader;
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
 
-/// A durable record, borrowed from its opened frame. What a data subject's part holds is not in it.
+/// A durable record, borrowed from its opened frame. The content of a data subject's part is not in it.
 #[derive(Debug)]
 pub struct VisitedRecord<'a> {
     /// Its position in the ledger.

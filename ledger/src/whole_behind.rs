@@ -218,7 +218,7 @@ impl Damaged<'_> {
         let header = &last.outlined.header;
         let path = segments_folder(self.folder).join(segment_file_name(last.number));
         let file = self.disk.open(&path, OpenMode::Read)?;
-        // What is told of is durable.
+        // The reported frames are durable.
         file.sync_data()?;
         let Some(outlined) = Outlined::read_damaged(self.disk, &path, self.keyring)? else { return Ok(None) };
         let Frames::InFile { opener, .. } = outlined.frames else { return Ok(None) };

@@ -1,6 +1,6 @@
 //! Witnesses: keepers of keys who sign a tree head only if it extends the last one that they signed.
 //!
-//! The anchor is the ledger's own memory. A witness is somebody else's: who has a head that enough of them cosigned need not
+//! The anchor is the ledger's own memory. A witness is somebody else's: an auditor with a head that enough of them cosigned need not
 //! believe the ledger that it shows everybody the same history.
 
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::limits::WITNESS_EVERY;
 /// The reasons for which a witness did not cosign a tree head.
 #[derive(Debug, thiserror::Error)]
 pub enum WitnessError {
-    /// No answer that means anything. Whether it cosigned is unknown.
+    /// No meaningful answer. The witness may have cosigned or not.
     #[error("witness {witness}: {source}; the tree head stays without its cosignature until it answers")]
     Unreachable {
         /// The name of the witness.

@@ -1,8 +1,8 @@
 //! Costs of models and tools, by day, model, task, agent, tool, role, run, session and case.
 //!
-//! One row for each of these that came together, so that any of them can be summed up, and any picked out: one without runs, sessions
-//! and cases, of which there are many, and one with them for questions that name one. What runs and steps tell of themselves is not
-//! counted: it was counted where it arose.
+//! One row for each of these that came together, so that any of them can be summed up, and any picked out. There is one without runs,
+//! sessions and cases, of which there are many, and one with them for questions that name one. Costs that runs and steps tell of
+//! themselves are not counted: they were counted where they arose.
 
 mod fold;
 
@@ -27,7 +27,7 @@ pub enum CostsBy {
     Agent,
     /// The tool; `-` for answers of models.
     Tool,
-    /// The role of who asked, as the last decision before in the session said it.
+    /// The role of the agent that asked, as the last decision before in the session said it.
     Role,
     /// The run.
     Run,

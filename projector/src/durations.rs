@@ -80,7 +80,7 @@ fn bucket(ms: u64) -> u16 {
         ms
     } else {
         let shift = ms.ilog2() - SUB_BUCKET_BITS;
-        // What is left of it lies between one and two times the buckets of a doubling.
+        // The rest of it lies between one and two times the buckets of a doubling.
         u64::from(shift) * SUB_BUCKETS + (ms >> shift)
     };
     u16::try_from(number).unwrap_or(u16::MAX)

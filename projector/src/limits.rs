@@ -84,8 +84,8 @@ pub const KEPT_DATA_BYTES: usize = 32 << 20;
 /// Bytes of the data of one event that is kept so; larger ones are read from the log each time.
 pub const KEPT_DATUM_BYTES: usize = 1 << 20;
 
-/// Checkpoints and tasks with writes that one thread holds. What is saved past that is recorded, and not found until some are
-/// deleted and it is saved again.
+/// Checkpoints and tasks with writes that one thread holds. Saves past that are recorded, and not found until some are deleted and they
+/// are saved again.
 pub const MAX_THREAD_ENTRIES: u64 = 1 << 16;
 
 /// Bytes of the rows of one thread, about, but for its contents: what a copy or a deletion has in memory at once.

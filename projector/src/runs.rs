@@ -167,7 +167,7 @@ impl ReadModels {
     pub fn runs(&self, query: &RunQuery) -> Result<Listed<Run>, ModelError> {
         let view = self.view(Runs.name())?;
         let begun = up_to(query.before);
-        // What names the fewest first.
+        // The label that names the fewest comes first.
         let label = [(BY_CASE, &query.case), (BY_STATE, &query.state), (BY_AGENT, &query.agent)]
             .into_iter()
             .find_map(|(table, value)| Some((table, value.as_deref()?)));

@@ -14,7 +14,7 @@ const NAME_BYTES: usize = 8;
 const DEPTH: usize = MAX_STORE_DEPTH + 2;
 
 /// A folder among the system's temporary ones, for its owner alone. It goes with this value; one that a killed process left lies there
-/// until the system clears it away. What lies in it is sealed as it is elsewhere.
+/// until the system clears it away. Its files are sealed as they are elsewhere.
 pub struct Scratch {
     environment: Environment,
     folder: PathBuf,

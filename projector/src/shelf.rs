@@ -84,7 +84,7 @@ impl Shelf {
         if !in_place || extent.ledger != ledger.id() {
             return Err(Doubt::History);
         }
-        // What was released was read back and verified, so that no other history can have taken its place since.
+        // Released events were read back and verified, so that no other history can have taken their place since.
         if ledger.released_through().is_some_and(|released| extent.last <= released) {
             return Ok(block);
         }
@@ -143,7 +143,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Takes a file away. What cannot be removed is not believed the next time either.
+    /// Takes a file away. A file that cannot be removed is not believed the next time either.
     fn remove(&self, path: &Path) {
         if let Err(error) = self.environment.disk.remove_file(path)
             && error.kind() != io::ErrorKind::NotFound

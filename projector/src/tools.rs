@@ -21,7 +21,7 @@ pub enum ToolsBy {
     Tool,
     /// The context that trust was looked up in.
     Context,
-    /// The role of who asked.
+    /// The role of the agent that asked.
     Role,
     /// The agent.
     Agent,

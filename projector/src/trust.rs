@@ -207,7 +207,8 @@ impl Kept {
         self.changed = position;
     }
 
-    /// A dimension that has shown nothing for so long is forgotten when it is looked: at the first event of a day. Whether it was.
+    /// Forgets a dimension that has shown nothing for too long, when it is looked: at the first event of a day. Returns `true` if it was
+    /// forgotten.
     fn forget(&mut self, checked: u64, time: u64) -> bool {
         let is_old = |Micros(last)| u64::saturating_add(last, DIMENSION_LIFE.0) <= time;
         let is_forgotten = checked > self.changed && self.record.last_updated.is_none_or(is_old);

@@ -83,7 +83,7 @@ impl Files {
         names.next_back().and_then(|name| name[9..19].parse().ok()).unwrap()
     }
 
-    /// Writes the folder, which must not be there. What a link leads to is written before it.
+    /// Writes the folder, which must not be there. The target of a link is written before it.
     pub(crate) fn write(&self, folder: &Path) {
         fs::create_dir_all(folder).unwrap();
         let is_link = |entry: &Entry| matches!(entry, Entry::HardLink(_) | Entry::Link(_));

@@ -122,7 +122,7 @@ fn a_tail_cut_anywhere_is_judged_alike() {
         let is_last = number == files.last();
         // Cut at the end of a frame, a segment that another one follows is whole by itself: the next one misses the rest.
         let missed = Expected::found_in(&segment(number + 1));
-        // What a frame ends with may be zeros already.
+        // The end of a frame may be zeros already.
         let is_whole = |changed: &[u8]| {
             let goes_up_to = |end: &usize| changed.get(..*end) == bytes.get(..*end);
             ends.iter().any(|end| goes_up_to(end) && changed.iter().skip(*end).all(|byte| *byte == 0))
@@ -159,7 +159,7 @@ fn leaves_cut_anywhere_are_judged_alike() {
 fn a_note_cut_anywhere_is_judged_alike() {
     let Some(mut judge) = Judge::new() else { return };
     let (files, in_note) = (real::rotated_keys(), Expected::found_in(NOTE));
-    // What is left at the end of a line is a note of fewer keys, as it once was: the segment by a later key is named.
+    // The remainder at the end of a line is a note of fewer keys, as it once was: the segment by a later key is named.
     let in_segment = Expected { file: None, ..in_note.clone() };
     let changes = cuts(files.bytes(NOTE)).map(|(what, bytes, length)| {
         let is_shorter_note = bytes.len() == length && bytes.ends_with(b"\n") && length > 30;

@@ -136,7 +136,7 @@ fn said(files: &Files, keys: &[String], policy: Option<&str>) -> String {
     format!("{verdict} {witnessed}")
 }
 
-/// A case: its name, what lies there, and what is said to who knows the ledger's key and the witnesses, and to who knows nothing.
+/// A case: its name, its files, and the answers to an auditor who knows the ledger's key and the witnesses, and to one who knows nothing.
 type Cosigned = (&'static str, Files, &'static str, &'static str);
 
 fn cosignatures() -> Vec<Cosigned> {
@@ -239,7 +239,8 @@ fn cosignatures() -> Vec<Cosigned> {
     ]
 }
 
-/// Heads that do not stand where they should: with two of the witnesses' cosignatures, or one; what is said to who knows them.
+/// Heads that do not stand where they should: with two of the witnesses' cosignatures, or one; with the answer to an auditor who knows
+/// them.
 fn misplaced() -> Vec<(&'static str, Files, &'static str, &'static str)> {
     let by_two = |note: &str| format!("{note}{}{}", by(note, 1), by(note, 2));
     let cases = [

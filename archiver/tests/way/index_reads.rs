@@ -102,7 +102,7 @@ impl Gated {
             ledger.append(AppendRequest::of(vec![rare])).unwrap().wait().unwrap();
             ledger.close().unwrap();
         }
-        // What goes has to be archived to the end of its segment.
+        // Released segments have to be archived to their ends.
         let ledger = place.open();
         place.fill(&ledger, 5_000, 260);
         ledger.close().unwrap();

@@ -40,7 +40,7 @@ fn what_was_archived_and_released_is_read_as_before() {
     ledger.close().unwrap();
     let ledger = place.open();
     assert!(seen(&ledger, 6_000).unwrap() == before);
-    // What comes later is archived behind it.
+    // Later events are archived behind it.
     place.fill(&ledger, 10_000, 3_000);
     let outcome = place.archive_all(&ledger);
     assert_eq!(outcome.archived[0].range.first().get(), archived.range.last().get() + 1);

@@ -89,7 +89,7 @@ impl Round {
     }
 
     pub(super) fn take_turn(&mut self, shared: &Shared) {
-        // What came too late for the turn before.
+        // Answers that came too late for the turn before.
         for answer in shared.courier.letters.gather(Duration::ZERO) {
             self.hear(shared, answer);
         }

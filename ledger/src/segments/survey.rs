@@ -6,7 +6,7 @@ use bitacora_formats::{FRAME_MAGIC, FrameOpener, Micros, Position, StoredFrame};
 use super::{FrameOutline, FramePlace};
 use crate::limits::SURVEY_TRIAL_BYTES;
 
-/// The frames of a segment that open under its key. What a frame says of its place is under its tag, so positions are authentic.
+/// The frames of a segment that open under its key. The tag covers a frame's claims of its place, so positions are authentic.
 #[derive(Clone, Default)]
 pub(super) struct Survey {
     frames: Vec<(u64, FrameOutline)>,

@@ -209,7 +209,7 @@ fn released_segments_are_read_as_if_they_were_here() {
     let page = ledger.read(&query).unwrap();
     assert_eq!(page.events.first().unwrap(), &before[98]);
 
-    // What was accepted once is, released or not, and its answer is the first one.
+    // An event that was accepted once stays accepted, released or not, and its answer is the first one.
     let again = ledger.append(AppendRequest::of(vec![event(5)])).unwrap().wait().unwrap();
     assert_eq!(again.results[0].status, ReceiptStatus::Duplicate);
     let original = before.iter().find(|stored| stored.event.id == "e5").unwrap();

@@ -139,7 +139,7 @@ impl Model for Calls {
 }
 
 fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    // What is sealed is not known here; the call's id stands outside.
+    // Sealed data is not known here; the call's id stands outside.
     let sealed = event.record.call.as_deref().map(Requested::of_sealed);
     let Some(told) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
     let meant = event.call_values(&told.call, told.assurance.is_some());

@@ -95,7 +95,7 @@ impl ReadModels {
                 Box::new(entries.filter_map(move |entry| placed(view, query, thread, entry).transpose()))
             }
             None => {
-                // What stands before everything stands behind nothing.
+                // A checkpoint before everything stands behind nothing.
                 let last = query.after_place.map_or(Some((u64::MAX, u64::MAX)), before);
                 let rows = last.map(|(position, number)| {
                     view.between::<Row>(saved.at(0), saved.at(position).at(number)).rev()

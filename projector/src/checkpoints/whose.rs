@@ -1,5 +1,5 @@
 //! The owner of a thread: the agent that saved in it first.
-//! What another agent saves in it or deletes of it counts for nothing.
+//! Saves and deletions of another agent in it count for nothing.
 
 use bitacora_formats::vocabulary::Role;
 use serde::{Deserialize, Serialize};

@@ -61,7 +61,7 @@ fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
     if speaks_against && record.recent.failures() >= BLOCK_FAILURES {
         let reason =
             format!("{} of the last {} outcomes failed", record.recent.failures(), record.recent.len());
-        // What failed before these speaks for nothing.
+        // Failures before these speak for nothing.
         let mut lately = shown.bad();
         let before =
             usize::try_from(record.recent.failures()).map_or(0, |last| lately.len().saturating_sub(last));

@@ -141,7 +141,7 @@ fn set(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<TrustSet>()? else { return Ok(()) };
     let (place, mut shown) = shown(rows, OWN, &told.dimension)?;
     shown.record.apply_set(&told, event.time);
-    // What an operator says takes the place of what was seen; what models cost stays what it was.
+    // An operator's word takes the place of what was seen; the costs of models stay.
     for positions in [
         &mut shown.first_good,
         &mut shown.last_good,
@@ -372,7 +372,7 @@ fn annotated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let values: Vec<&str> = values.iter().map(String::as_str).collect();
     rows.add(&rows.key(ANNOTATIONS, &[]).at(position), &annotation)?;
     rows.add(&rows.key(ANNOTATIONS_ON, &values).at(position), &annotation)?;
-    // What operators read beside a suggestion is not for agents to write.
+    // Notes that operators read beside a suggestion are not for agents to write.
     let by_agent = annotation.by.as_deref().is_some_and(|by| by.starts_with(AGENT));
     if let AnnotationTarget::Dimension(dimension) = &annotation.on
         && !by_agent

@@ -2,7 +2,7 @@
 
 use bitacora_formats::vocabulary::DimensionPart;
 
-/// They say where a command works. What went well or failed is what stood behind them.
+/// They say where a command works. The command behind them went well or failed.
 const LEADING: [&str; 3] = ["cd", "popd", "pushd"];
 
 /// They check, build or look for something, and say by how they end what they found. That a test fails is no reason to stop testing.

@@ -11,7 +11,7 @@ use super::model::Model;
 use super::status::{ModelError, ModelState, ModelStatus};
 use super::store::Doubt;
 
-/// Stands for a position where there will be none: who waits for one hears of it.
+/// Stands for a position where there will be none: callers that wait for one are told.
 const STOPPED: u64 = u64::MAX;
 
 /// One model of a ledger.

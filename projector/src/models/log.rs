@@ -72,7 +72,7 @@ impl Log {
         let text = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
         let (agent, session, run) = (text(event.agent), text(event.session), text(event.run));
         let logged = Arc::new(Logged { time: stored.time, agent, session, run, data });
-        // What may be erased is not remembered: it would be told after its end.
+        // Events that may be erased are not remembered: they would be told after their end.
         if event.datasubject.is_none() && logged.data.len() <= KEPT_DATUM_BYTES {
             self.kept().put(position, Arc::clone(&logged));
         }

@@ -52,7 +52,7 @@ pub(crate) struct Folded<'a> {
     pub(crate) position: Position,
     /// The time of its frame.
     pub(crate) time: Micros,
-    /// The record. What a data subject's part holds is not in it.
+    /// The record. The content of a data subject's part is not in it.
     pub(crate) record: &'a Record<'a>,
     /// The parts of its data that models have read so far.
     pub(super) readings: Readings<'a>,

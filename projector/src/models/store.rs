@@ -113,7 +113,7 @@ impl Store {
         })
     }
 
-    /// Takes away all that is none of these builds. What is still read of one stays until that has ended.
+    /// Takes away all that is none of these builds. A build that is still read stays until that has ended.
     pub(crate) fn keep_only(&self, kept: &[Arc<Build>]) -> Result<(), Doubt> {
         guarded(|| {
             for name in self.database.list_keyspace_names() {
@@ -127,13 +127,13 @@ impl Store {
         })
     }
 
-    /// Takes a build away. What is still read of it stays until that has ended.
+    /// Takes a build away. A build that is still read stays until that has ended.
     pub(crate) fn remove(&self, build: &Build) -> Result<(), Doubt> {
         guarded(|| Ok(self.database.delete_keyspace(build.keyspace.clone())?))
     }
 
-    /// Has what lies in the journal alone written into tables, where that is worth it; whether no row needs the journal any more.
-    /// What is written from here on does.
+    /// Has the rows that lie in the journal alone written into tables, where that is worth it. Returns `true` if no row needs the journal
+    /// any more; later writes do.
     pub(crate) fn settle(&self) -> Result<bool, Doubt> {
         guarded(|| {
             if self.database.write_buffer_size() < SETTLED_JOURNAL_BYTES {

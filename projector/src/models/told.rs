@@ -81,7 +81,7 @@ pub(crate) struct DecisionInputs<'a> {
     pub(crate) imported: bool,
     #[serde(default)]
     pub(crate) policy_version: Option<u64>,
-    /// The role of who asked.
+    /// The role of the agent that asked.
     #[serde(borrow, default)]
     pub(crate) role: Option<Cow<'a, str>>,
     #[serde(borrow)]

@@ -28,7 +28,7 @@ impl View {
         let (build, shown) = kept.live()?;
         let snapshot = build.snapshot();
         let mut view = Self { kept: Arc::clone(kept), build, snapshot, position: shown };
-        // What was stored since is seen too; what was not stored changed nothing.
+        // Rows that were stored since are seen too; rows that were not stored changed nothing.
         let cursor = view.build.cursor_in(&view.snapshot).map_err(|doubt| view.doubted(&doubt))?;
         view.position = cursor.map_or(shown, |cursor| cursor.position.max(shown));
         Ok(view)

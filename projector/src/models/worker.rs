@@ -178,7 +178,7 @@ impl Worker<'_> {
         }
         Part::ALL.into_iter().try_for_each(|part| match self.store_all(part, true) {
             Err(Failure::Store(doubt)) => Err(doubt),
-            // What is not stored is folded again by the next opening.
+            // Events whose rows are not stored are folded again by the next opening.
             Err(Failure::Read(_)) | Ok(()) => Ok(()),
         })
     }

@@ -197,7 +197,7 @@ fn changed(kind: &str, run: &mut Run, told: Told<'_>) {
     run.why = told.reason.or(told.error_type).or(told.status);
     run.node = told.node.or(run.node.take());
     run.duration_ms = told.duration_ms.or(run.duration_ms);
-    // What the end tells is of the whole run, its steps included.
+    // The figures of the end are of the whole run, its steps included.
     if let Some(cost) = told.cost_micro_usd {
         run.cost_micro_usd = cost.into();
     }

@@ -76,7 +76,7 @@ impl Live for Cell {
 }
 
 impl Cell {
-    /// `true`: whatever counted in it counts elsewhere now.
+    /// `true`: all that counted in it counts elsewhere now.
     pub(super) fn is_empty(&self) -> bool {
         self.sum.counts == ToolCounts::default()
     }
@@ -114,7 +114,7 @@ impl Model for Tools {
 }
 
 fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    // What is sealed is not known here; the call's id stands outside.
+    // Sealed data is not known here; the call's id stands outside.
     let sealed = event.record.call.as_deref().map(Requested::of_sealed);
     let Some(told) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
     let key = rows.key(CALLS, &event.call_values(&told.call, told.assurance.is_some()));

@@ -278,7 +278,7 @@ fn each_imported(
 fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<ImportBatch>()? else { return Ok(()) };
     let ended = rows.key(ENDED, &[told.digest.as_str()]);
-    // What the same import brings again is the next one's.
+    // Outcomes that the same import brings again are the next import's.
     if rows.row::<Ended>(&ended)?.is_some() {
         return Ok(());
     }

@@ -202,7 +202,7 @@ fn sessions_come_to_what_their_events_say() {
             CallQuery { session: Some(session.session.clone()), limit: 1_000, ..CallQuery::default() };
         assert_eq!(models.calls(&of_session).unwrap().calls.len() as u64, counts.calls);
     }
-    // What is counted of sessions and what is counted of days comes to the same.
+    // The counts of sessions and those of days come to the same.
     let total = models.costs(&CostQuery::default()).unwrap().total;
     let sum = |of: fn(&SessionCounts) -> u128| all.sessions.iter().map(|one| of(&one.counts)).sum::<u128>();
     assert_eq!(sum(|counts| counts.spending.cost_micro_usd), total.cost_micro_usd);

@@ -76,7 +76,7 @@ impl FileNode {
         self.unsynced.push(Change::SetLen { bytes });
     }
 
-    /// Makes everything durable that is dirty. What an earlier failed sync lost is not dirty, and stays lost.
+    /// Makes everything durable that is dirty. Bytes that an earlier failed sync lost are not dirty, and stay lost.
     pub(super) fn sync(&mut self) {
         self.write_back(|_| true, true);
     }

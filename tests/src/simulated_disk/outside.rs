@@ -31,8 +31,7 @@ impl SimulatedDisk {
         machine.tree.folder(inode).map(drop)
     }
 
-    /// Puts a file with these contents there. Where one was, another now has its name: who holds the old one open goes on
-    /// with that.
+    /// Puts a file with these contents there. If one was there, another file now has its name: handles of the old one stay usable.
     pub fn put(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
         let mut machine = self.machine();
         let place = machine.tree.place(path)?;
@@ -46,7 +45,7 @@ impl SimulatedDisk {
         Ok(())
     }
 
-    /// Takes a file's name away; who holds it open goes on with it.
+    /// Takes a file's name away; open handles stay usable.
     pub fn unlink(&self, path: &Path) -> io::Result<()> {
         let mut machine = self.machine();
         let inode = machine.tree.find(path)?;

@@ -71,7 +71,7 @@ fn asking_a_copy_changes_nothing_and_locks_nobody_out() {
         good(&asked(&sample, &copy, question).output().unwrap(), question);
         assert!((evidence(&copy), evidence(&anchors)) == before, "{question:?} changed something");
     }
-    // What acts still acts, on the ledger that the copy is of.
+    // Commands that act still act, on the ledger that the copy is of.
     let act = ["mode", "observe"];
     good(&asked(&sample, &sample.data(), &act).output().unwrap(), &act);
     assert!(evidence(&anchors) != before.1);

@@ -78,7 +78,7 @@ fn a_cosigned_head_tells_of_it_too() {
     assert_eq!(sample.verify(false).verdict(), Verdict::Alone);
     let file = "tree/0000000003.cosigned";
     let lost = signed(&sample, &entry.note);
-    // What the ledger reaches was not lost; what is of a later generation was, however small.
+    // A head that the ledger reaches was not lost; one of a later generation was, however small.
     let reached = signed(&sample, &head(&sample, 2).0.note);
     let within = TreeHead { size: reached.size - 1, ..reached.clone() };
     let mut later = within.clone();
@@ -126,7 +126,7 @@ fn what_could_not_be_read_is_not_called_rolled_back() {
     let (code, told) = verify(&sample, 4);
     assert_eq!(code, 50, "{told}");
     assert!(told["gaps"].to_string().contains("only positions up to"), "{told}");
-    // What could be read, and is not what is remembered, is told.
+    // A readable head that differs from the remembered one is told.
     let (entry, file) = head(&sample, 2);
     let mut other = signed(&sample, &entry.note);
     other.root.0[0] ^= 1;

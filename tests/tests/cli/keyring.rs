@@ -186,7 +186,7 @@ fn a_wrong_keyring_changes_nothing_in_the_folder() {
     let sample = Sample::with_heads(2);
     // As a service makes it.
     fs::write(sample.data().join("lock"), "").unwrap();
-    // What the right one makes of it lies there: tables, and a loss that is declared and not recorded.
+    // The right keyring's files lie there: tables, and a loss that is declared and not recorded.
     assert_eq!(code(&sample.run(&["read"])), 0);
     let declared = sample.ledger().join("declared-loss");
     for with_declaration in [false, true] {

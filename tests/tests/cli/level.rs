@@ -84,7 +84,7 @@ fn zeros_are_lost_roots_only_up_to_the_last_group() {
         let mut lost = whole.clone();
         lost[root_at(group)..].fill(0);
         assert_eq!(found(&sample, &lost, "lost"), None, "from group {group} on");
-        // What lies behind the last group is not looked at.
+        // Bytes behind the last group are not looked at.
         lost.extend([7; TREE_HASH_BYTES]);
         assert_eq!(found(&sample, &lost, "more behind"), None, "from group {group} on");
     }

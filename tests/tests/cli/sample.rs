@@ -150,7 +150,7 @@ impl Sample {
     }
 }
 
-/// The program without anything from the environment of whoever runs the tests.
+/// The program without anything from the environment of the tests.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     for name in ["DATA", "KEYRING", "URL", "LEDGER", "PASSPHRASE", "TOKEN", "ARCHIVE_STORE"] {

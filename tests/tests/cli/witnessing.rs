@@ -279,7 +279,7 @@ fn a_proof_is_of_the_cosigned_head_and_asks_for_its_witnesses() {
         assert_eq!(told["proven"]["cosignatures"].as_array().unwrap().len(), 2, "{told}");
     }
     assert_eq!(check(&prove(&["3"]), &[]).0, 10, "by keys that came with it");
-    // What it does not cover is proven by the last head, as ever.
+    // Events that it does not cover are proven by the last head, as ever.
     let last = notes(&sample, 3).pop().unwrap();
     let size = last.lines().nth(1).unwrap().to_owned();
     assert_eq!(check(&prove(&[&size]), &["--vkey", &key]).0, 50);

@@ -199,7 +199,7 @@ fn an_upload_onto_a_disk_that_becomes_full_is_told_so_and_goes_on_where_it_ended
     assert!(first.acknowledged > 0 && first.acknowledged < LINES, "{}", first.acknowledged);
     assert!(error["errors"][0]["line"].as_u64().unwrap() > first.acknowledged, "{error}");
 
-    // What was acknowledged, and nothing that has a gap before it, is there, also when power is lost now.
+    // Acknowledged lines, and none that has a gap before it, are there, also when power is lost now.
     let stored = machine.numbers();
     assert!(stored.len() as u64 >= first.acknowledged);
     assert!(stored.iter().copied().eq(0..stored.len() as u64), "in order, without a gap");

@@ -35,8 +35,8 @@ pub(crate) fn import(url: &str, path: &Path, flags: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Imports twice, and compares with what the files hold: events of each type, and calls without an outcome. What governs the ledger
-/// adds a decision for each call, and an observation for each outcome but those that say nothing of trust.
+/// Imports twice, and compares with the content of the files: events of each type, and calls without an outcome. Governance adds a
+/// decision for each call, and an observation for each outcome but those that say nothing of trust.
 fn import_twice(
     path: &Path,
     flags: &[&str],

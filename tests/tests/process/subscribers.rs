@@ -85,7 +85,7 @@ fn a_thousand_subscribers_see_every_position_once_and_hold_up_nobody() {
         while let Some(done) = reading.join_next().await {
             done.unwrap();
         }
-        // Whoever comes to it late finds it in order and without a gap, to the end or to where it is told that it lagged.
+        // A follower that comes to it late finds it in order and without a gap, to the end or to where it is told that it lagged.
         for mut stream in still {
             assert!(stream.seen == 0, "it has read nothing");
             let read = stream.read_until(|stream| stream.of_writer == REQUESTS * EVENTS || stream.lagged);

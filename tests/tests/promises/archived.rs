@@ -181,7 +181,7 @@ fn lived_on(seed: u64) -> Simulation {
     for session in 0..3 {
         let ledger = open(&machine, &store);
         let mut append = |events: Vec<Event<'static>>| {
-            // What is refused leaves nothing behind.
+            // Refused events leave nothing behind.
             appended += u64::from(
                 ledger.append(AppendRequest::of(events)).is_ok_and(|pending| pending.wait().is_ok()),
             );
@@ -364,7 +364,7 @@ fn a_store_that_does_wrong_is_believed_in_nothing_and_the_next_run_goes_on() {
         *store.fault.lock().unwrap() = None;
         let again = archive(&left, &store, &ledger);
         if fault == StoreFault::HadAnother {
-            // What stands under the name is nothing that may be written over.
+            // The object under the name must not be written over.
             assert!(again.is_err() && ledger.released_through().is_none(), "{again:?}");
         } else {
             assert!(again.unwrap().released.is_some(), "{fault:?}");
@@ -415,7 +415,7 @@ fn an_archive_of_another_ledger_or_another_history_is_refused() {
     assert!(refused.is_err() && ledger.released_through().is_none(), "{refused:?}");
 }
 
-/// Everything else of it is right: whoever made it had the keys.
+/// Everything else of it is right: its maker had the keys.
 #[test]
 fn an_archive_that_holds_another_state_is_refused() {
     let machine = lived_on(47);

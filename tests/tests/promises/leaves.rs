@@ -109,7 +109,7 @@ fn every_segment_has_its_leaves_beside_it() {
     let ledger = open(&machine).unwrap();
     let mut memory = Memory::default();
     (2_000..2_100).for_each(|number| drop(memory.append(&ledger, number).unwrap()));
-    // What was acknowledged has its leaf, in the live segment too.
+    // Acknowledged events have their leaves, in the live segment too.
     check_whole_so_far(&machine);
 }
 

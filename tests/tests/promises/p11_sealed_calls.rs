@@ -46,7 +46,7 @@ fn everything(ledger: &Ledger) -> String {
         ReadQuery { from: From::After(After::new(0)), until: None, limit: 1_000, filter: Filter::default() };
     let mut text = String::new();
     for stored in ledger.read(&query).unwrap().events {
-        // Who may read the subject's own part still can, until it is erased.
+        // Callers that may read the subject's own part still can, until it is erased.
         if stored.event.datasubject.is_none() {
             text += &format!("{:?}", stored.event);
             if let Data::Json(json) = &stored.event.data {

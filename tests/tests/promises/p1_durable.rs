@@ -50,7 +50,7 @@ fn check_after_crash(machine: &Simulation, memory: &Memory, what: &str) {
     assert_eq!(ledger.status().writer, WriterState::Ready, "{what}");
     let mut memory = memory.clone();
     memory.check(&ledger);
-    // Whatever was in flight is repeated: accepted once, wherever the crash fell.
+    // The request in flight is repeated: accepted once, wherever the crash fell.
     let next = memory.acknowledged.last().map_or(0, |(number, _)| number + 1);
     memory.append(&ledger, next).unwrap();
     memory.append(&ledger, 1_000_000).unwrap();

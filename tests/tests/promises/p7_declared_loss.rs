@@ -259,7 +259,7 @@ fn crashed_at_the_last_moment(scene: &Scene) -> (Simulation, DeclaredLoss) {
     let is_begun = |image: &Simulation| image.disk.contents(&declaration()).is_ok();
     let is_said = |image: &Simulation| {
         let reader = Ledger::open_for_reading(&image.environment(), Path::new(FOLDER), keyring(), None);
-        // What is still damaged cannot all be read.
+        // Events that are still damaged cannot all be read.
         let stored = all(&reader.unwrap()).unwrap_or_default();
         stored.iter().any(|stored| stored.event.kind == "ledger.recovered")
     };

@@ -184,7 +184,7 @@ fn after_every_crash_what_was_heard_is_recorded_and_decides_as_before() {
             let left = machine.after_crash(at, policy, seed * 1_000 + crash).unwrap();
             let ledger = open(&left);
             let heard = client.seen.partition_point(|(operation, _)| *operation <= at);
-            // What was on its way may have reached the disk as well.
+            // Events on their way may have reached the disk as well.
             let possible = client.seen.iter().take(heard + 1).skip(heard.saturating_sub(1));
             let found = state(&ledger);
             assert!(possible.into_iter().any(|(_, state)| *state == found), "{what}");

@@ -39,7 +39,7 @@ impl History {
         if !self.sealed {
             events.iter_mut().for_each(|event| event.datasubject = None);
         }
-        // What is refused leaves nothing behind.
+        // Refused events leave nothing behind.
         if ledger.append(AppendRequest::of(events)).is_ok_and(|pending| pending.wait().is_ok()) {
             self.see(ledger);
         }

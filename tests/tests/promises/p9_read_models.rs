@@ -1,5 +1,5 @@
 //! P9: the rows of read models about governed agents follow from the log alone.
-//! They are folded beside the agents, after an end at any moment, after a crash at any moment, or at once from the first event on.
+//! They are folded beside the agents, after an end or a crash at any moment, or at once from the first event on.
 
 use std::fs;
 use std::path::Path;
@@ -74,7 +74,7 @@ fn models_of_governed_agents_are_the_same_however_they_were_folded() {
         for round in 0..3 {
             agents.work(&ledger);
             std::thread::sleep(Duration::from_millis(random.below(20)));
-            // Whatever the models have come to by now; the log itself lies still.
+            // The models may be anywhere by now; the log itself lies still.
             let crash = folder.path().join(format!("crash-{opening}-{round}"));
             copy_folder(&path, &crash).unwrap();
             crashes.push(crash);

@@ -176,7 +176,7 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
     let seen: Vec<Dimension> = {
         let mut state = State::default();
         each(&ledger, |stored| fold(&mut state, stored));
-        // What agents showed, and what others say of.
+        // The dimensions of agents, and those that others speak of.
         let shown = state.dimensions(None).map(|(dimension, _)| dimension.clone()).step_by(5);
         shown.chain((0..SPOKEN_OF).map(dimension)).chain([one()]).collect()
     };
