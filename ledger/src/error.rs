@@ -491,8 +491,7 @@ pub enum OptionsError {
     },
 }
 
-/// The reasons for which a ledger did not end cleanly. Acknowledged events are durable all the same, unless the disk lied: then the
-/// reason says so.
+/// The reasons for which a ledger did not end cleanly. Acknowledged events are durable, unless the reason says that the disk lied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloseError {
     /// The writer had stopped before.
