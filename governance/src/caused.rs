@@ -42,7 +42,7 @@ impl<'a> Caused<'a> {
         Ok(())
     }
 
-    /// As [`Self::push`], of what changes the state in turn.
+    /// Does the same as [`Self::push`] for an event that changes the state in turn.
     pub(crate) fn push_act<T: EventData>(
         &mut self,
         data: T,

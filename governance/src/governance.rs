@@ -1,4 +1,4 @@
-//! The reactor of the service: the state that decides, the copy that is published, and what is looked at on callers' threads.
+//! The reactor of the service: the deciding state, its published copy, and checks on callers' threads.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
@@ -22,11 +22,11 @@ use crate::reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCod
 use crate::state::State;
 use crate::version::REACTOR_VERSION;
 
-/// What governs one ledger. Its published state is what answers rest on.
+/// The reactor of one ledger. Answers rest on its published state.
 #[derive(Default)]
 pub struct Governance {
     published: Arc<RwLock<Standing>>,
-    /// The last copy that was asked for: as long as nothing is folded, all who ask get the same.
+    /// The last copy that was asked for. As long as nothing is folded, all callers get the same one.
     copied: Mutex<Option<Arc<StateCopy>>>,
     compiled: CompiledTools,
     compiled_types: CompiledTypes,
@@ -64,14 +64,14 @@ impl StateCopy {
 }
 
 impl Governance {
-    /// Asks the published state: everything in one answer is of one position. Who reads holds up the committer, and with it every
-    /// decision: what looks at more than a few entries asks a [`copy`](Self::copy).
+    /// Asks the published state: everything in one answer is of one position. A reader holds up the committer, and with it every
+    /// decision. A query that looks at more than a few entries takes a [`copy`](Self::copy).
     pub fn read<T>(&self, ask: impl FnOnce(&State) -> T) -> T {
         ask(&self.published.read().unwrap_or_else(PoisonError::into_inner).state)
     }
 
-    /// The published state as it is now, to be looked at for as long as it takes. It shares its entries with the state, so that
-    /// making it takes next to no time, and is made once for each event that is folded.
+    /// Returns a copy of the published state as it is now, which can be held for any length of time. It shares its entries with the
+    /// state, so that a copy takes next to no time. One copy is made for each event that is folded.
     #[must_use]
     pub fn copy(&self) -> Arc<StateCopy> {
         let mut copied = self.copied.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +84,7 @@ impl Governance {
         let copy = Arc::new(StateCopy { through, state, digests: OnceLock::new() });
         let before = copied.replace(Arc::clone(&copy));
         drop(copied);
-        // What nobody else holds of the one before is let go where nobody waits for it.
+        // The parts of the old copy that nobody else holds are freed here, where nobody waits.
         drop(before);
         copy
     }
@@ -171,7 +171,8 @@ impl Reactor for Governance {
     }
 }
 
-/// What cannot be read of an event later, where its data is sealed, is told by its attribute: both have to name the same call.
+/// Checks that the data and the attribute `call` name the same call. Where the data is sealed, later readers have the attribute
+/// alone.
 fn must_name_call(event: &Event<'_>, call: &Name) -> Result<(), ReactorRefusal> {
     if event.call.as_deref() == Some(&**call) {
         return Ok(());

@@ -1,8 +1,8 @@
-//! Reasons in words that an agent can act on: what stands against a call, and what to do about it.
+//! Reasons in words that an agent can act on: each names the obstacle and a remedy.
 
 use bitacora_formats::vocabulary::{ReasonCode, ReasonText};
 
-/// What the words name.
+/// The names that the words contain.
 #[derive(Debug, Clone)]
 pub(crate) struct Named<'a> {
     pub(crate) tool: &'a str,
