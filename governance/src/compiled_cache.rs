@@ -1,4 +1,4 @@
-//! What was compiled once, kept from one event to the next.
+//! A cache of compiled things, from one event to the next.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -29,7 +29,7 @@ pub struct CustomTypes {
 }
 
 impl CustomTypes {
-    /// What was registered for a type, if anything was.
+    /// Returns the registered schema of a type, if there is one.
     #[must_use]
     pub fn get(&self, kind: &str) -> Option<&Arc<SchemaRegistered>> {
         self.by_type.get(kind)
@@ -40,7 +40,7 @@ impl CustomTypes {
         self.by_type.values()
     }
 
-    /// Whether a schema may be registered now.
+    /// Checks that a schema may be registered now.
     pub(crate) fn may_register(&self, registered: &SchemaRegistered) -> Result<(), ReactorRefusal> {
         let (kind, version) = (&registered.kind, registered.version.get());
         let invalid = |reason: String| Err(ReactorRefusal::new(RefusalCode::InvalidData, reason));
@@ -96,8 +96,8 @@ impl From<CustomTypes> for Vec<SchemaRegistered> {
     }
 }
 
-/// Whether the data of an event fits what was registered for its type. `None` is data that is no JSON, or none at all; JSON is
-/// taken for checked.
+/// Checks the data of an event against the schema that was registered for its type. `None` is data that is no JSON, or none at all;
+/// JSON is taken for checked.
 pub(crate) fn check_registered(
     registered: &SchemaRegistered,
     compiled: &CompiledTypes,

@@ -24,7 +24,7 @@ pub(crate) struct Covered<'a> {
     pub(crate) agent: Option<&'a str>,
     pub(crate) session: Option<&'a str>,
     pub(crate) workspace: Option<&'a str>,
-    /// What was read from its arguments, where they could be.
+    /// The findings about its arguments, where they could be read.
     pub(crate) examined: Option<&'a Examined>,
     /// The version of the rules by which it is judged.
     pub(crate) rules: u32,

@@ -1,4 +1,4 @@
-//! Whether verdicts are meant, for which calls.
+//! The modes: whether verdicts are enforced, for each scope of calls.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::replica::Executor;
 
-/// How each scope is configured. Without a word on it a call is enforced.
+/// The mode of each scope. A call without a configured mode is enforced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modes {
     /// Of all calls that no scope is about.
@@ -58,7 +58,7 @@ impl Modes {
         self.scoped.len()
     }
 
-    /// Whether a scope would have a mode of its own that had none.
+    /// Returns `true` if a scope would have a mode of its own that had none.
     pub(crate) fn would_grow(&self, configured: &ModeConfigured) -> bool {
         configured.scope.as_ref().is_some_and(|scope| !self.scoped.contains_key(scope))
     }
@@ -73,7 +73,7 @@ impl Modes {
     }
 }
 
-/// How many members a scope names.
+/// Returns the number of members that a scope names.
 fn named(scope: &ModeScope) -> usize {
     usize::from(scope.tool.is_some()) + usize::from(scope.agent.is_some()) + usize::from(scope.role.is_some())
 }

@@ -1,6 +1,7 @@
-//! The keywords of a tool's schemas. A misspelt one would be no keyword at all: `"requird": ["path"]` lets calls without a path in.
+//! The keywords of a tool's schemas.
+//! A misspelt one would be no keyword at all: `"requird": ["path"]` lets calls without a path in.
 //!
-//! Only what is registered now is held against this. What was recorded before stays as it is.
+//! Only new registrations are checked. Recorded ones stay as they are.
 
 use serde_json::Value;
 

@@ -54,7 +54,7 @@ fn is_label(label: &str) -> bool {
     !label.is_empty() && label.len() <= 63 && label.bytes().all(is_plain)
 }
 
-/// Whether clients would take it for an address, in any of the ways that addresses are written.
+/// Returns `true` if clients would take it for an address, in any of the ways that addresses are written.
 fn is_number(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or_default();
     let is_hex = last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));

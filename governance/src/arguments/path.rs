@@ -1,12 +1,12 @@
 //! Paths, read without looking at any disk.
 //!
-//! `..` is undone by name alone, and only below the working folder; a link can still lead elsewhere, which nobody can tell from
-//! the text. What can be read in two ways is refused.
+//! `..` is undone by name alone, and only below the working folder. A link can still lead elsewhere, which the text does not show.
+//! A text with two readings is refused.
 
 /// Folders of a path that make its context.
 const CONTEXT_FOLDERS: usize = 2;
 
-/// Why a path cannot be used.
+/// The reason for which a path cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathError {
     /// It leaves the working folder by `..`.
@@ -18,10 +18,10 @@ pub(super) enum PathError {
 /// A path without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CleanPath {
-    /// What it begins at: nothing where its steps begin at the working folder.
+    /// The beginning of its steps: the working folder, the root, or a folder elsewhere.
     base: Base,
     steps: Vec<String>,
-    /// Whether it says itself that it is a folder.
+    /// `true` if it says itself that it is a folder.
     is_folder: bool,
     /// The working folder, where it is known.
     cwd: Option<Vec<String>>,
@@ -73,7 +73,7 @@ pub(crate) fn clean_folder(cwd: &str) -> Option<String> {
     absolute_steps(cwd).ok().map(|steps| rooted(&steps.join("/")))
 }
 
-/// Whether a path lies in the working folder, as far as that can be told from the text.
+/// Returns `true` if a path lies in the working folder, as far as that can be told from the text.
 pub(super) fn lies_inside(text: &str, cwd: Option<&str>) -> bool {
     read_path(text, cwd).is_ok_and(|path| path.base == Base::WorkingFolder)
 }
@@ -82,7 +82,7 @@ impl CleanPath {
     /// Its first two folders: from the working folder on, where it lies in it.
     pub(super) fn context(&self) -> String {
         let folders = if self.is_folder { self.steps.len() } else { self.steps.len().saturating_sub(1) };
-        // What stands for a folder elsewhere is one, also alone.
+        // A name that stands for a folder elsewhere is one, also alone.
         let least = usize::from(self.base == Base::Elsewhere);
         let folders = folders.max(least).min(CONTEXT_FOLDERS);
         let joined = self.steps.get(..folders).unwrap_or_default().join("/");

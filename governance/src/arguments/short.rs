@@ -32,7 +32,7 @@ pub(crate) fn shortened(text: &str) -> PlaceText {
     PlaceText::new(shown).unwrap_or_else(|_| no_context())
 }
 
-/// Whether a recorded place is the beginning of a longer one, or may be taken for it.
+/// Returns `true` if a recorded place is the beginning of a longer one, or may be taken for it.
 pub(crate) fn is_cut(place: &str) -> bool {
     place.len() > HEAD_BYTES
         && place.rsplit_once('~').is_some_and(|(_, digest)| digest.len() == DIGEST_DIGITS)

@@ -24,7 +24,7 @@ fn documents(tools: &str) -> Vec<ToolDocument> {
     serde_json::from_str(tools).unwrap()
 }
 
-/// What `released.json` says of a starter, as it stands there.
+/// Returns the entry of a starter as it stands in `released.json`.
 fn entry(policy: &str, tools: &str) -> Value {
     let named = |tool: &ToolDocument| {
         (qualified_name(&tool.tool, tool.server.as_deref()).into_owned(), tool_digest(tool).unwrap())
