@@ -1,10 +1,10 @@
-//! Which rules of a policy may be about a call, so that few globs are tried.
+//! An index of the rules of a policy, so that few globs are tried for a call.
 
 use std::collections::BTreeMap;
 
 use super::glob::GlobPattern;
 
-/// Where the rules of a policy are looked up.
+/// The indexes over the rules of a policy.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RuleIndex {
     /// All of them, by tool: for calls whose context is not known.

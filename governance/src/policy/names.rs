@@ -1,14 +1,15 @@
 //! Names of files as file systems compare them, so that a guarded file is found by every name that opens it.
 //!
-//! Some systems take upper and lower case, composed and decomposed letters, or letters of compatibility for the same. Some drop what is
-//! not shown. Windows drops dots and blanks at the end of a name, opens streams behind a colon, and has short names (`GIT~1`).
+//! Some systems take upper and lower case, composed and decomposed letters, or letters of compatibility for the same. Some drop
+//! invisible characters. Windows drops dots and blanks at the end of a name, opens streams behind a colon, and has short names
+//! (`GIT~1`).
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 use icu_properties::CodePointSetData;
 use icu_properties::props::DefaultIgnorableCodePoint;
 use unicase::UniCase;
 
-/// What a glob is written with.
+/// The characters of wildcards in a glob.
 const WILDCARDS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// Returns a text as it is compared: NFKC, full case folding, and nothing that is not shown.

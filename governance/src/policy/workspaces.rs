@@ -18,7 +18,7 @@ const MAX_ROOT_DEPTH: usize = 64;
 /// Steps that comparing one working folder may take; behind them no root matches, so that projects are split and never put together.
 const MAX_ROOT_STEPS: u64 = 1 << 20;
 
-/// How projects are told apart, ready to be asked.
+/// The rules for telling projects apart, ready to be asked.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkspaceRules {
     kept: bool,
@@ -27,18 +27,18 @@ pub(crate) struct WorkspaceRules {
     worktrees: Box<[Box<[String]>]>,
 }
 
-/// What holds where no policy says otherwise.
+/// The rules where no policy sets others.
 #[expect(clippy::expect_used, reason = "the shipped globs are constants, and a test compiles them")]
 static SHIPPED: LazyLock<WorkspaceRules> =
     LazyLock::new(|| WorkspaceRules::compile(&Workspaces::default()).expect("what is shipped can be meant"));
 
 impl WorkspaceRules {
-    /// What holds where no policy says otherwise.
+    /// Returns the rules where no policy sets others.
     pub(crate) fn shipped() -> &'static Self {
         &SHIPPED
     }
 
-    /// Makes what a policy says ready.
+    /// Makes the rules of a policy ready.
     ///
     /// # Errors
     /// A glob that is none, or a folder of worktrees that is no plain name.
@@ -117,7 +117,7 @@ impl WorkspaceRules {
     }
 }
 
-/// Whether a folder is the root of a disk, a person's, or one for whatever there is: what lies in it is no single project.
+/// Returns `true` if a folder is the root of a disk, a person's, or a general one: it holds more than a single project.
 fn is_home(names: &[&str]) -> bool {
     let names = match names {
         [drive, rest @ ..] if drive.ends_with(':') => rest,

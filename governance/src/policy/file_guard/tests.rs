@@ -191,7 +191,7 @@ fn a_file_is_guarded_under_every_name_that_opens_it() {
         let found = of_place(path, FileAccess::Write, false);
         assert_eq!(found.finding, Some(GuardFinding::RunsByItself), "{path}");
     }
-    // What a short name stands for nobody can tell.
+    // Nobody can tell the file behind a short name.
     let short = of_place("c:/project/ENV~1", FileAccess::Read, false);
     assert_eq!(short.finding, Some(GuardFinding::SecretPossible));
     // Its stream makes no exception of a secret.
