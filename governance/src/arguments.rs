@@ -47,9 +47,9 @@ pub struct Examined {
     pub violations: Vec<Violation>,
     /// The context of the call, by which trust is kept. `-` where there is none.
     pub context: PlaceText,
-    /// Every context that the call has a part in. A command has one for each program that it runs, one for each subcommand (`git
-    /// push`) of some of them, and one for files that lie outside. A rule that denies or reviews applies if it matches any of them;
-    /// one that allows, only if it matches all.
+    /// Every context that the call has a part in. A command has one for each program that it runs, and one for files that lie
+    /// outside. For some programs the context names the subcommand too (`git push`). A rule that denies or reviews applies if it
+    /// matches any of them; one that allows, only if it matches all.
     pub parts: Vec<PlaceText>,
     /// `true` if the command can run programs that could not be read from it. It is never better than reviewed.
     pub opaque: bool,

@@ -226,7 +226,7 @@ fn started(event: &Event<'_>, rules: u32) -> Option<RunStarted> {
     serde_json::from_value(data).ok()
 }
 
-/// What the step of budgets says.
+/// Returns the verdict of the step of budgets.
 pub(crate) fn overspent(due: &BudgetsDue) -> Said {
     if let Some(what) = due.full {
         return Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned())));
@@ -240,7 +240,7 @@ pub(crate) fn overspent(due: &BudgetsDue) -> Said {
     Some((verdict, code, Some(budget.to_string())))
 }
 
-/// Whether a step came to an end: each is counted once, however it began.
+/// Returns `true` if a step came to an end: each is counted once, with any beginning.
 const fn is_ended(status: StepStatus) -> bool {
     matches!(status, StepStatus::Ok | StepStatus::Error | StepStatus::Timeout)
 }

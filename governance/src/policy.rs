@@ -1,12 +1,12 @@
 //! A policy: ordered rules, of which the first that matches a call decides about it.
 //!
 //! Hidden facts about a call never make its verdict milder. Arguments may be sealed, so the conditions on them are compared where
-//! the arguments may still be read ([`Policy::match_arguments`]), and only the numbers of rules go on from there. Sometimes a
-//! condition cannot be compared: a digest is all that came, an argument is an object where a text was expected, a part of the call
-//! is not known. The rule then *perhaps* matches, and [`Policy::judge`] gives the strictest verdict of all that the hidden part
-//! could have led to. A rule that perhaps matches and denies, denies. One that perhaps matches and allows, allows nothing by
-//! itself, because the rules behind it are looked at too. No argument that could be revealed would have led to a stricter verdict,
-//! so hiding one is never of use.
+//! the arguments may still be read ([`Policy::match_arguments`]). Only the numbers of rules go on from there. Sometimes a condition
+//! cannot be compared: a digest is all that came, an argument is an object where a text was expected, a part of the call is not
+//! known. The rule then *perhaps* matches, and [`Policy::judge`] gives the strictest verdict of all that the hidden part could have
+//! led to. A rule that perhaps matches and denies, denies. One that perhaps matches and allows, allows nothing by itself, because
+//! the rules behind it are looked at too. No argument that could be revealed would have led to a stricter verdict, so hiding one is
+//! never of use.
 //!
 //! A policy is about tool calls. The acts of operators (publish a policy, resolve an approval) are no tool calls. So no policy can
 //! lock out those who would have to mend it, not even one that denies everything; such a policy is taken, with a warning.

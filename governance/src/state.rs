@@ -306,8 +306,8 @@ impl State {
         }
     }
 
-    /// Returns `true` if the same tool is stopped or blocked in the same context and workspace under another model or task type,
-    /// which the caller names. Too many dimensions to look at count as stopped. Other workspaces are not looked at, however many
+    /// Returns `true` if the same tool is stopped or blocked in the same context and workspace under another model or task type.
+    /// The caller names both. Too many dimensions to look at count as stopped. Other workspaces are not looked at, however many
     /// dimensions they hold.
     pub(crate) fn is_stopped_elsewhere(&self, dimension: &Dimension, time: Micros) -> bool {
         let [tool, context, ..] = dimension.parts();

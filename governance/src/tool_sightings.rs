@@ -1,4 +1,5 @@
-//! Tools that calls named and nobody registered, for operators who may want to register them. Nothing is decided by these.
+//! Tools that calls named and nobody registered, for operators who may want to register them.
+//! No decision rests on them.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::Name;
@@ -9,7 +10,7 @@ use crate::journal::Journaled;
 use crate::limits::{MAX_TOOL_SIGHTINGS, MAX_TOOL_SIGHTINGS_OF_AGENT};
 use crate::state::State;
 
-/// How often an agent named a tool that nobody had registered.
+/// The sightings of a tool that nobody had registered, by one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSighting {
     /// The calls.
@@ -22,7 +23,7 @@ pub struct ToolSighting {
     pub time: Micros,
 }
 
-/// Whose call named which tool: the agent, the tool, the server it belongs to.
+/// The agent, the tool that its call named, and the tool's server.
 type SightingKey = (String, Name, Option<Name>);
 
 /// The tools that calls named and nobody registered. An agent that invents names pushes out the ones that it named before, and no
@@ -93,7 +94,7 @@ impl ToolSightings {
     }
 }
 
-/// How many there are, and the one that was seen least lately.
+/// Returns the number of them, and the one that was seen least lately.
 fn oldest_of<'a>(
     sightings: impl Iterator<Item = (&'a SightingKey, &'a ToolSighting)>,
 ) -> (usize, Option<SightingKey>) {

@@ -23,9 +23,10 @@ pub struct Placed {
 }
 
 impl Policy {
-    /// Puts a rule about the calls of a dimension in the first place where it weakens no prohibition, and no rule that singles out
-    /// some of these calls. That place is behind the last stricter rule that may match one of the calls. A review of all of them
-    /// does not count as stricter, because a milder rule about them is meant to replace it. A rule of the same id goes.
+    /// Puts a rule about the calls of a dimension in the first place where it weakens no other rule that has to hold. Such rules
+    /// are prohibitions, and rules that single out some of these calls. The place is behind the last stricter rule that may match
+    /// one of the calls. A review of all of them does not count as stricter, because a milder rule about them is meant to replace
+    /// it. A rule of the same id goes.
     #[must_use]
     pub fn with_rule_about(&self, dimension: &Dimension, rule: Rule) -> Placed {
         let others: Vec<&CompiledRule> = self.rules.iter().filter(|other| other.rule.id != rule.id).collect();
@@ -42,8 +43,8 @@ impl Policy {
 }
 
 impl Policy {
-    /// Returns `true` if a rule about the calls of a dimension, of a tool of this risk, would decide about any of them where
-    /// [`Self::with_rule_about`] puts it. No rule that stands before it there is then about all of them.
+    /// Returns `true` if a rule about the calls of a dimension would decide about any of them where [`Self::with_rule_about`] puts
+    /// it. The calls are of a tool of this risk. No rule that stands before it there is then about all of them.
     pub(crate) fn would_speak(&self, dimension: &Dimension, rule: &Rule, risk: Option<Risk>) -> bool {
         let (before, _) = self.around(dimension, rule);
         !before.iter().any(|other| other.is_about_all(dimension, risk))
@@ -190,8 +191,8 @@ mod tests {
             .unwrap()
     }
 
-    /// Returns the place of a rule of this action about `git` by the shell, the rule that it stands behind, and those that decide
-    /// before it.
+    /// Returns the place of a rule of this action about `git` by the shell. With it come the rule that it stands behind, and those
+    /// that decide before it.
     fn place(rules: &[Rule], action: &str) -> (usize, Option<String>, Vec<String>) {
         place_for(&Dimension::new("sh", "git", "m", "-").unwrap(), rules, action)
     }

@@ -74,7 +74,7 @@ fn decision(facts: &CallFacts) -> DecisionMade {
     made
 }
 
-/// What a decision about the call keeps of it, after its facts were seen to come back from it as they were.
+/// Returns the facts that a decision about the call keeps, after a check that they come back from it unchanged.
 fn kept(facts: &CallFacts) -> String {
     let made = decision(facts);
     assert_eq!(CallFacts::of(&made).as_ref(), Some(facts));
