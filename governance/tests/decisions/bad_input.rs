@@ -18,7 +18,7 @@ fn trusting() -> Desk {
     desk
 }
 
-/// What anybody tells of models, runs and checkpoints: evidence, which is folded whatever else it says.
+/// Reports on models, runs and checkpoints by anybody: evidence, which is folded with any further contents.
 const TOLD: [&str; 7] = [
     "checkpoint.saved",
     "model.called",

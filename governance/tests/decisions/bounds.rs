@@ -1,4 +1,4 @@
-//! What one agent holds is not taken from the others, what is over leaves, and operators are never locked out.
+//! Bounds for each agent: one agent's entries take no room of others, old ones leave, and operators are never locked out.
 
 use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Step, Verdict};
 use bitacora_governance::{Examination, SCHEDULER_SOURCE};

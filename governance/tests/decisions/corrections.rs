@@ -41,7 +41,7 @@ impl Machine {
         self.desk.clock_shows(self.clock);
     }
 
-    /// An operator accepts what the clock shows: by how much governed time is ahead of it from here on.
+    /// An operator accepts the clock's time; returns by how much governed time is ahead of it from here on.
     fn accept(&mut self) -> u64 {
         let caused = self.desk.act("clock.accepted", json!({"reason": "looked at"})).unwrap();
         assert_eq!((kinds(&caused), &*caused[0].source), (vec!["clock.corrected"], REACTOR_SOURCE));

@@ -79,7 +79,7 @@ fn said(made: &DecisionMade) -> String {
     format!("{:?} {} by {rule}", made.verdict, made.reason_code.as_str())
 }
 
-/// The same with what the call is about, and with what is not readable of its command.
+/// Does the same with the call's dimension, and with the unreadable part of its command.
 fn cause(made: &DecisionMade, action: &Value) -> String {
     let dimension = &made.inputs.dimension;
     let mut cause = format!("{}: {} {}", said(made), dimension.tool(), dimension.context());
@@ -102,7 +102,7 @@ fn print_most(counts: BTreeMap<String, usize>) {
     }
 }
 
-/// Prints the matrix of verdicts, and what was reviewed and denied by cause, with `--nocapture`.
+/// Prints the matrix of verdicts, and the reviewed and denied calls by cause, with `--nocapture`.
 #[test]
 fn real_calls_are_seldom_denied_and_not_too_often_reviewed() {
     let Some(actions) = recorded() else { return };

@@ -21,7 +21,7 @@ fn request(call: &str, more: &Value) -> Value {
     request
 }
 
-/// What the scheduler records of a call whose time is over.
+/// Records the timeout of a call as the scheduler does.
 fn timed_out(desk: &mut Desk, call: &str) -> Vec<Event<'static>> {
     let data = json!({"call": call, "status": "timeout", "error_type": "deadline"});
     let mut event = desk.event("tool.failed", "service:scheduler", &data);

@@ -66,7 +66,7 @@ fn git_is_not_let_into_a_repository_that_lies_in_the_project() {
     {
         assert!(is_allowed(&mut desk, command, ("a", Some("s"), Some(PROJECT))), "{command}");
     }
-    // What runs nothing of the folder's is free there.
+    // A program that runs nothing of the folder's is free there.
     assert!(is_allowed(&mut desk, "ls", ("a", Some("s"), Some(VENDORED))));
     let (state, found) = rejudged(&desk.log);
     assert_eq!(found.disagreements, []);

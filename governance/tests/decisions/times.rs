@@ -23,7 +23,7 @@ fn ask(desk: &mut Desk, call: &str, approval: Option<&str>) -> DecisionMade {
     desk.ask_with(request).unwrap()
 }
 
-/// Records what the scheduler does once the time of an approval is over.
+/// Records the end of an approval as the scheduler does, once its time is over.
 fn expire(desk: &mut Desk, approval: &str) {
     let mut event = desk.event(
         "approval.resolved",
