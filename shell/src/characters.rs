@@ -1,4 +1,4 @@
-//! The characters that texts of the grammar are made of: lists of what is allowed, and names for what is not.
+//! The characters of texts of the grammar: lists of the allowed ones, and names for the others.
 
 use crate::unreadable::Construct;
 
@@ -61,7 +61,7 @@ pub(crate) fn is_escapable(character: char) -> bool {
     matches!(character, '"' | '\\' | '$' | '`')
 }
 
-/// What a character outside of quotes is, if it is neither plain nor an operator.
+/// Returns the construct of a character outside of quotes, if it is neither plain nor an operator.
 pub(crate) fn construct(character: char) -> Construct {
     match character {
         '$' => Construct::Expansion,

@@ -1,6 +1,7 @@
-//! What a text that cannot be read seems to run: for rules that deny or review, and for people. Nothing is allowed because of it.
+//! The programs that an unreadable text seems to run: for rules that deny or review, and for people.
+//! Nothing is allowed because of them.
 //!
-//! This reader guesses. It follows no shell in particular, forgives what is not closed, and looks into texts within texts.
+//! This reader guesses. It follows no shell in particular, forgives missing ends, and looks into texts within texts.
 
 mod calls;
 mod pieces;
@@ -24,7 +25,7 @@ const MAX_RUNS: usize = 16;
 const MAX_MENTIONED_PATH_BYTES: usize = 4096;
 /// The words that one word with braces stands for.
 const MAX_ALTERNATIVES: usize = 16;
-/// What is told of a program that gets what was just downloaded, and runs it.
+/// The part that is told of a program that runs its own download.
 const DOWNLOAD_AND_RUN: &str = "download | run";
 
 /// The programs and files that a text seems to name.
@@ -39,7 +40,7 @@ pub fn mentions(text: &str) -> Vec<Action> {
     found.actions
 }
 
-/// What was found so far.
+/// The mentions that were found so far.
 #[derive(Default)]
 struct Mentions {
     actions: Vec<Action>,

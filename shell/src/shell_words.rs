@@ -3,9 +3,9 @@
 use crate::line::{SimpleCommand, Word};
 use crate::unreadable::{Construct, Unreadable};
 
-/// The keywords, predefined aliases and builtins of bash, dash, zsh, busybox and mksh, sorted, but for those in [`Arguments::of`].
-/// Some run their arguments or texts in files, some change what later words mean, and some only stop the shell. None is told from
-/// the others: a text with any of them is unreadable.
+/// The keywords, predefined aliases and builtins of bash, dash, zsh, busybox and mksh, sorted, except for those in
+/// [`Arguments::of`]. Some run their arguments or texts in files, some change the meaning of later words, and some only stop the
+/// shell. None is told from the others: a text with any of them is unreadable.
 const SHELL_WORDS: [&str; 141] = [
     ".",
     "alias",
@@ -150,7 +150,7 @@ const SHELL_WORDS: [&str; 141] = [
     "ztcp",
 ];
 
-/// Whether a name is a keyword, an alias or a builtin that the grammar does not have.
+/// Returns `true` if a name is a keyword, an alias or a builtin that the grammar does not have.
 pub(crate) fn is_shell_word(name: &str) -> bool {
     SHELL_WORDS.binary_search(&name).is_ok()
 }
@@ -208,7 +208,7 @@ impl Arguments {
 
 /// Refuses a builtin with arguments that a shell may evaluate.
 ///
-/// Shells do so with whatever they take for a number: `printf %d 'a[$(cmd)]'` runs a command in zsh.
+/// Shells do so with every argument that they take for a number: `printf %d 'a[$(cmd)]'` runs a command in zsh.
 pub(crate) fn check_builtin(command: &SimpleCommand) -> Result<(), Unreadable> {
     let Some((program, arguments)) = command.words.split_first() else { return Ok(()) };
     let evaluated = Arguments::of(&program.text).and_then(|builtin| builtin.evaluated(arguments));

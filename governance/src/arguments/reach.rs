@@ -51,8 +51,8 @@ pub(super) fn outside(pattern: &str, cwd: Option<&str>) -> Option<String> {
 }
 
 /// Returns a pattern for names in the form that is compared with whole paths: it may lie below any folder. A pattern that only
-/// leaves files out (`!x`) may leave anything in. The same holds for one that a tool reads as a comment (`#x`) or as several (`a
-/// b`, `a,b`).
+/// leaves files out (`!x`) may leave anything in. The same holds for one that a tool reads as a comment (`#x`) or as several
+/// (`a b`, `a,b`).
 pub(super) fn whole_pattern(pattern: &str) -> String {
     let own = pattern.strip_prefix("./").unwrap_or(pattern);
     match own {

@@ -1,4 +1,5 @@
-//! Any text gives a bounded number of mentions, and none is said to be known. A text that can be read mentions each of its programs.
+//! Any text gives a bounded number of mentions, and none is said to be known.
+//! A text that can be read mentions each of its programs.
 #![no_main]
 
 use std::collections::BTreeSet;

@@ -13,9 +13,9 @@ pub(super) struct Given<'w> {
     pub(super) name: &'w str,
     /// The use that lists them.
     pub(super) used: &'static Use,
-    /// Whether another program writes into it.
+    /// `true` if another program writes into it.
     pub(super) is_piped: bool,
-    /// Whether it may run in another folder than the line began in.
+    /// `true` if it may run in another folder than the line began in.
     pub(super) is_elsewhere: bool,
     /// The folder that the line began in, if it is known.
     pub(super) cwd: Option<&'w str>,
@@ -33,9 +33,9 @@ pub(super) struct GivenOption {
     pub(super) name: &'static str,
     /// Its value.
     pub(super) value: Option<String>,
-    /// What the value is.
+    /// The kind of the value.
     takes: Option<Takes>,
-    /// Whether it is a text that some programs take for a file.
+    /// `true` if it is a text that some programs take for a file.
     may_be_file: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct GivenOption {
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'w> {
     pub(super) word: &'w Word,
-    /// Whether `--` stands before it.
+    /// `true` if `--` stands before it.
     pub(super) is_behind_dashes: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn unlisted(offset: usize) -> Unreadable {
     Unreadable { construct: Construct::UnlistedArgument, offset }
 }
 
-/// Whether a word, or a name that it matches, begins with `@`.
+/// Returns `true` if a word, or a name that it matches, begins with `@`.
 fn may_begin_with_at(word: &Word) -> bool {
     word.text.starts_with('@') || word.is_glob && word.text.starts_with(['*', '?', '[', '{', '+', '!', '\\'])
 }
@@ -103,7 +103,7 @@ impl<'w> Given<'w> {
         Ok(given)
     }
 
-    /// Whether one of these options is given.
+    /// Returns `true` if one of these options is given.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.options.iter().any(|option| names.contains(&option.name))
     }
@@ -156,7 +156,7 @@ impl<'w> Given<'w> {
         Ok(files)
     }
 
-    /// What the operands mean, with the files that options name.
+    /// Returns the meaning of the operands, with the files that options name.
     ///
     /// # Errors
     /// An operand that the use does not list, or no flag of those that it needs.

@@ -36,7 +36,8 @@ pub(super) fn of_ripgrep(glob: &str) -> Option<String> {
     Some(pattern)
 }
 
-/// Whether a class is made of letters, digits, dots and `_`, and of ranges between letters or digits. `[.-0]` has a `/` in it.
+/// Returns `true` if a class is made of letters, digits, dots and `_`, and of ranges between letters or digits. `[.-0]` has a `/`
+/// in it.
 fn takes_no_slash(inside: &str) -> bool {
     let letters: Vec<char> = inside.chars().collect();
     let is_in_range = |at: usize| {
@@ -61,7 +62,7 @@ pub(super) fn of_grep(glob: &str) -> Option<String> {
     Some(if is_plain { glob } else { over_folders(&glob) })
 }
 
-/// Whether a text has wildcards in it.
+/// Returns `true` if a text has wildcards in it.
 pub(super) fn has_wildcards(text: &str) -> bool {
     text.contains(WILDCARDS)
 }

@@ -45,7 +45,7 @@ pub(super) fn uses(name: &str) -> impl Iterator<Item = &'static Use> {
     entries(name).flat_map(|program| program.uses)
 }
 
-/// Whether a flag may stand before the words of a use.
+/// Returns `true` if a flag may stand before the words of a use.
 pub(super) fn is_before(name: &str, flag: &str) -> bool {
     entries(name).any(|program| program.before.split_whitespace().any(|listed| listed == flag))
 }

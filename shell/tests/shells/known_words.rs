@@ -23,7 +23,7 @@ fn texts_in(path: &str) -> BTreeSet<String> {
     suffixes.collect()
 }
 
-/// What a shell prints.
+/// Returns the output of a shell.
 fn printed(command: &[&str], script: &str, arguments: &BTreeSet<String>) -> String {
     let path = find(command[0]).unwrap_or_else(|| panic!("apt-get install {}", command[0]));
     let mut shell = Command::new(path);

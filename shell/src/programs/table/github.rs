@@ -10,7 +10,7 @@ use crate::programs::filter;
 use crate::unreadable::Unreadable;
 
 const GH: Use = Use { style: Style::Mixed, ..ACTS };
-/// What is shown. A filter could show the environment, with its tokens.
+/// The options for the output. A filter could show the environment, with its tokens.
 const SHOWN: &[(&str, Takes)] = &[
     ("--json", Text(Word)),
     ("-q --jq", Text(By(filter::is_listed))),
@@ -18,7 +18,7 @@ const SHOWN: &[(&str, Takes)] = &[
     ("-R --repo", Text(By(is_repository))),
 ];
 const REPO: &[(&str, Takes)] = &[("-R --repo", Text(By(is_repository)))];
-/// Which issues and pull requests.
+/// The options that select issues and pull requests.
 const LISTED: &[(&str, Takes)] = &[
     ("-L --limit", Text(Number)),
     ("-s --state", Text(Of("open closed merged all"))),
@@ -232,13 +232,13 @@ fn is_field(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.starts_with('-'))
 }
 
-/// A header that only says in what form the answer is to come: others can make another method of the request.
+/// Returns `true` of a header that only names the form of the answer: others can make another method of the request.
 fn is_harmless_header(text: &str) -> bool {
     let name = text.split(':').next().unwrap_or_default();
     name.eq_ignore_ascii_case("accept") || name.eq_ignore_ascii_case("x-github-api-version")
 }
 
-/// A pull request. What is said behind `--` are its files.
+/// A pull request. The operands behind `--` are its files.
 fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     for operand in given.operands.iter().filter(|operand| !operand.is_behind_dashes) {
         given.text(*operand, By(is_target))?;

@@ -9,7 +9,7 @@ use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Us
 use crate::programs::filter;
 use crate::unreadable::Unreadable;
 
-/// Without `-f`, `-L` and `--args`, which read filters and modules from files, or say otherwise what the operands are.
+/// Without `-f`, `-L` and `--args`, which read filters and modules from files, or change the meaning of the operands.
 const FLAGS: &str = "-C -M -R -S -a -c -e -j -n -r -s --ascii-output --color-output --compact-output --exit-status \
     --join-output --monochrome-output --null-input --raw-input --raw-output --seq --slurp --sort-keys --stream --tab";
 /// The values behind the name of a variable, except for that of `--indent`.

@@ -229,8 +229,8 @@ fn named(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
 }
 
-/// Two files or folders. Without `-r` too, the files at the top of two folders are compared. With it, and with `-N`, which reads what
-/// only one of them has, links in them are followed unless an option says otherwise.
+/// Two files or folders. Without `-r` too, the files at the top of two folders are compared. With it, and with `-N`, which reads
+/// the files of only one of them, links in them are followed unless an option says otherwise.
 fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     if given.has(&["-r", "--recursive", "-N", "--new-file"]) && !given.has(&["--no-dereference"]) {
         return Err(unlisted(given.offset));

@@ -121,7 +121,7 @@ fn test(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(words_for_task(given, &given.operands)?))
 }
 
-/// A task without a verb. What has a verb is another use.
+/// A task without a verb. A command with a verb is another use.
 fn named_task(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let Some((task, rest)) = given.operands.split_first() else { return Ok(Meaning::default()) };
     let verbs =

@@ -41,7 +41,7 @@ pub(super) const PROGRAMS: &[Program] = &[program(
     }],
 )];
 
-/// The first word says what is done. Every other one may name a file.
+/// The first word names the action. Every other one may name a file.
 fn verb(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let Some((verb, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
     let text = verb.word.text.as_str();

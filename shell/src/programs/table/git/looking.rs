@@ -293,7 +293,7 @@ fn is_sort_key(text: &str) -> bool {
         .takes(text.strip_prefix('-').unwrap_or(text))
 }
 
-/// What `shortlog` groups commits by. A format could run gpg.
+/// Returns `true` of a key that `shortlog` may group commits by. A format could run gpg.
 fn is_group(text: &str) -> bool {
     let is_plain =
         |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');

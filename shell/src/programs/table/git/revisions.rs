@@ -1,4 +1,4 @@
-//! Revisions of git: what they begin at.
+//! Revisions of git, told apart by their beginnings.
 //!
 //! Three kinds are told apart. Branches, tags and `HEAD` lead to files that git tracks. A hash leads to any object that git has stored.
 //! `stash` leads to files that git does not track: the third parent of a stash holds them.
@@ -8,21 +8,22 @@ const LIKE_S: [char; 3] = ['\u{17f}', '\u{fb05}', '\u{fb06}'];
 /// The digits of a hash, shortened or not.
 const HASH_DIGITS: std::ops::RangeInclusive<usize> = 4..=64;
 
-/// Whether an operand looks like a revision and hardly like a file.
+/// Returns `true` if an operand looks like a revision and hardly like a file.
 pub(super) fn is_revision(text: &str) -> bool {
     let is_hash = (7..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     text.starts_with("HEAD") || text == "@" || text.contains("..") || is_hash
 }
 
-/// Whether an operand is `HEAD` or a revision that is counted from it. Other words may be files: outside of a repository, git compares
-/// any two names.
+/// Returns `true` if an operand is `HEAD` or a revision that is counted from it. Other words may be files: outside of a repository,
+/// git compares any two names.
 pub(super) fn is_head(text: &str) -> bool {
     let behind = text.strip_prefix("HEAD").or_else(|| text.strip_prefix('@'));
     let is_step = |c: char| c.is_ascii_digit() || "~^@{}".contains(c);
     behind.is_some_and(|steps| !steps.starts_with(|c: char| c.is_ascii_digit()) && steps.chars().all(is_step))
 }
 
-/// Whether a revision, or an end of a range, begins at a stash: `stash@{1}`, `stash^3`, `main..refs/stash`, `^stash:path`.
+/// Returns `true` if a revision, or an end of a range, begins at a stash: `stash@{1}`, `stash^3`, `main..refs/stash`,
+/// `^stash:path`.
 pub(super) fn has_stash(text: &str) -> bool {
     ends(text).any(|(name, _)| {
         let name = name.to_lowercase();
@@ -33,7 +34,8 @@ pub(super) fn has_stash(text: &str) -> bool {
     })
 }
 
-/// Whether a revision, or an end of a range, may begin at a hash, with or without a path behind it. `v1-2-g1a2b3c4` does so too.
+/// Returns `true` if a revision, or an end of a range, may begin at a hash, with or without a path behind it. `v1-2-g1a2b3c4` does
+/// so too.
 pub(super) fn has_hash(text: &str) -> bool {
     ends(text).any(|(name, _)| is_hash(name))
 }
@@ -60,7 +62,8 @@ fn ends(text: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     })
 }
 
-/// Whether paths stand at ends of a range, `HEAD:a..HEAD:b`, or may: which of the colons belongs to which end is not certain.
+/// Returns `true` if paths stand at ends of a range, `HEAD:a..HEAD:b`, or may: the end that each of the colons belongs to is not
+/// certain.
 pub(super) fn is_range_of_files(text: &str) -> bool {
     let is_odd = |step: &str| step.contains("..") && step != "..";
     text.split_once(':')

@@ -26,7 +26,7 @@ const NAMES: &str = "core.abbrev core.attributesfile core.autocrlf core.bare cor
 /// Settings of each remote. `git remote -v` shows its address too.
 const OF_REMOTES: &str = "fetch url";
 
-/// Whether a setting is one of those that hold no secret. Letters of sections and keys count in either case.
+/// Returns `true` if a setting is one of those that hold no secret. Letters of sections and keys count in either case.
 pub(super) fn is_open(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let has = |list: &str, word: &str| list.split_whitespace().any(|listed| listed == word);
