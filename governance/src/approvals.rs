@@ -16,7 +16,7 @@ use crate::version::has_no_dead_ends;
 /// An approval that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// As it was asked for.
+    /// The request, as it was asked for.
     pub request: ApprovalRequested,
     /// The position of the request.
     pub position: u64,
@@ -169,7 +169,7 @@ impl Approval {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Approvals {
     pub(crate) by_id: Journaled<Name, Approval>,
-    /// By the time at which each can be forgotten.
+    /// Approvals by the time at which each can be forgotten.
     by_end: Journaled<(Micros, Name), ()>,
     /// Those that wait, by the digest of their action.
     pub(crate) waiting: Journaled<(Sha256Text, Name), ()>,

@@ -11,7 +11,7 @@ use bitacora_formats::{Data, Event, ExtensionValue};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The extension that keeps the actor whom the sender named, when that is not the sender.
+/// The extension that keeps the actor that the sender named, when that is another one.
 pub const ON_BEHALF_OF: &str = "onbehalfof";
 
 /// The beginning of the sources that the service writes under.
@@ -24,13 +24,13 @@ const UNKNOWN_AGENT: &str = "agent:local";
 /// The sender of a request, as their token says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// In which role.
+    /// The role of the sender.
     pub role: Role,
-    /// As events name them.
+    /// The sender, as events name them.
     pub actor: String,
-    /// Of an agent, its name.
+    /// The name of an agent; `None` for other roles.
     pub agent: Option<String>,
-    /// `true` if a token says so. Without one the sender is unknown, and events say of it what they like.
+    /// `true` if a token says so. Without one the sender is unknown, and events name any they like.
     pub is_attested: bool,
 }
 
@@ -136,14 +136,14 @@ impl Identity {
         Self { role, actor: format!("{}:local", role.as_str()), agent: None, is_attested: false }
     }
 
-    /// Of a token's holder.
+    /// Returns the identity of a token's holder.
     #[must_use]
     pub fn of(principal: &PrincipalCreated) -> Self {
         let agent = principal.agent.as_ref().map(ToString::to_string);
         Self { role: principal.role, actor: principal.actor(), agent, is_attested: true }
     }
 
-    /// As whom they ask for calls, and report how those ended.
+    /// Returns the actor under which they ask for calls, and report outcomes.
     #[must_use]
     pub fn caller(&self) -> &str {
         if self.is_attested { &self.actor } else { UNKNOWN_AGENT }

@@ -41,16 +41,16 @@ pub struct Trial(pub u64);
 /// A transition of a breaker. Each is an event in the same request as its cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
-    /// From closed or half-open: no call passes.
+    /// A transition from closed or half-open: no call passes.
     Open {
         /// The counts of the window.
         window: WindowCounts,
         /// The time from which a request may be a probe.
         cooldown_until: Micros,
     },
-    /// From open: calls pass as probes.
+    /// A transition from open: calls pass as probes.
     HalfOpen,
-    /// From half-open, or by an operator: calls pass.
+    /// A transition from half-open, or by an operator: calls pass.
     Close,
 }
 
@@ -227,8 +227,8 @@ impl Breaker {
         }
     }
 
-    /// Is set anew. Of a window that becomes shorter the newest outcomes stay; in a longer one there is room for more. A cooldown under
-    /// way ends when it would have.
+    /// Changes the settings. A shorter window keeps the newest outcomes; a longer one has room for more. A cooldown under way ends
+    /// at its old time.
     pub fn apply_configured(&mut self, settings: &BreakerSettings) {
         self.settings = *settings;
         self.window.shorten(settings.window.get());

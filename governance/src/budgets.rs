@@ -138,9 +138,9 @@ pub(crate) struct BudgetsDue {
     pub(crate) strictest: Option<(OnExceed, Name)>,
     /// The kind of entry that has no room.
     pub(crate) full: Option<&'static str>,
-    /// To be told: they are spent, and it was not said yet.
+    /// Reports that are due: these budgets are spent, and it was not told yet.
     pub(crate) exceeded: Vec<BudgetExceeded>,
-    /// To be held back if the call runs.
+    /// Reservations that are due if the call runs.
     pub(crate) reserved: Vec<BudgetCharged>,
 }
 

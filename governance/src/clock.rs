@@ -34,7 +34,7 @@ pub struct ClockJump {
 /// A correction of the clock that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Correction {
-    /// By how much governed time is ahead of the clock.
+    /// The microseconds by which governed time is ahead of the clock.
     offset: ClockOffset,
     /// The governed time of the acceptance.
     since: Micros,

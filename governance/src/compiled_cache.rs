@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The compiled form of the newest revision of each thing that was asked for: as many as the state holds of them.
 pub(crate) struct CompiledCache<K, V> {
-    /// By key: the revision that was compiled, and its compiled form.
+    /// The revision that was compiled and its compiled form, by key.
     by_key: Mutex<BTreeMap<K, (u64, Arc<V>)>>,
 }
 

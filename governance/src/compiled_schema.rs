@@ -174,7 +174,7 @@ fn count_values(value: &Value) -> u64 {
     }
 }
 
-/// As much of a text as an error tells, in one line.
+/// Returns as much of a text as an error tells, in one line.
 pub(crate) fn told(text: &str) -> String {
     let mut line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     line.truncate(line.floor_char_boundary(MAX_TOLD_BYTES));

@@ -52,10 +52,10 @@ pub struct Contracts {
     pub(crate) broken: Journaled<CallKey, Broken>,
     leaving: Journaled<(Micros, CallKey), ()>,
     pub(crate) shares: Shares,
-    /// From the third version of the rules on: the same by call and contract.
+    /// The same by call and contract, from the third version of the rules on.
     #[serde(default, skip_serializing_if = "Unmet::is_empty")]
     unmet: Unmet,
-    /// From the seventh version of the rules on: calls that are checked by a contract of critical damage.
+    /// Calls that are checked by a contract of critical damage, from the seventh version of the rules on.
     #[serde(default, skip_serializing_if = "Unmet::is_empty")]
     critical: Unmet,
 }

@@ -18,7 +18,7 @@ pub const MAX_CUSTOM_TYPES: usize = 1_024;
 /// Bytes of all their schemas.
 pub const MAX_CUSTOM_SCHEMA_BYTES: usize = 16 * 1024 * 1024;
 
-/// By type.
+/// The compiled schemas, by type.
 pub(crate) type CompiledTypes = CompiledCache<BoundedText<128>, CompiledSchema>;
 
 /// The newest version of each registered type. A fold of events: nothing else changes it. A copy shares the schemas with it.

@@ -21,7 +21,8 @@ impl Decay {
     /// Nothing is lost.
     pub const NONE: Self = Self(1 << 32);
 
-    /// After this age, where half is left after `half_life`; both in the same unit. Without a half-life nothing is ever lost.
+    /// Returns the decay after this age, where half is left after `half_life`; both in the same unit. Without a half-life nothing
+    /// is ever lost.
     #[must_use]
     pub fn after(age: u64, half_life: u64) -> Self {
         if half_life == 0 {

@@ -10,7 +10,7 @@ use crate::act::Act;
 /// An event to be added to the request of its cause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derived {
-    /// As it is recorded.
+    /// The event as it is recorded.
     pub event: Event<'static>,
     /// The value that its data was written from, where the reactor tells it.
     pub meaning: Option<Meaning>,

@@ -24,7 +24,7 @@ pub struct StateDifference {
 /// The differences, the first of them in full.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StateDifferences {
-    /// By part and key.
+    /// The first of them, by part and key.
     pub shown: Vec<StateDifference>,
     /// The number of all differences.
     pub found: u64,

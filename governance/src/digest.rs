@@ -41,9 +41,9 @@ pub struct StatePart {
 /// A state by its digests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDigests {
-    /// Of all of it.
+    /// The digest of all of it.
     pub state: StateDigest,
-    /// Of each part that holds anything, by its number.
+    /// The digest of each part that holds anything, by its number.
     pub parts: Vec<(StatePart, StateDigest)>,
 }
 

@@ -22,18 +22,18 @@ use crate::version::{has_no_dead_ends, is_strict, sees_cycles};
 /// The findings about an event from before it gets its position.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Examination {
-    /// Of a `tool.requested`.
+    /// The facts of a `tool.requested`.
     Call(Box<CallFacts>),
-    /// Of an outcome.
+    /// The outcome of a call.
     Outcome(Box<Outcome>),
-    /// Of a check that a contract asks for: the id of the approval that it may ask for, once it is drawn.
+    /// A check that a contract asks for: the id of the approval that it may ask for, once it is drawn.
     Check(Option<Name>),
     /// The meaning of a derived event.
     Derived(Meaning),
 }
 
 impl Examination {
-    /// Has the id drawn of an approval that the event may ask for, from bytes that nobody can guess.
+    /// Draws the id of an approval that the event may ask for, from bytes that nobody can guess.
     ///
     /// # Errors
     /// There are none to be had.
@@ -100,7 +100,7 @@ pub struct CallFacts {
     pub session: Option<BoundedText<1024>>,
     /// The run.
     pub run: Option<BoundedText<1024>>,
-    /// Under the same key the same call is made once.
+    /// The idempotency key: under the same key the same call is made once.
     pub idempotency_key: Option<Name>,
     /// The approval it brings.
     pub approval: Option<Name>,

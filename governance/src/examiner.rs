@@ -24,7 +24,7 @@ use crate::version::REACTOR_VERSION;
 /// The role of a caller without one: the least of all.
 const LEAST_ROLE: &str = "agent";
 
-/// By tool and server.
+/// The compiled tools, by tool and server.
 pub(crate) type CompiledTools = CompiledCache<(Name, Option<Name>), CompiledTool>;
 
 /// The registry and the policies that a request is examined with.

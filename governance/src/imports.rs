@@ -1,7 +1,7 @@
 //! Imports: histories that were recorded elsewhere, each kept apart from the others until it is accepted.
 //!
 //! Events are gathered until an `import.batch` ends the import; from there on its contents do not change. So an acceptance by
-//! digest takes exactly the contents that the report showed, whatever else was brought meanwhile.
+//! digest takes exactly the contents that the report showed, and nothing that was brought meanwhile.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Dimension, Sha256Text};

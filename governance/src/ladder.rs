@@ -80,7 +80,7 @@ impl Climb {
         reviews.map(|finding| finding.code).collect()
     }
 
-    /// As decisions record it.
+    /// Returns the ladder as decisions record it.
     pub(crate) fn ladder(&self) -> Vec<LadderStep> {
         let step = |finding: &Finding| LadderStep {
             step: finding.step,
@@ -98,7 +98,7 @@ impl Climb {
         }
     }
 
-    /// Has the steps that would have it reviewed deny, for a person's no.
+    /// Makes the steps that would have it reviewed deny, for a person's rejection.
     pub(crate) fn deny_reviewed(&mut self, code: ReasonCode) {
         for finding in self.findings.iter_mut().filter(|finding| finding.verdict == Verdict::Review) {
             (finding.verdict, finding.code, finding.detail) = (Verdict::Deny, code, None);

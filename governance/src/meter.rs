@@ -10,7 +10,7 @@ use crate::spend::Spend;
 /// The spending of a budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Meter {
-    /// By the days of UTC, from 1970 on, the earliest first; as many as the period has. Of a run or a session all is one day's.
+    /// The spending by UTC days from 1970 on, the earliest first; as many as the period has. A run or a session has all in one day.
     days: Vec<(u64, Spend)>,
     /// The reservations for calls that have no outcome.
     pub(crate) reserved: Spend,
@@ -18,12 +18,12 @@ pub(crate) struct Meter {
     pub(crate) is_told: bool,
     /// The time of the last charge or reservation.
     pub(crate) last: Micros,
-    /// The spender who began the window of a run or a session; `None` for windows from before that was kept.
+    /// The beginning of a run's or a session's window; `None` for windows from before that was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) begun: Option<Begun>,
 }
 
-/// The spender who began the window of a run or a session.
+/// The beginning of a run's or a session's window, with its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Begun {
     pub(crate) agent: String,
@@ -55,7 +55,7 @@ impl Meter {
         self.counted(period, time).map(|(_, spent)| *spent).fold(Spend::default(), Spend::and)
     }
 
-    /// Returns the same meter without the one who began it.
+    /// Returns the same meter without the beginning.
     pub(crate) fn without_who(&self) -> Self {
         Self { begun: None, ..self.clone() }
     }

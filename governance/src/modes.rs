@@ -10,7 +10,7 @@ use crate::replica::Executor;
 /// The mode of each scope. A call without a configured mode is enforced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modes {
-    /// Of all calls that no scope is about.
+    /// The mode of all calls that no scope is about.
     all: Option<Mode>,
     #[serde(with = "pairs")]
     scoped: BTreeMap<ModeScope, Mode>,

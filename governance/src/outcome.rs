@@ -36,17 +36,17 @@ pub struct Outcome {
 /// The ways in which calls end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Well.
+    /// A success.
     Ok,
-    /// With an error.
+    /// An error.
     Error,
-    /// Too late.
+    /// A timeout.
     Timeout,
-    /// It was broken off: nobody's fault.
+    /// An interruption: nobody's fault.
     Interrupted,
-    /// A person said no; it did not run.
+    /// A person's rejection; it did not run.
     Rejected,
-    /// Something else said no; it did not run.
+    /// A block by something else; it did not run.
     Blocked,
 }
 

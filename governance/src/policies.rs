@@ -15,7 +15,7 @@ use crate::reactor::{ReactorRefusal, RefusalCode};
 /// A version of the policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PolicyVersion {
-    /// As it was published.
+    /// The document as it was published.
     pub document: Arc<PolicyPublished>,
     /// `true` if it was taken out of use.
     pub retired: bool,
@@ -44,7 +44,7 @@ struct Active {
     policy: Option<Arc<Policy>>,
 }
 
-/// As it is written in snapshots.
+/// The versions as they are written in snapshots.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     versions: Vec<(u64, PolicyVersion)>,

@@ -69,9 +69,9 @@ pub struct Policy {
     digest: PolicyDigest,
     trust: TrustRules,
     settings: PolicySettings,
-    /// Of programs whose exit codes count.
+    /// Globs of the programs whose exit codes count.
     exit_codes: Box<[GlobPattern]>,
-    /// Of commands that wait for something.
+    /// Globs of the commands that only wait.
     polls: Box<[GlobPattern]>,
     files: Option<GuardedFiles>,
     workspace_rules: WorkspaceRules,
@@ -277,7 +277,7 @@ impl Policy {
         self.settings.times.unwrap_or_default()
     }
 
-    /// For how many seconds idempotency keys are good under it, where it says so.
+    /// Returns the lifetime of idempotency keys under it, in seconds, where it sets one.
     #[must_use]
     pub const fn key_life_s(&self) -> Option<KeyLife> {
         self.settings.key_life_s

@@ -336,7 +336,7 @@ impl State {
     }
 }
 
-/// As much of a text as a name takes.
+/// Returns as much of a text as a name takes.
 fn fitting(text: &str) -> Name {
     let end = text.floor_char_boundary(MAX_NAME_BYTES);
     Name::new(text.get(..end).unwrap_or_default()).unwrap_or(Name::LEAST)

@@ -112,9 +112,9 @@ pub struct Observed<'a> {
 /// A reactor's reason not to admit a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReactorRefusal {
-    /// In one word, as answers name it.
+    /// The reason in one word, as answers name it.
     pub code: RefusalCode,
-    /// In words a caller can act on.
+    /// The reason in words that a caller can act on.
     pub reason: String,
 }
 
@@ -152,7 +152,7 @@ pub enum RefusalCode {
 }
 
 impl RefusalCode {
-    /// As answers name it.
+    /// Returns the word that answers name it by.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

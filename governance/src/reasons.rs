@@ -90,7 +90,7 @@ fn sentences(code: ReasonCode, named: &Named<'_>) -> String {
     }
 }
 
-/// As much of a text as a reason takes.
+/// Returns as much of a text as a reason takes.
 fn bounded(text: &str) -> ReasonText {
     let mut text = text.replace(|c: char| c.is_control(), " ");
     text.truncate(text.floor_char_boundary(2_048));

@@ -60,12 +60,12 @@ pub struct RegisteredTool {
 pub struct Registry {
     /// Counts up with each change.
     revision: u64,
-    /// By tool, then server.
+    /// The tools, sorted by name, then server.
     tools: Vec<Arc<RegisteredTool>>,
     schema_bytes: usize,
 }
 
-/// As it is written in snapshots.
+/// The registry as it is written in snapshots.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     revision: u64,

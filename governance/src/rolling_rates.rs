@@ -37,7 +37,7 @@ pub(crate) struct TakenCalls {
     /// The day of the last one, by the clocks of the limit's zone, and the calls on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     day: Option<(u64, u32)>,
-    /// From when on they say nothing, in microseconds.
+    /// The time from which on they say nothing, in microseconds.
     leaves: u64,
 }
 

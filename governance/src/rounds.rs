@@ -104,7 +104,7 @@ const fn is_false(value: &bool) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rounds {
     pub(crate) by_name: Journaled<RoundName, Round>,
-    /// By the time at which the sweep checks whether they are quiet.
+    /// Rounds by the time at which the sweep checks whether they are quiet.
     leaving: Journaled<(Micros, RoundName), ()>,
     #[serde(default, skip_serializing_if = "AwaitedRuns::is_empty")]
     awaited: AwaitedRuns,

@@ -69,7 +69,7 @@ const MAX_COMPARED: usize = 40;
 /// A member of a schema that is no keyword.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnknownKeyword {
-    /// As far as an error tells it.
+    /// The member, as far as an error tells it.
     pub(crate) keyword: String,
     /// The schema that it stands in, as a JSON pointer.
     pub(crate) place: String,

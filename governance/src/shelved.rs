@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shelved<T> {
     current: Arc<T>,
-    /// As it was before the first change since the last [`keep`](Self::keep).
+    /// The value before the first change since the last [`keep`](Self::keep).
     before: Option<Arc<T>>,
 }
 

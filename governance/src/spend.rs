@@ -124,7 +124,7 @@ impl Spend {
             || limits.duration_ms.is_some_and(|most| past(most.get(), self.duration_ms, asked.duration_ms))
     }
 
-    /// As events tell it: without units of which there is nothing, and with no more than an event can say.
+    /// Returns it as events tell it: without empty units, and with no more than an event can say.
     #[must_use]
     pub fn told(self) -> SpendLimits {
         SpendLimits {

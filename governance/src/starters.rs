@@ -29,7 +29,7 @@ pub struct Starter {
 /// A starter that was released, by digests.
 #[derive(Debug, Clone, Deserialize)]
 struct Released {
-    /// As [`Policy::digest`] gives it.
+    /// The digest that [`Policy::digest`] gives.
     policy: PolicyDigest,
     /// SHA-256 over the RFC 8785 JSON of each tool, by its qualified name.
     tools: BTreeMap<String, Sha256Text>,

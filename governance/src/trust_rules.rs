@@ -61,7 +61,7 @@ impl TrustInputs {
 /// The trust in a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assessment {
-    /// From 0 to 1.
+    /// The score, from 0 to 1.
     pub score: Score,
     /// The standing that follows.
     pub standing: Standing,
@@ -94,7 +94,7 @@ impl Standing {
         }
     }
 
-    /// As events and answers write it.
+    /// Returns the word that events and answers write.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -111,7 +111,7 @@ impl Standing {
 pub enum StandingReason {
     /// Nothing was observed.
     NoObservations,
-    /// As many failures as block, or more.
+    /// Enough failures to block, or more.
     Failures,
     /// The score is high, after enough approvals.
     HighScore,
@@ -128,7 +128,7 @@ pub enum StandingReason {
 }
 
 impl StandingReason {
-    /// As answers write it.
+    /// Returns the word that answers write.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

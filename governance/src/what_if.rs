@@ -44,9 +44,9 @@ pub struct StepsVerdict {
 pub struct WhatIf {
     /// The tool that was to be called.
     pub tool: Name,
-    /// As it is recorded.
+    /// The verdict as it is recorded.
     pub recorded: StepsVerdict,
-    /// Under the other policy, all else being as it was.
+    /// The verdict under the other policy, all else being as it was.
     pub otherwise: StepsVerdict,
     /// `true` if no unknown fact about the call had to be assumed.
     pub certain: bool,

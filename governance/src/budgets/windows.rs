@@ -35,7 +35,7 @@ impl Budgets {
         needed <= MAX_BUDGET_WINDOWS || needed <= MAX_BUDGET_WINDOWS + self.leaving_by(at.time, most).count()
     }
 
-    /// Of so many that are looked at, those whose time is over.
+    /// Returns the windows whose time is over, of the first `most` ones.
     fn leaving_by(&self, time: Micros, most: usize) -> impl Iterator<Item = &WindowKey> {
         let due = self.leaving.iter().take_while(move |((end, _), ())| *end <= time).take(most);
         due.map(|((_, key), ())| key).filter(move |key| self.stays_until(key, time).is_none())

@@ -38,7 +38,7 @@ pub struct ArgumentMatches {
 }
 
 impl ArgumentMatches {
-    /// Of a call whose arguments nobody has seen: a digest of them is all that came.
+    /// Returns the matches of a call whose arguments nobody has seen: a digest of them is all that came.
     #[must_use]
     pub const fn hidden() -> Self {
         Self { policy: None, holds: Vec::new(), unclear: Vec::new(), unread_from: Some(0) }

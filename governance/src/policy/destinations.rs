@@ -20,7 +20,7 @@ const DEEP_NAME: &str = "/q7/q7.q7";
 #[derive(Debug, Clone)]
 pub(super) struct DestinationGlobs {
     globs: Box<[GlobPattern]>,
-    /// Of a rule that denies or reviews, the same for names as file systems compare them.
+    /// The same globs for names as file systems compare them; only for a rule that denies or reviews.
     folded: Box<[GlobPattern]>,
 }
 

@@ -85,7 +85,7 @@ enum Token {
     Star,
     /// Any number of characters.
     DoubleStar,
-    /// Before `**` and `/` that may both be left out.
+    /// A mark before `**` and `/` that may both be left out.
     MaybeFolders,
 }
 

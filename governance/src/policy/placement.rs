@@ -12,7 +12,7 @@ use crate::arguments::SEVERAL;
 /// The rules of a policy, and one more among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
-    /// In their order.
+    /// All of them, in their order.
     pub rules: Vec<Rule>,
     /// The place of the new one among them, from 1.
     pub place: usize,

@@ -27,7 +27,7 @@ pub(super) enum Found<'a> {
     Nothing,
     Null,
     Bool(bool),
-    /// As it was written.
+    /// The number as it was written.
     Number(&'a str),
     Text(Cow<'a, str>),
     /// An object or a list.

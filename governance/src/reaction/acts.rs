@@ -181,7 +181,7 @@ impl State {
 }
 
 impl State {
-    /// By a clock that jumped nothing ends: neither calls nor approvals nor principals.
+    /// Checks that nothing ends by a clock that jumped: neither calls nor approvals nor principals.
     pub(super) fn check_time(&self, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
         if self.clock().jump().is_none() || placed.derived || placed.event.source != SCHEDULER_SOURCE {
             return Ok(());

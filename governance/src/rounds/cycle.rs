@@ -19,7 +19,7 @@ const MOST_BY_CHECKPOINTS: u32 = 10;
 pub(super) struct Cycle {
     /// The newest last.
     latest: Vec<Made>,
-    /// For each length of a cycle, from 1 on: how many of the latest calls are the same as the one so many before.
+    /// For each length of a cycle, from 1 on: the number of latest calls that equal the one so many before.
     same: Vec<u32>,
     /// Calls since the last checkpoint.
     fresh: u32,

@@ -24,7 +24,7 @@ pub struct OverdueRun {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct AwaitedRuns {
     by_name: Journaled<RoundName, Awaited>,
-    /// By the time at which the missing end is told.
+    /// Runs by the time at which the missing end is told.
     by_due: Journaled<(Micros, RoundName), ()>,
     shares: Shares,
 }

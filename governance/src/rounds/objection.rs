@@ -10,7 +10,7 @@ pub(crate) struct Objection {
     pub(crate) code: ReasonCode,
     /// The repetitions, the calls or steps, or the depth.
     pub(crate) count: u64,
-    /// From where on, or up to where.
+    /// The limit that is met or exceeded.
     pub(crate) bound: u64,
     /// The cycle or the polls, where calls go round.
     pub(crate) turning: Option<Turning>,

@@ -17,9 +17,9 @@ pub(crate) struct RoundQuestion<'a> {
     pub(crate) is_reviewed: bool,
     /// The version of the rules by which it is judged.
     pub(crate) rules: u32,
-    /// With its server.
+    /// The tool, with its server.
     pub(crate) tool: &'a str,
-    /// Of the arguments that matter: by the newest rules the binding fields, before them all.
+    /// The digest of the arguments that matter: by the newest rules the binding fields, before them all.
     pub(crate) args: Option<&'a Sha256Text>,
     /// `true` if it polls for something.
     pub(crate) poll: bool,

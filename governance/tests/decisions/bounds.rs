@@ -48,7 +48,7 @@ fn an_agent_that_holds_its_share_is_denied_and_the_others_are_not() {
     }
 }
 
-/// As many approvals as there may be, asked for by four agents.
+/// Returns a ledger with as many approvals as there may be, asked for by four agents.
 fn full_of_approvals() -> Desk {
     let mut desk = governed();
     desk.earn("fs.write", "src");

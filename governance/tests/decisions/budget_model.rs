@@ -14,9 +14,9 @@ const DAY_S: u64 = 24 * 3_600;
 /// The calls asked for, their amounts, and their days.
 #[derive(Default)]
 struct Model {
-    /// Of calls without an outcome: the estimate, and when the desk forgets it.
+    /// Calls without an outcome: the estimate, and the time at which the desk forgets it.
     open: BTreeMap<String, (u64, u64)>,
-    /// By day.
+    /// The spending by day.
     spent: BTreeMap<u64, u64>,
 }
 

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, START, decision};
 use crate::real_actions::{Matrix, ending, recorded, request, starter};
 
-/// Of a thousand calls, so many may be denied.
+/// The most of a thousand calls that may be denied.
 const MOST_DENIED: usize = 15;
-/// Of a thousand calls that ended well, so many may be denied.
+/// The most of a thousand calls with a good outcome that may be denied.
 const MOST_OK_DENIED: usize = 5;
-/// Of a thousand calls that a person rejected, so many may be allowed.
+/// The most of a thousand calls that a person rejected that may be allowed.
 const MOST_REJECTED_ALLOWED: usize = 186;
-/// Of a thousand calls, so many may be reviewed.
+/// The most of a thousand calls that may be reviewed.
 const MOST_REVIEWED: usize = 270;
 /// Causes that are printed.
 const SHOWN_CAUSES: usize = 45;

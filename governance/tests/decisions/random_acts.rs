@@ -176,7 +176,7 @@ impl RandomActs {
         event
     }
 
-    /// In one append, in either order.
+    /// Returns a call and its outcome in one append, in either order.
     fn call_and_outcome(&mut self) -> Vec<Event<'static>> {
         let call = self.call();
         let outcome = self.outcome_of(self.asked);
@@ -207,7 +207,7 @@ impl RandomActs {
         self.act("approval.resolved", &data)
     }
 
-    /// With an approval that was answered; now and then two calls with the same one at once.
+    /// Asks again with an approval that was answered; now and then two calls with the same one at once.
     fn asked_again(&mut self) -> Vec<Event<'static>> {
         let Some((approval, number)) = self.answered.pop() else { return vec![self.call()] };
         let Some((asker, mut request)) = self.requests.get(&number).cloned() else {
@@ -305,7 +305,7 @@ impl RandomActs {
         event
     }
 
-    /// For a dimension that was stopped before all others: else it would never be tried again.
+    /// Acts on a dimension that was stopped before all others: else it would never be tried again.
     fn by_trust(&mut self, known: &State) -> Event<'static> {
         let mut stopped =
             known.breakers_after(None).filter(|(_, breaker)| breaker.condition() != BreakerCondition::Closed);

@@ -1,5 +1,5 @@
 //! Full maps: they deny, and take calls again when their entries are over.
-//! Governed time alone decides that, whatever is asked.
+//! Governed time alone decides that, with any requests.
 
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::{Value, json};

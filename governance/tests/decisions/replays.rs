@@ -130,7 +130,7 @@ fn reservations_add_up(state: &State) {
     assert_eq!(meters, parts);
 }
 
-/// As in a service that has just opened: its state was folded, and reacts from there on.
+/// The state is that of a service that has just opened: it was folded, and reacts from there on.
 #[test]
 fn what_is_refused_behind_a_folded_history_changes_nothing() {
     for seed in 0..3 {

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use bitacora_shell::{Effect, mentions, parse};
 use libfuzzer_sys::fuzz_target;
 
-/// As in `shell/src/mentions.rs`.
+/// The bound in `shell/src/mentions.rs`.
 const MAX_MENTIONS: usize = 256;
-/// As in `shell/src/mentions.rs`.
+/// The bound in `shell/src/mentions.rs`.
 const MAX_MENTIONED_FILES: usize = 64;
 
 fuzz_target!(|bytes: &[u8]| {

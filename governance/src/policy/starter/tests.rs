@@ -305,7 +305,7 @@ fn no_wrapping_makes_a_command_milder() {
     }
 }
 
-/// These words are never let pass, whatever stands around them.
+/// Checks that these words are never let pass between any others.
 #[test]
 fn no_pieces_around_a_command_make_it_milder() {
     const PIECES: [&str; 28] = [
