@@ -1,4 +1,4 @@
-//! A replay from memory: calls that are asked for, decided, ended and counted, folded into the state again.
+//! A replay from memory: calls are asked for, decided, ended and counted, then folded into a state.
 //! Prints the time of one event, without opening its frame and decoding its record.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that cannot go on must fail")]

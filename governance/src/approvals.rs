@@ -127,7 +127,7 @@ impl Approval {
         }
     }
 
-    /// `true` where nobody answered in time and that is a no to the same call, which holds for as long again.
+    /// Returns `true` if nobody answered in time and that denies the same call, which holds for as long again.
     fn has_lapsed(&self, time: Micros) -> bool {
         let is_unanswered = match &self.status {
             ApprovalStatus::Pending => true,
@@ -139,12 +139,12 @@ impl Approval {
         is_unanswered && self.is_denied_at_end() && (expires..until).contains(&time.0)
     }
 
-    /// `true` where the same call is denied once its time is over.
+    /// Returns `true` if the same call is denied once its time is over.
     fn is_denied_at_end(&self) -> bool {
         self.request.at_end == Some(ApprovalEnd::Deny)
     }
 
-    /// `true` where a no to the same call is found by its resolution.
+    /// Returns `true` if a denial of the same call is found by its resolution.
     pub(crate) fn is_no(&self, resolution: Resolution) -> bool {
         match resolution {
             Resolution::Rejected => true,
@@ -229,7 +229,7 @@ impl Approvals {
         approval.objection(claim, time).map_or(Ok(()), Err)
     }
 
-    /// The approval that already waits for this very action, so that asking again does not ask twice.
+    /// Returns the approval that already waits for this very action, so that asking again does not ask twice.
     pub(crate) fn waiting_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
         self.unexpired(&self.waiting, claim, time)
             .find(|approval| approval.is_judged_alike(claim) && approval.is_asked_for(claim))
@@ -257,7 +257,7 @@ impl Approvals {
         named.into_iter().chain(ended).find(|approval| approval.has_lapsed(time))
     }
 
-    /// Those of them whose time is not over.
+    /// Returns those of them whose time is not over.
     fn unexpired<'s>(
         &'s self,
         among: &'s Journaled<(Sha256Text, Name), ()>,
@@ -267,7 +267,7 @@ impl Approvals {
         self.of_action(among, claim).filter(move |approval| time.0 < approval.request.expires)
     }
 
-    /// Those among them that the same caller asked for, for the same action in the same folder.
+    /// Returns those among them that the same caller asked for, for the same action in the same folder.
     fn of_action<'s>(
         &'s self,
         among: &'s Journaled<(Sha256Text, Name), ()>,
@@ -372,7 +372,7 @@ impl Approvals {
         });
     }
 
-    /// Something was counted for the call; nothing else will be.
+    /// Notes that something was counted for the call; nothing else will be.
     pub(crate) fn count(&mut self, id: &Name, call: &Name) {
         if self.is_of(id, call) {
             self.by_id.change(id, |approval| approval.is_counted = true);

@@ -149,7 +149,7 @@ impl Identity {
         if self.is_attested { &self.actor } else { UNKNOWN_AGENT }
     }
 
-    /// The agent that a call is asked for or reported of: of an agent's token its own, else the one that is named.
+    /// Returns the agent that a call is asked for or reported of: of an agent's token its own, else the one that is named.
     ///
     /// # Errors
     /// The token is another agent's.

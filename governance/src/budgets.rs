@@ -68,7 +68,7 @@ impl WindowKey {
         }
     }
 
-    /// The agent, as events tell it.
+    /// Returns the agent, as events tell it.
     pub(crate) fn told_agent(&self) -> Option<AgentName> {
         AgentName::new(self.agent.as_deref()?).ok()
     }
@@ -79,7 +79,7 @@ impl WindowKey {
         days_of(period).is_none() || self.agent.is_some()
     }
 
-    /// The run or session, as events tell it.
+    /// Returns the run or session, as events tell it.
     pub(crate) fn told(&self) -> Option<BoundedText<1024>> {
         BoundedText::new(self.window.as_str()).ok()
     }
@@ -308,7 +308,7 @@ impl Budgets {
         }
     }
 
-    /// The budgets that something counts in, each with its run or session.
+    /// Returns the budgets that something counts in, each with its run or session.
     fn counting<'a>(
         &'a self,
         question: &'a BudgetQuestion<'_>,
@@ -387,12 +387,12 @@ impl Budgets {
         self.meters.iter().all(|(_, meter)| meter.reserved == Spend::default())
     }
 
-    /// The budget of this name: one that is set, or that of runs.
+    /// Returns the budget of this name: one that is set, or that of runs.
     pub(crate) fn named(&self, budget: &Name) -> Option<&BudgetConfigured> {
         self.configured.get(budget).or_else(|| any_run(budget))
     }
 
-    /// `true` where it was told that a run spent its own budget, and nothing has fitted in since.
+    /// Returns `true` if it was told that a run spent its own budget, and nothing has fitted in since.
     pub(crate) fn is_own_told(&self, agent: Option<&str>, run: &str) -> bool {
         let agent = agent.map(str::to_owned);
         let key = WindowKey { budget: RUN_BUDGET.clone(), agent, window: run.to_owned() };

@@ -208,7 +208,7 @@ impl OpenCalls {
         Some(call)
     }
 
-    /// The call's time is over, and that is recorded; its outcome is still taken for a while.
+    /// Notes that the call's time is over, and that this is recorded; its outcome is still taken for a while.
     pub(crate) fn time_out(&mut self, call: &str) {
         let Some((call, open)) = self.settled(call) else { return };
         let open = Box::new(OpenCall { is_late: true, ..*open });
@@ -217,7 +217,7 @@ impl OpenCalls {
         self.by_id.insert(call, open);
     }
 
-    /// Something was counted for the call; nothing else will be.
+    /// Notes that something was counted for the call; nothing else will be.
     pub(crate) fn count(&mut self, call: &Name) {
         self.by_id.change(call, |open| open.is_counted = true);
     }
@@ -229,7 +229,7 @@ impl OpenCalls {
         }
     }
 
-    /// The call has its outcome, or none is to be expected.
+    /// Removes a call: it has its outcome, or none is to be expected.
     pub(crate) fn settle(&mut self, call: &str) -> Option<Box<OpenCall>> {
         self.settled(call).map(|(_, open)| open)
     }

@@ -1,4 +1,4 @@
-//! Events that one causes, on their way into its request.
+//! Events that another event causes, on their way into its request.
 
 use bitacora_formats::vocabulary::EventData;
 use bitacora_formats::{Data, Event, Json};

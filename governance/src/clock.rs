@@ -41,7 +41,7 @@ struct Correction {
 }
 
 impl ClockTrust {
-    /// The newest jump, where none since was accepted. While there is one, calls are denied and nothing ends by time.
+    /// Returns the newest jump, where none since was accepted. While there is one, calls are denied and nothing ends by time.
     #[must_use]
     pub const fn jump(&self) -> Option<&ClockJump> {
         self.jump.as_ref()

@@ -16,7 +16,7 @@ impl<K, V> Default for CompiledCache<K, V> {
 }
 
 impl<K: Ord, V> CompiledCache<K, V> {
-    /// The compiled form of this revision; `None` where it does not compile, which registering it would have refused.
+    /// Returns the compiled form of this revision; `None` where it does not compile, which registering it would have refused.
     pub(crate) fn get(&self, key: K, revision: u64, compile: impl FnOnce() -> Option<V>) -> Option<Arc<V>> {
         let kept =
             self.lock().get(&key).filter(|(kept, _)| *kept == revision).map(|(_, kept)| Arc::clone(kept));

@@ -118,7 +118,7 @@ impl CompiledSchema {
         self.takes_unlisted
     }
 
-    /// The same pointer without names that only the value knows.
+    /// Returns the same pointer without names that only the value knows.
     pub(crate) fn known_pointer(&self, pointer: &str) -> String {
         let mut known = String::new();
         for step in pointer.split('/').skip(1) {

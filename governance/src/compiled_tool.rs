@@ -267,7 +267,7 @@ fn check_pointer(
     Ok(())
 }
 
-/// The steps of a JSON pointer, unescaped.
+/// Returns the steps of a JSON pointer, unescaped.
 fn pointer_steps(pointer: &str) -> Option<Vec<String>> {
     let steps = pointer.strip_prefix('/')?.split('/');
     steps

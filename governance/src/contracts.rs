@@ -1,4 +1,4 @@
-//! Contracts: conditions that hold before a call and after it. Operators define them, and executors check them.
+//! Contracts: conditions before a call and after it, defined by operators and checked by executors.
 //!
 //! A check is its agent's word on a call of its own: it keeps nobody else's calls from being made.
 
@@ -76,7 +76,7 @@ impl Contracts {
         self.critical.forget(time);
     }
 
-    /// The contract of critical damage that a check is of.
+    /// Returns the contract of critical damage that a check is of.
     fn critical_of<'a>(&self, checked: &'a ContractChecked) -> Option<&'a Name> {
         let named = checked.contract.as_ref()?;
         self.defined
@@ -85,7 +85,7 @@ impl Contracts {
             .map(|_| named)
     }
 
-    /// The contracts, by their names, behind the one that is named.
+    /// Returns the contracts, by their names, behind the one that is named.
     pub fn defined(&self, after: Option<&Name>) -> impl Iterator<Item = &ContractDefined> {
         self.defined.iter_after(after).map(|(_, contract)| contract)
     }
@@ -100,7 +100,7 @@ impl Contracts {
         }
     }
 
-    /// The kind of the first check that did not hold: one that failed, or one that the contract asks for and nobody made.
+    /// Returns the kind of the first check that did not hold: one that failed, or one that the contract asks for and nobody made.
     fn failed<'a>(&'a self, checked: &'a ContractChecked) -> Option<&'a Name> {
         if let Some(failed) = checked.checks.iter().find(|check| !check.passed) {
             return Some(&failed.kind);

@@ -35,7 +35,7 @@ impl CustomTypes {
         self.by_type.get(kind)
     }
 
-    /// All of them, by type.
+    /// Returns all of them, by type.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<SchemaRegistered>> {
         self.by_type.values()
     }

@@ -212,7 +212,7 @@ struct Parts {
     requested: Option<ApprovalRequested>,
 }
 
-/// Panic and suspension hold in every mode, and nothing is allowed by a state that cannot be read.
+/// Returns the mode of a decision. Panic and suspension hold in every mode, and nothing is allowed by a state that cannot be read.
 fn mode(state: &State, facts: &CallFacts, code: ReasonCode) -> Mode {
     let always = matches!(code, ReasonCode::Panic | ReasonCode::AgentSuspended | ReasonCode::StateUnreadable);
     if always && !facts.imported { Mode::Enforce } else { mode_of(state, facts) }

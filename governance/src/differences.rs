@@ -79,7 +79,7 @@ impl PartVisitor for Entries {
     }
 }
 
-/// A sequence of pairs is a map, whose values are kept whole; of an object each member is looked at by itself.
+/// Takes a value apart. A sequence of pairs is a map, whose values are kept whole; of an object each member is looked at by itself.
 fn take_apart(at: String, value: Value, into: &mut BTreeMap<String, Value>) {
     let below = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at} {name}") };
     match value {

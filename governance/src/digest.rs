@@ -121,7 +121,7 @@ impl UnwritableState {
 }
 
 impl State {
-    /// The digests of the state and its parts.
+    /// Returns the digests of the state and its parts.
     ///
     /// # Errors
     /// [`UnwritableState`].

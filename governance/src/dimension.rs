@@ -1,4 +1,4 @@
-//! Questions about many dimensions.
+//! Filters over many dimensions, and sums of their records.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Dimension, DimensionError, DimensionPart};
@@ -57,7 +57,7 @@ impl WorkspaceFilter {
 }
 
 impl DimensionFilter {
-    /// One part as a question has it: `*` means every one.
+    /// Reads one part from a query: `*` means every one.
     ///
     /// # Errors
     /// Text that can be no part.
@@ -74,7 +74,7 @@ impl DimensionFilter {
             && parts.all(|(named, part)| named.as_ref().is_none_or(|one| one.as_str() == part))
     }
 
-    /// The one dimension that is meant, where every part is named. Only it has a streak, a score and a standing.
+    /// Returns the one dimension that is meant, where every part is named. Only it has a streak, a score and a standing.
     #[must_use]
     pub fn exact(&self) -> Option<Dimension> {
         let parts = [&self.tool, &self.context, &self.model, &self.task_type].map(Option::as_ref);

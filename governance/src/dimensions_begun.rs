@@ -53,7 +53,7 @@ impl DimensionsBegun {
     }
 }
 
-/// The UTC day of a time, from 1970 on.
+/// Returns the UTC day of a time, from 1970 on.
 pub(crate) const fn day_of(time: Micros) -> u64 {
     time.0 / DAY
 }

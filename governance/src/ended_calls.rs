@@ -83,7 +83,7 @@ impl<'s> From<&'s OpenCall> for CheckedCall<'s> {
 }
 
 impl EndedCalls {
-    /// A call of this agent, if it is remembered.
+    /// Returns a call of this agent, if it is remembered.
     pub(crate) fn get(&self, call: &str, agent: Option<&str>, time: Micros) -> Option<CheckedCall<'_>> {
         let ended = self.by_id.get(call).filter(|ended| time < ended.until)?;
         let is_its = agent.is_none() || agent == ended.agent.as_deref();

@@ -219,8 +219,8 @@ impl CallFacts {
         }
     }
 
-    /// The digest of the arguments by which it is told whether a call is the same as another one: of those that matter, by the first
-    /// versions of the rules of all.
+    /// Returns the digest of the arguments by which it is told whether a call is the same as another one: of those that matter, by
+    /// the first versions of the rules of all.
     pub(crate) fn compared_digest(&self) -> Option<&Sha256Text> {
         let examined = self.examined.as_ref()?;
         if sees_cycles(self.reactor_version) {

@@ -1,4 +1,4 @@
-//! Looking at a request for a call, with the registry and the policy as they are published.
+//! The examiner of a request for a call, with the registry and the policy as they are published.
 
 use std::sync::Arc;
 

@@ -50,7 +50,7 @@ pub struct StateCopy {
 }
 
 impl StateCopy {
-    /// The digests of the state; they are made once.
+    /// Returns the digests of the state; they are made once.
     ///
     /// # Errors
     /// [`UnwritableState`].
@@ -91,7 +91,7 @@ impl Governance {
 }
 
 impl Governance {
-    /// The arguments of an edit are shown, its digest holds: both have to be of the same action.
+    /// Checks that the arguments and the digest of an edit are of the same action: the ones are shown, the other holds.
     fn must_be_its_digest(&self, resolved: &ApprovalResolved) -> Result<(), ReactorRefusal> {
         let (Some(args), Some(digest)) = (&resolved.args, &resolved.action_digest) else { return Ok(()) };
         let (registry, request) = self.read(|state| {
@@ -181,18 +181,18 @@ fn must_name_call(event: &Event<'_>, call: &Name) -> Result<(), ReactorRefusal> 
     Err(invalid(&format_args!("the data is about call `{call}`, the attribute `call` names {named}")))
 }
 
-/// A tool whose schemas and places cannot be read would stand in the registry and deny every call.
+/// Refuses a tool whose schemas and places cannot be read: it would stand in the registry and deny every call.
 fn must_compile(document: &ToolDocument) -> Result<(), ReactorRefusal> {
     CompiledTool::for_registration(document).map(|_| ()).map_err(|error| invalid(&error))
 }
 
-/// A schema that cannot be read would let nothing of its type in.
+/// Refuses a schema that cannot be read: it would let nothing of its type in.
 fn must_check(registered: &SchemaRegistered) -> Result<(), ReactorRefusal> {
     let compiled = CompiledSchema::new(&registered.schema);
     compiled.map(|_| ()).map_err(|error| invalid(&format_args!("schema: {error}")))
 }
 
-/// A policy that cannot be read would deny every call once it is active.
+/// Refuses a policy that cannot be read: it would deny every call once it is active.
 fn must_judge(published: &PolicyPublished) -> Result<(), ReactorRefusal> {
     let policy = Policy::compile(&published.rules, &published.trust);
     let policy = policy.and_then(|policy| policy.with_settings(published.settings()));

@@ -1,4 +1,4 @@
-//! Imports: histories that were recorded elsewhere, each kept apart from the others until it is accepted.
+//! Imports: histories that were recorded elsewhere, each kept apart until it is accepted.
 //!
 //! Events are gathered until an `import.batch` ends the import; from there on its contents do not change. So an acceptance by
 //! digest takes exactly the contents that the report showed, and nothing that was brought meanwhile.
@@ -54,7 +54,7 @@ impl State {
         self.imports.iter()
     }
 
-    /// One of them.
+    /// Returns one of them.
     #[must_use]
     pub fn import(&self, digest: &Sha256Text) -> Option<&Import> {
         self.imports.get(digest)
@@ -180,7 +180,7 @@ mod tests {
         Dimension::new("t", format!("{number:07}"), "-", "-").unwrap()
     }
 
-    /// An import of as many dimensions as there may be, all of the same name.
+    /// Returns an import of as many dimensions as there may be, all of the same name.
     fn largest() -> Import {
         let records = vec![(Dimension::default(), TrustRecord::default()); MAX_DIMENSIONS];
         Import { position: 1, accepted: None, records }

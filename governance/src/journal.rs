@@ -49,7 +49,7 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         self.entries.iter()
     }
 
-    /// The entries from this key on.
+    /// Returns the entries from this key on.
     pub(crate) fn iter_from<'a>(
         &'a self,
         key: &K,
@@ -57,7 +57,7 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         self.entries.iter_from(key)
     }
 
-    /// The entries behind this key, or all.
+    /// Returns the entries behind this key, or all.
     pub(crate) fn iter_after(&self, key: Option<&K>) -> impl Iterator<Item = (&K, &V)> {
         let (all, behind) = match key {
             None => (Some(self.entries.iter()), None),
@@ -70,7 +70,7 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         all.into_iter().flatten().chain(behind.into_iter().flatten())
     }
 
-    /// Every entry that is new or another one than in `before`, and every key that is gone since, with `None`.
+    /// Returns every entry that is new or another one than in `before`, and every key that is gone since, with `None`.
     pub(crate) fn changes_since<'a>(&'a self, before: &'a Self) -> Vec<(&'a K, Option<&'a V>)>
     where
         V: PartialEq,

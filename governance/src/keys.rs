@@ -74,7 +74,7 @@ fn expiry(from: Micros, life_s: Option<KeyLife>) -> Micros {
     Micros(from.0.saturating_add(life))
 }
 
-/// The time in a UUIDv7, as text of 36 characters.
+/// Returns the time in a UUIDv7, as text of 36 characters.
 fn made_at(key: &str) -> Option<Micros> {
     let groups: Vec<&str> = key.split('-').collect();
     let [high, low, version, variant, rest] = groups.as_slice() else { return None };

@@ -1,4 +1,5 @@
-//! The ladder: every step is evaluated, the strictest verdict wins, and the first step that gives it is the reason.
+//! The ladder of steps that judges a call.
+//! Every step is evaluated, the strictest verdict wins, and the first step that gives it is the reason.
 
 mod ruling;
 
@@ -68,7 +69,7 @@ pub(crate) struct Climb {
 }
 
 impl Climb {
-    /// The step that decides: the first of those with the strictest verdict. `None` where every step allows.
+    /// Returns the step that decides: the first of those with the strictest verdict. `None` where every step allows.
     pub(crate) fn deciding(&self) -> Option<&Finding> {
         let strictest = self.findings.iter().map(|finding| finding.verdict).max()?;
         self.findings.iter().find(|finding| finding.verdict == strictest && strictest != Verdict::Allow)
@@ -105,7 +106,7 @@ impl Climb {
         }
     }
 
-    /// `true` where a budget is spent that aborts the run.
+    /// Returns `true` if a budget is spent that aborts the run.
     pub(crate) fn aborts_run(&self) -> bool {
         let by_budget = self.budgets.strictest.as_ref().map(|(on_exceed, _)| *on_exceed);
         let is_aborted = self.round.as_ref().is_some_and(|round| round.code == ReasonCode::RunAborted);
@@ -333,7 +334,7 @@ fn repeated(
     }
 }
 
-/// A key of a tool that takes keys can say of itself how old it is.
+/// Objects to a key that shows by itself that it is too old, for a tool that takes keys.
 fn outlived(state: &State, tool: Option<&RegisteredTool>, facts: &CallFacts, time: Micros) -> Said {
     let is_keyed = tool.is_some_and(|tool| tool.document.idempotency == Idempotency::Keyed);
     let key = facts.idempotency_key.as_deref().filter(|_| is_keyed && !facts.imported)?;

@@ -1,4 +1,5 @@
-//! Sessions that had calls decided here. A recording of one that is brought later tells of the same calls again.
+//! Sessions that had calls decided here.
+//! A recording of one that is brought later tells of the same calls again.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -47,7 +47,7 @@ impl Zone {
         Self { name: name.clone(), rules }
     }
 
-    /// `true` where a zone of this name is built in.
+    /// Returns `true` if a zone of this name is built in.
     pub(crate) const fn is_known(&self) -> bool {
         self.rules.is_some()
     }

@@ -113,7 +113,7 @@ struct Measure {
 }
 
 impl Measure {
-    /// The standing after this many good outcomes in a row.
+    /// Returns the standing after this many good outcomes in a row.
     fn after(&self, good: u64) -> Assessment {
         let mut inputs = TrustInputs::from(&self.record);
         if good > 0 {

@@ -25,7 +25,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Modes {
-    /// The mode of a call: of several scopes that are about it the one that names the most, and of those the strictest.
+    /// Returns the mode of a call: of several scopes that are about it the one that names the most, and of those the strictest.
     pub(crate) fn of(&self, subject: &Subject<'_>) -> Mode {
         let about = |scope: &ModeScope| {
             scope.tool.as_ref().is_none_or(|tool| tool.as_str() == subject.tool)
@@ -37,18 +37,18 @@ impl Modes {
         narrowest.map(|(_, mode)| mode).or(self.all).unwrap_or(Mode::Enforce)
     }
 
-    /// The mode of all calls that no scope is about.
+    /// Returns the mode of all calls that no scope is about.
     #[must_use]
     pub fn default_mode(&self) -> Mode {
         self.all.unwrap_or(Mode::Enforce)
     }
 
-    /// Every scope with a mode of its own.
+    /// Returns every scope with a mode of its own.
     pub fn scoped(&self) -> impl Iterator<Item = (&ModeScope, Mode)> {
         self.scoped.iter().map(|(scope, mode)| (scope, *mode))
     }
 
-    /// Those that say something of an executor's calls.
+    /// Returns those that say something of an executor's calls.
     pub(crate) fn of_executor(&self, executor: &Executor) -> Self {
         let scoped = self.scoped.iter().filter(|(scope, _)| executor.is_in_mode(scope));
         Self { all: self.all, scoped: scoped.map(|(scope, mode)| (scope.clone(), *mode)).collect() }

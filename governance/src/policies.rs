@@ -52,30 +52,30 @@ struct Stored {
 }
 
 impl Policies {
-    /// All versions, the oldest first.
+    /// Returns all versions, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &PolicyVersion)> {
         self.versions.iter().map(|(version, policy)| (*version, policy))
     }
 
-    /// One version.
+    /// Returns one version.
     #[must_use]
     pub fn get(&self, version: u64) -> Option<&PolicyVersion> {
         self.versions.get(&version)
     }
 
-    /// The version that calls are judged by.
+    /// Returns the version that calls are judged by.
     #[must_use]
     pub fn active_version(&self) -> Option<u64> {
         self.active.as_ref().map(|active| active.version)
     }
 
-    /// The number that the next version is published under.
+    /// Returns the number that the next version is published under.
     #[must_use]
     pub fn next_version(&self) -> u64 {
         self.versions.last_key_value().map_or(1, |(version, _)| version.saturating_add(1))
     }
 
-    /// The version that calls are judged by, without the others.
+    /// Returns the version that calls are judged by, without the others.
     pub(crate) fn active_alone(&self) -> Self {
         let active = self.active.clone();
         let version = active.as_ref().and_then(|active| self.versions.get_key_value(&active.version));
@@ -83,7 +83,7 @@ impl Policies {
         Self { versions, active }
     }
 
-    /// The active one, ready to judge.
+    /// Returns the active one, ready to judge.
     pub(crate) fn active(&self) -> Option<&Policy> {
         self.active.as_ref().and_then(|active| active.policy.as_deref())
     }

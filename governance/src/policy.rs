@@ -123,7 +123,7 @@ pub struct Question<'a> {
 
 #[cfg(test)]
 impl<'a> Question<'a> {
-    /// A call of a tool of which nothing else is known.
+    /// Returns a call of a tool of which nothing else is known.
     pub(crate) fn of(tool: &'a str, arguments: &'a ArgumentMatches) -> Self {
         Self {
             tool,
@@ -314,7 +314,7 @@ impl Policy {
         !parts.is_empty() && parts.iter().all(waits)
     }
 
-    /// The time zones that it names.
+    /// Returns the time zones that it names.
     pub(crate) fn zones(&self) -> &[Zone] {
         &self.zones
     }
@@ -411,7 +411,7 @@ impl RuleVerdict<'_> {
         certain: true,
     };
 
-    /// The strictest of both in every respect, because either may be meant.
+    /// Returns the strictest of both in every respect, because either may be meant.
     pub(crate) fn or_perhaps(self, other: Self) -> Self {
         let stricter = if other.verdict > self.verdict { other } else { self };
         Self {
@@ -423,7 +423,7 @@ impl RuleVerdict<'_> {
         }
     }
 
-    /// The verdict for a dimension with this score: an `allow` that asks for more, or for a person, is a review.
+    /// Returns the verdict for a dimension with this score: an `allow` that asks for more, or for a person, is a review.
     #[must_use]
     pub fn for_score(&self, score: Score) -> Verdict {
         let is_too_low = self.min_trust_score.is_some_and(|least| score < least);

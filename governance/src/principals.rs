@@ -37,12 +37,12 @@ impl Principals {
         is_valid(principal, time).then_some(principal)
     }
 
-    /// Those whose tokens are taken at this time, by their ids.
+    /// Returns those whose tokens are taken at this time, by their ids.
     pub fn valid(&self, time: Micros) -> impl Iterator<Item = &PrincipalCreated> {
         self.by_id.values().filter(move |principal| is_valid(principal, time))
     }
 
-    /// Those whose time is over at this time, the first of them.
+    /// Returns those whose time is over at this time, the first of them.
     #[must_use]
     pub fn expired(&self, time: Micros) -> Vec<PrincipalCreated> {
         let expired = self.by_id.values().filter(|principal| !is_valid(principal, time));
@@ -95,7 +95,7 @@ impl Principals {
         Ok(())
     }
 
-    /// Those whose time is over make room.
+    /// Takes in a principal; those whose time is over make room.
     pub(crate) fn apply_created(&mut self, created: PrincipalCreated, time: Micros) {
         self.is_closed = true;
         self.by_id.retain(|_, principal| is_valid(principal, time));

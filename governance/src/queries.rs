@@ -102,7 +102,7 @@ impl State {
         }
     }
 
-    /// One dimension at this time; without observations where none were made.
+    /// Returns one dimension at this time; without observations where none were made.
     #[must_use]
     pub fn standing(&self, dimension: &Dimension, at: Micros) -> DimensionStanding {
         let record = self.trust_of(dimension, false);
@@ -120,7 +120,7 @@ impl State {
         self.imported.iter()
     }
 
-    /// The numbers that trust is computed with.
+    /// Returns the numbers that trust is computed with.
     #[must_use]
     pub fn rules_of_trust(&self) -> TrustRules {
         self.trust_rules()
@@ -131,49 +131,49 @@ impl State {
         self.breakers.iter_after(after)
     }
 
-    /// The breaker of a dimension, closed where nothing happened.
+    /// Returns the breaker of a dimension, closed where nothing happened.
     #[must_use]
     pub fn breaker_of(&self, dimension: &Dimension) -> Breaker {
         self.breaker(dimension).unwrap_or_default()
     }
 
-    /// The tools.
+    /// Returns the tools.
     #[must_use]
     pub fn tools(&self) -> &Registry {
         self.registry()
     }
 
-    /// The policies.
+    /// Returns the policies.
     #[must_use]
     pub fn all_policies(&self) -> &Policies {
         self.policies.get()
     }
 
-    /// The limits of rates.
+    /// Returns the limits of rates.
     #[must_use]
     pub fn all_rates(&self) -> &Rates {
         self.rates()
     }
 
-    /// The budgets.
+    /// Returns the budgets.
     #[must_use]
     pub fn all_budgets(&self) -> &Budgets {
         self.budgets()
     }
 
-    /// The contracts.
+    /// Returns the contracts.
     #[must_use]
     pub fn all_contracts(&self) -> &Contracts {
         &self.contracts
     }
 
-    /// The modes.
+    /// Returns the modes.
     #[must_use]
     pub fn all_modes(&self) -> &Modes {
         self.modes()
     }
 
-    /// The grants.
+    /// Returns the grants.
     #[must_use]
     pub fn all_grants(&self) -> &Grants {
         self.grants()
@@ -218,14 +218,14 @@ impl State {
         self.policy().is_none_or(|policy| policy.would_change(dimension, rule, risk))
     }
 
-    /// The risk of a dimension's tool, as it is registered.
+    /// Returns the risk of a dimension's tool, as it is registered.
     fn risk_of(&self, dimension: &Dimension) -> Option<Risk> {
         let tool = dimension.tool();
         let (server, tool) = tool.split_once('/').map_or((None, tool), |(server, tool)| (Some(server), tool));
         self.registry().get(tool, server).map(|registered| registered.document.risk)
     }
 
-    /// An approval that waits or ended a short time ago.
+    /// Returns an approval that waits or ended a short time ago.
     #[must_use]
     pub fn approval(&self, id: &str) -> Option<&Approval> {
         self.approvals.get(id)
@@ -271,7 +271,7 @@ impl State {
         open.is_some_and(|open| !is_stopped(open) && is_in_time(open))
     }
 
-    /// A call that was decided and has no outcome.
+    /// Returns a call that was decided and has no outcome.
     #[must_use]
     pub fn open_call(&self, call: &str) -> Option<&OpenCall> {
         self.calls.get(call)

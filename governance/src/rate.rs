@@ -35,7 +35,7 @@ pub struct RateQuestion<'a> {
 }
 
 impl RateQuestion<'_> {
-    /// The scopes that a call counts in.
+    /// Returns the scopes that a call counts in.
     pub(crate) fn scopes(&self) -> [RateScope; 3] {
         [(RateBy::Tool, self.tool), (RateBy::Agent, self.agent), (RateBy::Role, self.role)].map(
             |(by, name)| {
@@ -240,30 +240,30 @@ impl Rates {
         self.rolling.discard();
     }
 
-    /// The limits on the last while, sorted by their scopes.
+    /// Returns the limits on the last while, sorted by their scopes.
     pub fn rolling(&self) -> impl Iterator<Item = (&RateScope, &RollingRate)> {
         self.rolling.limits.iter()
     }
 
-    /// The limits, sorted by their scopes.
+    /// Returns the limits, sorted by their scopes.
     pub fn limits(&self) -> impl Iterator<Item = (&RateScope, &RateLimit)> {
         self.limits.iter()
     }
 
-    /// The buckets that are not full at this time, sorted by their scopes.
+    /// Returns the buckets that are not full at this time, sorted by their scopes.
     pub fn levels(&self, time: Micros) -> impl Iterator<Item = (&RateScope, RateLevel)> {
         let level = move |(key, bucket): (&'_ RateScope, &Bucket)| self.limit_of(key)?.level(bucket, time);
         self.buckets.iter().filter_map(move |(key, bucket)| Some((key, level((key, bucket))?)))
     }
 
-    /// The limit of a bucket: its own, or that of each one by itself.
+    /// Returns the limit of a bucket: its own, or that of each one by itself.
     fn limit_of(&self, key: &RateScope) -> Option<Limit> {
         let limit =
             self.limits.get(key).or_else(|| self.limits.get(&RateScope { by: key.by, name: None }))?;
         Some(Limit(*limit))
     }
 
-    /// The buckets that a call counts in, with their limits.
+    /// Returns the buckets that a call counts in, with their limits.
     fn counted(&self, question: &RateQuestion<'_>) -> impl Iterator<Item = (RateScope, Limit)> {
         question.scopes().into_iter().filter_map(|key| {
             let limit = self.limit_of(&key)?;

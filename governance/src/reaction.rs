@@ -262,7 +262,7 @@ impl State {
         Ok(())
     }
 
-    /// A person's no counts where the call would have counted.
+    /// Counts a person's rejection where the call would have counted.
     fn after_rejection(&self, approval: &Name, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
         let Some(approval) = self.approvals.get(approval) else { return Ok(()) };
         let open = self.calls.get(&approval.request.call);

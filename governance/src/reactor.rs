@@ -14,7 +14,7 @@ pub trait Reactor: Send + Sync {
     /// Stands in `ledger.created` and `ledger.opened`, so that a replay knows which rules were in force.
     fn version(&self) -> u32;
 
-    /// The state to be published, before position 1. A reactor shares its contents with readers as it likes.
+    /// Returns the state to be published, before position 1. A reactor shares its contents with readers as it likes.
     fn state(&self) -> Box<dyn ReactorState>;
 
     /// Returns a state before position 1 that shares nothing with the published one, for a separate fold.
@@ -55,13 +55,13 @@ pub trait ReactorState: Send {
     /// A refusal drops the whole request. A panic does too.
     fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal>;
 
-    /// The request was admitted: the scratch copy becomes the state.
+    /// Makes the scratch copy the state: the request was admitted.
     fn keep(&mut self);
 
-    /// The request was dropped: the scratch copy goes.
+    /// Drops the scratch copy: the request was dropped.
     fn discard(&mut self);
 
-    /// A copy of its own that runs ahead of this one.
+    /// Returns a copy of its own that runs ahead of this one.
     fn fork(&self) -> Box<dyn ReactorState>;
 
     /// Folds the events of one recorded frame that concern it into the state, each behind its cause; never derives again. A reader
@@ -73,7 +73,7 @@ pub trait ReactorState: Send {
         0
     }
 
-    /// All of it in bytes, for a snapshot that spares a later opening the folding; `None` where none is kept.
+    /// Returns all of it in bytes, for a snapshot that spares a later opening the folding; `None` where none is kept.
     ///
     /// # Errors
     /// The reason, where a part of it cannot be written.
@@ -186,7 +186,7 @@ impl ReactorRefusal {
         Self::new(RefusalCode::InvalidData, why.to_string())
     }
 
-    /// A refusal for this reason.
+    /// Returns a refusal for this reason.
     #[must_use]
     pub fn new(code: RefusalCode, reason: impl Into<String>) -> Self {
         Self { code, reason: reason.into() }

@@ -14,7 +14,7 @@ pub(crate) struct Named<'a> {
     pub(crate) measured: Option<String>,
 }
 
-/// One sentence or two.
+/// Returns one sentence or two.
 pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
     let said = named.measured.clone().unwrap_or_else(|| sentences(code, named));
     let said = match named.approval {

@@ -1,4 +1,4 @@
-//! A recorded decision as a fold takes it: borrowed from the record, with the members that change the state.
+//! A recorded decision as a fold takes it: borrowed, with the members that change the state.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -55,7 +55,7 @@ impl RecordedDecision<'_> {
 }
 
 impl RecordedDecision<'_> {
-    /// The digest of the arguments by which it is told whether its call is the same as another one.
+    /// Returns the digest of the arguments by which it is told whether its call is the same as another one.
     pub(crate) fn compared_digest(&self) -> Option<&Sha256Text> {
         let all = self.args_digest.as_deref().filter(|_| !sees_cycles(self.reactor_version));
         all.or(self.action_digest.as_deref())

@@ -177,7 +177,7 @@ impl RecordedExamined<'_> {
     }
 }
 
-/// A part of a dimension, where it is known.
+/// Returns a part of a dimension, where it is known.
 fn known(part: &str) -> Option<&str> {
     Some(part).filter(|part| *part != DimensionPart::UNKNOWN)
 }

@@ -91,14 +91,14 @@ impl Registry {
         self.tools.is_empty()
     }
 
-    /// The tool of this name and server. One that is registered for a server is not meant by a call that names none, and the
-    /// other way round.
+    /// Returns the tool of this name and server. One that is registered for a server is not meant by a call that names none, and
+    /// the other way round.
     #[must_use]
     pub fn get(&self, tool: &str, server: Option<&str>) -> Option<&Arc<RegisteredTool>> {
         self.tools.get(self.find(tool, server).ok()?)
     }
 
-    /// All tools, by name and server.
+    /// Returns all tools, by name and server.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<RegisteredTool>> {
         self.tools.iter()
     }

@@ -124,7 +124,7 @@ impl RollingRates {
         }
     }
 
-    /// The limits that a call counts in.
+    /// Returns the limits that a call counts in.
     fn counted(&self, question: &RateQuestion<'_>) -> Vec<(RateScope, &RollingRate)> {
         let limited = |key: RateScope| {
             let each = RateScope { by: key.by, name: None };

@@ -1,4 +1,4 @@
-//! Loop detection: identical calls in a row, the steps and calls of a run, and its depth below other runs.
+//! Loop detection: identical calls in a row, calls and steps of a run, and its depth below others.
 //!
 //! A call is watched in the run that it belongs to, and among its agent's calls in its session. One that names neither is watched
 //! among its agent's calls without one. The run, the session and a run's beginning are the caller's word.

@@ -121,7 +121,7 @@ fn count_nodes(value: &Value, depth: usize, nodes: &mut usize) -> Result<(), Sch
     }
 }
 
-/// The schema under a reference of its own document.
+/// Returns the schema under a reference of its own document.
 pub(crate) fn referenced<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     // Escapes of URLs would have to be undone first; nobody writes them here.
     root.pointer(reference.strip_prefix('#')?).filter(|_| !reference.contains('%'))

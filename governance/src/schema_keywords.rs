@@ -126,7 +126,7 @@ fn is_known(keyword: &str) -> bool {
     PLAIN.contains(&keyword) || ANNOTATIONS.contains(&keyword) || keyword.starts_with(OWN)
 }
 
-/// The keyword that is most alike, if it is near.
+/// Returns the keyword that is most alike, if it is near.
 fn nearest(keyword: &str) -> Option<&'static str> {
     let meant: Vec<char> = keyword.to_lowercase().chars().take(MAX_COMPARED + 1).collect();
     if meant.len() > MAX_COMPARED {
@@ -144,7 +144,7 @@ fn nearest(keyword: &str) -> Option<&'static str> {
         .map(|(_, known)| known)
 }
 
-/// The optimal string alignment distance: changed, missing, additional and swapped characters.
+/// Returns the optimal string alignment distance: changed, missing, additional and swapped characters.
 fn distance(one: &[char], other: &[char]) -> usize {
     let (mut earlier, mut before): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=other.len()).collect());
     for (i, a) in one.iter().enumerate() {

@@ -29,7 +29,7 @@ impl<K, V> SharedMap<K, V> {
         self.len
     }
 
-    /// All entries, by their keys.
+    /// Returns all entries, by their keys.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
         self.chunks.iter().flat_map(|chunk| chunk.iter().map(|(key, value)| (key, value)))
     }
@@ -46,7 +46,7 @@ impl<K: Ord, V> SharedMap<K, V> {
         chunk.get(at).map(|(_, value)| value)
     }
 
-    /// The entries from this key on.
+    /// Returns the entries from this key on.
     pub(crate) fn iter_from<'a, Q>(
         &'a self,
         key: &Q,
@@ -97,7 +97,7 @@ impl<K: Ord, V> SharedMap<K, V> {
         differences(new.into_iter().peekable(), old.into_iter().peekable())
     }
 
-    /// The chunk that has this key, if any has: the first that does not end before it.
+    /// Returns the chunk that has this key, if any has: the first that does not end before it.
     fn chunk_of<Q>(&self, key: &Q) -> usize
     where
         K: Borrow<Q>,

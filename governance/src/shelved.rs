@@ -17,7 +17,7 @@ impl<T: Clone> Shelved<T> {
         &self.current
     }
 
-    /// The value as it is now, for as long as it is held.
+    /// Returns the value as it is now, for as long as it is held.
     pub(crate) fn share(&self) -> Arc<T> {
         Arc::clone(&self.current)
     }

@@ -87,7 +87,7 @@ impl<'a> BudgetQuestion<'a> {
 }
 
 impl Spend {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl From<&SpendLimits> for Spend {
     }
 }
 
-/// All tokens of a call or an answer.
+/// Returns all tokens of a call or an answer.
 pub(crate) fn all_tokens(counts: &TokenCounts) -> u64 {
     let TokenCounts { input, output, cache_read, cache_write } = *counts;
     let counts = [input, output, cache_read, cache_write].into_iter().flatten();

@@ -148,7 +148,7 @@ impl State {
         tools.iter().map(beside_registered).collect()
     }
 
-    /// The released starter that the active policy is.
+    /// Returns the released starter that the active policy is.
     fn followed_starter(&self) -> Option<&'static Released> {
         let active = self.all_policies().active()?.digest();
         released().iter().find(|starter| starter.policy == active)

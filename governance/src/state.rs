@@ -201,7 +201,7 @@ impl State {
         every_part!(self, discard);
     }
 
-    /// The record of a dimension, empty where nothing was observed.
+    /// Returns the record of a dimension, empty where nothing was observed.
     pub(crate) fn trust_of(&self, dimension: &Dimension, imported: bool) -> TrustRecord {
         let records = if imported { &self.imported } else { &self.trust };
         records.get(dimension).copied().unwrap_or_default()
@@ -344,7 +344,7 @@ impl State {
         Micros(clock.0.saturating_add(self.clock().offset()))
     }
 
-    /// The latest governed time.
+    /// Returns the latest governed time.
     #[must_use]
     pub fn governed_time(&self) -> Micros {
         Micros(self.time.get().0)

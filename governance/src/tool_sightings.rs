@@ -70,7 +70,7 @@ impl ToolSightings {
         }
     }
 
-    /// A tool is registered: it is not looked for any more.
+    /// Removes a tool that is registered now.
     pub(crate) fn apply_registered(&mut self, tool: &Name, server: Option<&Name>) {
         let is_it = |(_, named, of): &&SightingKey| named == tool && of.as_ref() == server;
         let gone: Vec<_> = self.0.iter().map(|(key, _)| key).filter(is_it).cloned().collect();
@@ -105,7 +105,7 @@ fn oldest_of<'a>(
 }
 
 impl State {
-    /// The tools that calls named and nobody registered: the agent, the tool, its server, and how often; by agent and name.
+    /// Returns the tools that calls named and nobody registered: the agent, the tool, its server, and how often; by agent and name.
     pub fn tool_sightings(&self) -> impl Iterator<Item = (&str, &Name, Option<&Name>, &ToolSighting)> {
         let sightings = self.tool_sightings.0.iter();
         sightings.map(|((agent, tool, server), sighting)| (agent.as_str(), tool, server.as_ref(), sighting))

@@ -1,4 +1,4 @@
-//! Many dimensions at once: the best, and the worst.
+//! Rankings of dimensions: the best, and the worst.
 
 use std::collections::BinaryHeap;
 
@@ -43,8 +43,8 @@ pub struct Ranking<'a> {
 }
 
 impl Ranking<'_> {
-    /// The first `limit` dimensions, [`MAX_RANKED`] at most, behind the place of one that is named. Holds no more than that many at a
-    /// time.
+    /// Returns the first `limit` dimensions, [`MAX_RANKED`] at most, behind the place of one that is named. Holds no more than that
+    /// many at a time.
     #[must_use]
     pub fn first<'a>(
         &self,

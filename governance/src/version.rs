@@ -104,7 +104,7 @@ pub(crate) const fn weighs_contracts(version: u32) -> bool {
     version >= SEEING_CYCLES
 }
 
-/// `true` where a version's rules hold a run to its own budget, and await its end.
+/// Returns `true` if a version's rules hold a run to its own budget, and await its end.
 pub(crate) const fn holds_run_budgets(version: u32) -> bool {
     version >= HOLDING_RUN_BUDGETS
 }
@@ -119,12 +119,12 @@ impl RulesInForce {
         self.0
     }
 
-    /// The ledger was created or opened under the rules of a version.
+    /// Returns the rules in force once the ledger is created or opened under a version.
     pub(crate) const fn opened(version: u32) -> Self {
         if is_strict(version) { Self(version) } else { Self(0) }
     }
 
-    /// A decision was made by the rules of a version.
+    /// Returns the rules in force once a decision is made by a version.
     pub(crate) const fn decided(self, version: u32) -> Self {
         if is_strict(version) && version > self.0 { Self(version) } else { self }
     }

@@ -1,4 +1,4 @@
-//! The reader of command lines: the programs that a line runs, what they may do, and the files they name.
+//! The reader of command lines: the programs that a line runs, their effects, and the files they name.
 //!
 //! The reader accepts one small grammar. Bash, dash, zsh, busybox and mksh read every text of that grammar alike. All other texts
 //! are [`Unreadable`]: nobody may allow them without a person.

@@ -116,7 +116,8 @@ impl<'w> Call<'w> {
         Err(refused)
     }
 
-    /// The arguments behind the flags that may stand before the words of a use. `git -C` with the folder of the call is one of them.
+    /// Returns the arguments behind the flags that may stand before the words of a use. `git -C` with the folder of the call is one
+    /// of them.
     fn behind_flags(self, name: &str) -> &'w [Word] {
         let mut args = self.args;
         loop {

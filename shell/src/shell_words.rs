@@ -171,7 +171,7 @@ enum Arguments {
 }
 
 impl Arguments {
-    /// The builtins that the grammar has. Some shells have a program in their place.
+    /// Returns the arguments of a builtin that the grammar has. Some shells have a program in its place.
     fn of(name: &str) -> Option<Self> {
         match name {
             "cat" | "cd" | "echo" | "false" | "pwd" | "realpath" | "rename" | "sleep" | "true" | "type"
@@ -184,7 +184,7 @@ impl Arguments {
         }
     }
 
-    /// The first argument that a shell may evaluate as a number, as the name of a variable or as a program.
+    /// Returns the first argument that a shell may evaluate as a number, as the name of a variable or as a program.
     fn evaluated(self, arguments: &[Word]) -> Option<&Word> {
         match self {
             Self::Any => None,
@@ -217,12 +217,12 @@ pub(crate) fn check_builtin(command: &SimpleCommand) -> Result<(), Unreadable> {
     })
 }
 
-/// A name of a program, without a folder or with one.
+/// Returns `true` for a name of a program, without a folder or with one.
 fn is_name(word: &Word) -> bool {
     !word.is_glob && !word.text.starts_with('-') && word.text.chars().all(crate::characters::is_of_program)
 }
 
-/// A format of which `%s`, `%b` and `%%` are the only conversions, with digits for widths.
+/// Returns `true` for a format of which `%s`, `%b` and `%%` are the only conversions, with digits for widths.
 fn is_text_format(word: &Word) -> bool {
     if word.is_glob || word.text.starts_with('-') {
         return false;
@@ -246,7 +246,7 @@ fn is_text_format(word: &Word) -> bool {
     true
 }
 
-/// A comparison that every shell makes with nothing but texts, whole numbers and properties of a file.
+/// Returns `true` for a comparison that every shell makes with nothing but texts, whole numbers and properties of a file.
 fn is_comparison(arguments: &[Word]) -> bool {
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     if arguments.iter().any(|word| word.is_glob) {
@@ -262,7 +262,7 @@ fn is_comparison(arguments: &[Word]) -> bool {
     }
 }
 
-/// A text that no shell takes for an operator of `test`.
+/// Returns `true` for a text that no shell takes for an operator of `test`.
 fn is_operand(text: &str) -> bool {
     let is_plain = |letter: char| {
         letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/' | ' ' | ',' | '@' | '+')

@@ -66,7 +66,7 @@ impl Command {
         }
     }
 
-    /// Each part by itself. A rule allows all of them or nothing.
+    /// Returns each part by itself. A rule allows all of them or nothing.
     pub(super) fn parts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(String::as_str).chain(self.opaque.then_some(DimensionPart::OPAQUE))
     }
@@ -144,7 +144,7 @@ fn leaves(folder: &str, cwd: Option<&str>) -> bool {
     entered.ok() != cwd.and_then(clean_folder)
 }
 
-/// A pattern with folders, from the root on where that is known.
+/// Returns a pattern with folders, from the root on where that is known.
 fn whole_pattern(file: &FileUse, cwd: Option<&str>) -> String {
     let own = file.path.strip_prefix("./").unwrap_or(&file.path);
     let (Some(cwd), false) = (cwd, own.starts_with('/')) else { return own.trim_end_matches('/').to_owned() };

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Bytes of a host's name.
 const MAX_HOST_BYTES: usize = 253;
 
-/// The host of a URL, or the host itself, in lower case: without credentials, port and final dot. Names that are not ASCII have to
-/// come in punycode. `None` where two clients could disagree on it.
+/// Reads the host of a URL, or the host itself, in lower case: without credentials, port and final dot. Names that are not ASCII
+/// have to come in punycode. `None` where two clients could disagree on it.
 pub(super) fn read_host(text: &str) -> Option<String> {
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
     if text.chars().any(is_odd) {

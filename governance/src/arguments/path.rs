@@ -68,7 +68,8 @@ pub(super) fn read_path(text: &str, cwd: Option<&str>) -> Result<CleanPath, Path
     Ok(clean)
 }
 
-/// A working folder as it is compared: from the root on, without `.` and a `/` at its end. `None` where it is no absolute path.
+/// Cleans a working folder for comparisons: from the root on, without `.` and a `/` at its end. `None` where it is no absolute
+/// path.
 pub(crate) fn clean_folder(cwd: &str) -> Option<String> {
     absolute_steps(cwd).ok().map(|steps| rooted(&steps.join("/")))
 }
@@ -93,7 +94,7 @@ impl CleanPath {
         }
     }
 
-    /// All of it, from the root on where that is known.
+    /// Returns the whole path, from the root on where that is known.
     pub(super) fn whole(&self) -> String {
         let joined = self.steps.join("/");
         match (self.base, &self.cwd) {
@@ -115,7 +116,7 @@ fn rooted(steps: &str) -> String {
     }
 }
 
-/// An absolute path, told from the working folder on where it lies in it.
+/// Reads an absolute path, told from the working folder on where it lies in it.
 fn absolute<'t>(steps: impl Iterator<Item = &'t str>, cwd: &[String]) -> Result<CleanPath, PathError> {
     let mut own: Vec<String> = Vec::new();
     for step in steps {
@@ -142,7 +143,7 @@ fn starts_with(steps: &[String], cwd: &[String]) -> bool {
             .all(|(one, other)| one == other || is_windows && one.to_lowercase() == other.to_lowercase())
 }
 
-/// The steps of the working folder; none for the root, in which nothing is taken to lie, because everything would.
+/// Returns the steps of the working folder; none for the root, in which nothing is taken to lie, because everything would.
 fn absolute_steps(cwd: &str) -> Result<Vec<String>, PathError> {
     let (text, is_absolute) = plain(cwd, true)?;
     let steps: Vec<String> =
@@ -153,7 +154,7 @@ fn absolute_steps(cwd: &str) -> Result<Vec<String>, PathError> {
     Ok(steps)
 }
 
-/// The path with `/` between its steps, and whether it is absolute.
+/// Returns the path with `/` between its steps, and whether it is absolute.
 fn plain(text: &str, is_windows: bool) -> Result<(String, bool), PathError> {
     if text.is_empty() || text.chars().any(char::is_control) {
         return Err(PathError::Unreadable);

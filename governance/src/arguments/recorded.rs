@@ -1,4 +1,4 @@
-//! The context of a call that was recorded elsewhere, by a program whose tools nobody may have registered here.
+//! The context of a call that was recorded elsewhere, of a tool that may be unregistered here.
 
 use bitacora_formats::vocabulary::Normaliser;
 use serde_json::Value;

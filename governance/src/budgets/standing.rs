@@ -34,12 +34,12 @@ impl BudgetStanding<'_> {
 
 /// The queries of readers.
 impl Budgets {
-    /// The budgets, by their names, behind the one that is named.
+    /// Returns the budgets, by their names, behind the one that is named.
     pub fn configured(&self, after: Option<&Name>) -> impl Iterator<Item = &BudgetConfigured> {
         self.configured.iter_after(after).map(|(_, budget)| budget)
     }
 
-    /// One budget.
+    /// Returns one budget.
     #[must_use]
     pub fn get(&self, budget: &str) -> Option<&BudgetConfigured> {
         self.configured.get(budget)

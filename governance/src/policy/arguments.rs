@@ -49,7 +49,7 @@ impl ArgumentMatches {
         Self { policy: Some(policy), holds: Vec::new(), unclear: Vec::new(), unread_from: None }
     }
 
-    /// The policy that it was made for.
+    /// Returns the policy that it was made for.
     #[must_use]
     pub const fn policy(&self) -> Option<PolicyDigest> {
         self.policy

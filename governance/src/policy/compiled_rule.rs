@@ -152,7 +152,7 @@ impl CompiledRule {
             || server.is_none_or(|server| is_called_after(tool, server))
     }
 
-    /// The time zone that it holds by, where it names one.
+    /// Returns the time zone that it holds by, where it names one.
     pub(super) fn zone(&self) -> Option<&ZoneName> {
         self.window.as_ref()?.zone()
     }

@@ -190,7 +190,7 @@ impl Guarded {
         }
     }
 
-    /// A tool leaves files out on request; a command runs as it is.
+    /// Notes that the call may read a secret. A tool leaves files out on request; a command runs as it is.
     fn may_read(&mut self, is_command: bool) {
         if is_command {
             self.find(GuardFinding::SecretPossible);
@@ -234,7 +234,7 @@ fn overlap(pattern: &str, globs: &[GlobPattern]) -> Overlap {
     found.into_iter().max().filter(|_| !globs.is_empty()).unwrap_or(Overlap::None)
 }
 
-/// One text of those that a pattern matches.
+/// Returns one text of those that a pattern matches.
 fn sampled(pattern: &str, sample: &str) -> String {
     let mut text = String::new();
     let mut rest = pattern.chars().peekable();
@@ -256,7 +256,7 @@ fn sampled(pattern: &str, sample: &str) -> String {
     text
 }
 
-/// The patterns that braces stand for. `None` where they are too many, or nested.
+/// Returns the patterns that braces stand for. `None` where they are too many, or nested.
 pub(super) fn expanded(pattern: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut open = vec![pattern.to_owned()];

@@ -118,7 +118,7 @@ impl GlobPattern {
         })
     }
 
-    /// The one text that matches, if there is only one.
+    /// Returns the one text that matches, if there is only one.
     pub(super) fn exact(&self) -> Option<&str> {
         self.tokens.is_empty().then_some(&*self.prefix)
     }

@@ -75,7 +75,7 @@ impl Policy {
         rule.action != Verdict::Review
     }
 
-    /// The rules before and behind the place of a rule about a dimension.
+    /// Returns the rules before and behind the place of a rule about a dimension.
     fn around(&self, dimension: &Dimension, rule: &Rule) -> (&[CompiledRule], &[CompiledRule]) {
         let last = self.rules.iter().rposition(|other| other.stays_before(dimension, rule));
         self.rules.split_at(last.map_or(0, |last| last + 1))

@@ -52,7 +52,7 @@ struct Node {
 }
 
 impl Places {
-    /// The number of a place, which is added if it is new.
+    /// Returns the number of a place, which is added if it is new.
     pub(super) fn add(&mut self, pointer: &str) -> Result<usize, PointerError> {
         let steps = steps(pointer)?;
         if self.nodes.is_empty() {
@@ -129,7 +129,7 @@ fn read(text: &str) -> Option<Found<'_>> {
 #[derive(serde::Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The steps of an RFC 6901 pointer.
+/// Returns the steps of an RFC 6901 pointer.
 fn steps(pointer: &str) -> Result<Vec<Box<str>>, PointerError> {
     let steps = pointer.strip_prefix('/').ok_or(PointerError::NoSlash)?;
     steps.split('/').map(step).collect()

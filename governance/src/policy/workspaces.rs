@@ -72,8 +72,8 @@ impl WorkspaceRules {
         })
     }
 
-    /// The workspace of a call that names this working folder: `-` where that is none, or cannot be read. `None` where trust is kept for
-    /// all of them together.
+    /// Returns the workspace of a call that names this working folder: `-` where that is none, or cannot be read. `None` where
+    /// trust is kept for all of them together.
     pub(crate) fn workspace_of(&self, cwd: Option<&str>) -> Option<DimensionPart> {
         self.kept.then(|| {
             let folder = cwd.and_then(clean_folder);
@@ -82,7 +82,7 @@ impl WorkspaceRules {
         })
     }
 
-    /// The root of the project that a cleaned folder lies in.
+    /// Returns the root of the project that a cleaned folder lies in.
     fn root_of<'f>(&self, folder: &'f str) -> &'f str {
         let mut steps = MAX_ROOT_STEPS;
         for ancestor in ancestors(folder).take(MAX_ROOT_DEPTH) {
@@ -97,7 +97,7 @@ impl WorkspaceRules {
         self.holder_of_worktree(folder).unwrap_or(folder)
     }
 
-    /// The project that a folder belongs to because it lies in one of its worktrees.
+    /// Returns the project that a folder belongs to because it lies in one of its worktrees.
     fn holder_of_worktree<'f>(&self, folder: &'f str) -> Option<&'f str> {
         let names: Vec<&str> = folder.split('/').collect();
         let is_worktrees = |at: usize| {
@@ -127,7 +127,7 @@ fn is_home(names: &[&str]) -> bool {
     matches!(names, [] | ["root" | "tmp" | "home" | "Users"] | ["home" | "Users", _])
 }
 
-/// The folders on the way from the root of the disk to a cleaned folder, that folder included.
+/// Returns the folders on the way from the root of the disk to a cleaned folder, that folder included.
 fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
     let ends = folder.match_indices('/').map(|(at, _)| at.max(1)).chain([folder.len()]);
     let mut before = 0;

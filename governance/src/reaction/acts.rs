@@ -149,7 +149,7 @@ impl State {
 }
 
 impl State {
-    /// A breaker that there is can always be set and closed; a new one needs room.
+    /// Checks that a breaker can be set or closed: an existing one always can, a new one needs room.
     pub(super) fn may_begin_breaker(&self, dimension: &Dimension) -> Result<(), ReactorRefusal> {
         let has_room = self.breakers.len() < MAX_DIMENSIONS || self.breakers.get(dimension).is_some();
         if has_room { Ok(()) } else { Err(full("breakers")) }

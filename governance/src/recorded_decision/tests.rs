@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A decision that says all that one can.
+/// Returns a decision that says all that one can.
 fn whole_decision() -> Value {
     json!({
         "call": "c1", "verdict": "deny", "mode": "enforce", "reason_code": "policy-deny", "reason": "no \"way\"",

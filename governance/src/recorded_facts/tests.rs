@@ -66,7 +66,7 @@ fn facts() -> CallFacts {
     }
 }
 
-/// A decision about the call, as if nothing had moved since it was examined.
+/// Returns a decision about the call, as if nothing had moved since it was examined.
 fn decision(facts: &CallFacts) -> DecisionMade {
     let unmoved = CallFacts { tool_revision: None, policy_version: None, ..facts.clone() };
     let mut made = decide(&State::default(), &unmoved, 7, Micros(1_000_000)).unwrap().decision;

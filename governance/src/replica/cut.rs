@@ -93,7 +93,7 @@ impl State {
         }
     }
 
-    /// All but dimensions.
+    /// Returns the changes of all parts but the dimensions.
     fn most_of_it(&self, before: &Self, executor: &Executor) -> StatePatch {
         let Self {
             trust: _,
@@ -273,7 +273,7 @@ fn is_own_round(rounds: &Rounds, name: &RoundName, executor: &Executor) -> bool 
     rounds.by_name.get(name).is_some_and(|round| executor.is_own(round.agent.as_deref()))
 }
 
-/// The windows that a run or session may have.
+/// Returns the windows that a run or session may have.
 fn windows_of_round(budgets: &Budgets, name: &RoundName) -> Vec<WindowKey> {
     let of = |budget: &BudgetConfigured| {
         let window = name.window(budget.period)?;

@@ -17,7 +17,7 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// The role in which it asks.
+    /// Returns the role in which it asks.
     #[must_use]
     pub fn role(&self) -> &str {
         self.actor.split_once(':').map_or(self.actor.as_str(), |(role, _)| role)

@@ -159,7 +159,7 @@ impl State {
         }
     }
 
-    /// Those that wait, and those that a person said no to, are found by the digest of their action.
+    /// Takes in approvals. Those that wait, and those that a person rejected, are found by the digest of their action.
     fn take_approvals(&mut self, patch: MapPatch<Name, Approval>, agent: Option<&str>) {
         let changed = patch.gone.iter().chain(patch.put.iter().map(|(id, _)| id));
         for id in changed {

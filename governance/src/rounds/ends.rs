@@ -116,7 +116,7 @@ impl Rounds {
         })
     }
 
-    /// `true` where a run's end is awaited past this time.
+    /// Returns `true` if a run's end is awaited past this time.
     pub(crate) fn is_overdue(&self, run: &str, agent: Option<&str>, rules: u32, time: Micros) -> bool {
         let awaited = self.awaited.by_name.get(&RoundName::of_run_by(agent, run, rules));
         awaited.is_some_and(|awaited| awaited.due <= time)

@@ -41,7 +41,7 @@ impl RoundName {
         }
     }
 
-    /// The run that an agent's calls are watched in; `None` where that is none.
+    /// Returns the run that an agent's calls are watched in; `None` where that is none.
     pub(super) fn run(&self) -> Option<&str> {
         let (length, rest) = self.0.strip_prefix("agent/")?.split_once('/')?;
         rest.get(length.parse().ok()?..)?.strip_prefix("/run/")

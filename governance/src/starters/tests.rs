@@ -1,4 +1,4 @@
-//! The recorded digests are those of the starters that were released, and the last one is this program's.
+//! The recorded digests of released starters; the last one is this program's.
 
 use bitacora_formats::vocabulary::{Name, PolicyPublished};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn entry(policy: &str, tools: &str) -> Value {
     json!({"policy": compiled(policy).digest(), "tools": tools})
 }
 
-/// A ledger that follows a policy, with these tools registered.
+/// Returns a ledger that follows a policy, with these tools registered.
 fn state(policy: &str, tools: &[ToolDocument]) -> State {
     let mut published: Value = serde_json::from_str(policy).unwrap();
     let members = published.as_object_mut().unwrap();

@@ -1,4 +1,5 @@
-//! Input that is absurd, early, late or in the wrong order: an answer or a refusal, and never an allow that was not due.
+//! Input that is absurd, early, late or in the wrong order.
+//! It gets an answer or a refusal, and never an allow that was not due.
 
 use bitacora_formats::vocabulary::{EVENT_TYPES, MicroUsd, Milliseconds, Verdict, check_members};
 use bitacora_formats::{Event, Micros};

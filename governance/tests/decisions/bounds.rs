@@ -1,4 +1,5 @@
-//! Bounds for each agent: one agent's entries take no room of others, old ones leave, and operators are never locked out.
+//! Bounds for each agent: one agent's entries take no room of others, and old ones leave.
+//! Operators are never locked out.
 
 use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Step, Verdict};
 use bitacora_governance::{Examination, SCHEDULER_SOURCE};

@@ -1,4 +1,4 @@
-//! Reservations of budgets without a told end, for calls that ran without leave, and for calls without a model.
+//! Reservations of budgets for calls without a told end, without leave, and without a model.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::Verdict;

@@ -1,4 +1,5 @@
-//! An accepted correction of the clock: governed time goes on at the pace of the clock, and nothing that expired is valid again.
+//! An accepted correction of the clock.
+//! Governed time goes on at the pace of the clock, and no expired item is valid again.
 
 use bitacora_formats::vocabulary::{ClockCorrected, Verdict};
 use bitacora_governance::{REACTOR_SOURCE, State};

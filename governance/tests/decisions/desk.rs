@@ -1,4 +1,5 @@
-//! A ledger without a log: it gives events their places as the sequencer does, and folds them as the committer does.
+//! A ledger without a log.
+//! It gives events their positions as the sequencer does, and folds them as the committer does.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! A history with one of everything that calls go through, as it is recorded for each version of the rules.
+//! A history with one of everything that calls go through, recorded for each version of the rules.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Isolation of agents: one agent's spending, runs and grants affect no other one; and a person's rejection holds.
+//! Isolation of agents: one agent's spending, runs and grants affect no other one.
+//! A person's rejection holds.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{ApprovalRequested, BoundedText, DecisionMade, TrustRules, Verdict};

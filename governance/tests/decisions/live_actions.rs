@@ -1,4 +1,5 @@
-//! The calls of real agents, asked for one by one under the starter, with people who answer as they answered then.
+//! The calls of real agents, asked for one by one under the starter.
+//! The people in it answer as they answered then.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A call, a key, an outcome that comes once more: nothing runs twice because of it, and nothing is lost.
+//! Repeated calls, keys and outcomes: nothing runs twice because of them, and nothing is lost.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{Mode, TrustRules, Verdict};

@@ -1,4 +1,5 @@
-//! The same tool on two servers is two tools: rules, consent, trust and rates of one are nothing to the other.
+//! The same tool on two servers: two tools.
+//! Rules, consent, trust and rates of one mean nothing to the other.
 
 use bitacora_formats::vocabulary::{Rule, TrustRules, Verdict};
 use bitacora_governance::{Policy, RecordedCall, WhatIf};

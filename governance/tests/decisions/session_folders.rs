@@ -1,4 +1,4 @@
-//! A rule may hold a call to the folder in which its session's first call worked.
+//! The folder of a session's first call, to which a rule may hold the later ones.
 
 use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_formats::{Event, Micros};

@@ -1,4 +1,4 @@
-//! Times of people and calls: those of a policy and a tool, and the shipped ones where neither says any.
+//! Times of people and calls: those of a policy and a tool, and the shipped ones without either.
 
 use bitacora_formats::vocabulary::{DecisionMade, TrustRules, Verdict};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Any text is read, or refused for a construct that stands in it.
+//! The fuzz target of the reader: any text is read, or refused for a construct that stands in it.
 //! A readable text is written again with every word quoted, and must then be read as the same commands. A text is read alike
 //! before, behind and between others.
 #![no_main]

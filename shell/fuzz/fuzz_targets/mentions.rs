@@ -1,4 +1,4 @@
-//! Any text gives a bounded number of mentions, and none is said to be known.
+//! The fuzz target of the mentions: any text gives a bounded number, and none is said to be known.
 //! A text that can be read mentions each of its programs.
 #![no_main]
 

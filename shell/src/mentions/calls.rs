@@ -111,7 +111,7 @@ pub(super) struct Call<'w> {
 }
 
 impl<'w> Call<'w> {
-    /// A call of these words, behind keywords and assignments.
+    /// Returns a call of these words, behind keywords and assignments.
     pub(super) fn new(words: &'w [String]) -> Self {
         let mut assigned = Vec::new();
         let mut words = words;
@@ -126,7 +126,7 @@ impl<'w> Call<'w> {
         Self { words, assigned }
     }
 
-    /// The program as it is called.
+    /// Returns the program as it is called.
     pub(super) fn program(&self) -> Option<&'w str> {
         self.words.first().map(String::as_str)
     }
@@ -135,7 +135,7 @@ impl<'w> Call<'w> {
         self.words.get(1..).unwrap_or_default()
     }
 
-    /// The program without its folder.
+    /// Returns the program without its folder.
     fn name(&self) -> &'w str {
         let program = self.program().unwrap_or_default();
         program.rsplit('/').find(|name| !name.is_empty()).unwrap_or(program)
@@ -206,7 +206,7 @@ impl<'w> Call<'w> {
             || matches!(self.name(), "eval" | "source" | ".")
     }
 
-    /// The text that it runs.
+    /// Returns the text that it runs.
     pub(super) fn text(&self) -> Option<String> {
         let arguments = self.arguments();
         match self.name() {
@@ -224,7 +224,7 @@ impl<'w> Call<'w> {
         }
     }
 
-    /// The call that this one makes with its arguments. Without a program if it makes none.
+    /// Returns the call that this one makes with its arguments. Without a program if it makes none.
     pub(super) fn next(self) -> Self {
         let name = self.name();
         let arguments = self.arguments();
@@ -258,7 +258,7 @@ fn is_subcommand(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_lowercase()) && word.chars().all(is_letter)
 }
 
-/// The value of an assignment.
+/// Returns the value of an assignment.
 fn assigned_value(word: &str) -> Option<&str> {
     let (name, value) = word.split_once('=')?;
     let name = name.trim_end_matches('+');
@@ -266,7 +266,7 @@ fn assigned_value(word: &str) -> Option<&str> {
     is_name.then_some(value)
 }
 
-/// The words from the first one on that is neither an option nor the value of one.
+/// Returns the words from the first one on that is neither an option nor the value of one.
 fn behind_options<'w>(arguments: &'w [String], with_value: &[&str]) -> &'w [String] {
     let mut rest = arguments;
     while let Some((first, behind)) = rest.split_first() {
@@ -282,7 +282,7 @@ fn behind_options<'w>(arguments: &'w [String], with_value: &[&str]) -> &'w [Stri
     rest
 }
 
-/// The first word behind an option that is no option.
+/// Returns the first word behind an option that is no option.
 fn behind(arguments: &[String], is_option: impl Fn(&str) -> bool) -> Option<String> {
     let option = arguments.iter().position(|word| is_option(word))?;
     arguments.get(option + 1..)?.iter().find(|word| !word.starts_with('-')).cloned()

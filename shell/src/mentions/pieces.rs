@@ -17,7 +17,7 @@ pub(super) struct Piece {
     pub(super) documents: Vec<String>,
 }
 
-/// The pieces of a text.
+/// Returns the pieces of a text.
 pub(super) fn pieces(text: &str) -> Vec<Piece> {
     let mut splitter = Splitter { rest: text, ..Splitter::default() };
     while splitter.step() {}
@@ -257,7 +257,7 @@ impl<'t> Splitter<'t> {
 /// The commands of a line that may read its here-document.
 const MAX_READERS: usize = 4;
 
-/// The texts that are run to make a text of a here-document.
+/// Returns the texts that are run to make a text of a here-document.
 fn expansions(document: &str) -> Vec<String> {
     let mut splitter = Splitter { rest: document, ..Splitter::default() };
     while let Some(first) = splitter.rest.chars().next() {

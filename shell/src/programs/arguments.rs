@@ -47,7 +47,7 @@ pub(super) struct Operand<'w> {
     pub(super) is_behind_dashes: bool,
 }
 
-/// An argument that is not listed.
+/// Returns the refusal of an argument that is not listed.
 pub(super) fn unlisted(offset: usize) -> Unreadable {
     Unreadable { construct: Construct::UnlistedArgument, offset }
 }
@@ -108,7 +108,7 @@ impl<'w> Given<'w> {
         self.options.iter().any(|option| names.contains(&option.name))
     }
 
-    /// The operand as a text that names no file.
+    /// Returns the operand as a text that names no file.
     ///
     /// # Errors
     /// It is a glob, or not such a text.
@@ -119,7 +119,7 @@ impl<'w> Given<'w> {
         if word.is_glob || !is_text { Err(unlisted(word.offset)) } else { Ok(&word.text) }
     }
 
-    /// The operand as a file. A single dash stands for the standard input where a program only looks, and is none.
+    /// Returns the operand as a file. A single dash stands for the standard input where a program only looks, and is none.
     ///
     /// # Errors
     /// It is a glob whose names could be options.
@@ -135,7 +135,7 @@ impl<'w> Given<'w> {
         Ok(Some(FileUse { path: word.text.clone(), access, is_pattern: word.is_glob }))
     }
 
-    /// These operands as files.
+    /// Returns these operands as files.
     ///
     /// # Errors
     /// As [`Given::file`].
@@ -305,7 +305,7 @@ impl<'w> Given<'w> {
     }
 }
 
-/// The working folder.
+/// Returns the use of the working folder.
 pub(super) fn here(access: Access) -> FileUse {
     FileUse { path: ".".to_owned(), access, is_pattern: false }
 }

@@ -164,7 +164,7 @@ pub(super) fn is_word(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
 }
 
-/// An entry without flags before its words.
+/// Returns an entry without flags before its words.
 pub(super) const fn program(names: &'static [&'static str], uses: &'static [Use]) -> Program {
     Program { names, before: "", uses }
 }

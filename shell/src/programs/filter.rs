@@ -101,7 +101,7 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// A keyword, a function or the key of an object.
+    /// Takes a keyword, a function or the key of an object; `false` if it is not listed.
     fn named(&mut self, inside: &mut Vec<Inside>, is_at_key: bool) -> bool {
         let name = self.name();
         let behind = self.rest.trim_start_matches([' ', '\t', '\n']);
@@ -116,20 +116,20 @@ impl<'t> Reader<'t> {
         NAMES.split_whitespace().any(|listed| listed == name)
     }
 
-    /// A comment up to the end of its line. Versions differ in whether a backslash goes on behind that.
+    /// Takes a comment up to the end of its line. Versions differ in whether a backslash goes on behind that.
     fn comment(&mut self) -> bool {
         let line = self.rest.split('\n').next().unwrap_or_default();
         self.skip(line.len());
         !line.contains(['\\', '\r'])
     }
 
-    /// A variable that the filter or the command line names. Those that jq makes begin with another letter.
+    /// Takes a variable that the filter or the command line names. Those that jq makes begin with another letter.
     fn variable(&mut self) -> bool {
         self.skip(1);
         self.name().starts_with(|c: char| c.is_ascii_lowercase())
     }
 
-    /// A text in quotes, with the filters in it.
+    /// Takes a text in quotes, with the filters in it.
     fn text(&mut self, depth: usize) -> bool {
         self.skip(1);
         loop {
@@ -152,7 +152,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The letters of a name that stand here.
+    /// Takes the letters of a name that stand here.
     fn name(&mut self) -> &'t str {
         let is_first = self.rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         let behind =

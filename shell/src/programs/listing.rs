@@ -40,7 +40,7 @@ pub struct ListedOption {
     pub is_optional: bool,
 }
 
-/// Every use of the table.
+/// Returns every use of the table.
 #[must_use]
 pub fn listed_uses() -> Vec<ListedUse> {
     table::programs()

@@ -9,7 +9,7 @@ mod git;
 mod globs;
 mod hosts;
 
-/// The files of all actions of a text.
+/// Returns the files of all actions of a text.
 fn files(text: &str) -> Vec<(String, Access, bool)> {
     let Reading::Readable(actions) = read(text) else { panic!("{text} is not readable") };
     let files = actions.into_iter().flat_map(|action| action.files);
@@ -20,7 +20,7 @@ fn has(text: &str, path: &str, access: Access, is_pattern: bool) -> bool {
     files(text).contains(&(path.to_owned(), access, is_pattern))
 }
 
-/// The parts of all actions of a text; none if it is not readable.
+/// Returns the parts of all actions of a text; none if it is not readable.
 fn parts(text: &str) -> Vec<String> {
     match read(text) {
         Reading::Readable(actions) => actions.into_iter().map(|action| action.part).collect(),

@@ -50,7 +50,7 @@ pub(super) fn possible_files(args: &[Word]) -> Result<Vec<FileUse>, Unreadable> 
     Ok(files)
 }
 
-/// The word itself if it is no option, and its pieces: `-Ifolder`, `--file=name`, `@name`, `host:name`, `from:to`.
+/// Returns the word itself if it is no option, and its pieces: `-Ifolder`, `--file=name`, `@name`, `host:name`, `from:to`.
 fn possible_paths(text: &str) -> Vec<&str> {
     let whole = if text.starts_with("--") {
         None

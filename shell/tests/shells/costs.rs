@@ -1,4 +1,4 @@
-//! The cost of each construct that the grammar lacks: the real commands that are unreadable because of it.
+//! The cost of each construct that the grammar lacks: the real commands that it makes unreadable.
 
 use std::collections::{BTreeMap, BTreeSet};
 

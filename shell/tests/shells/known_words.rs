@@ -1,4 +1,5 @@
-//! The shells of this machine say which words they keep for themselves. The grammar has none of them but a few builtins.
+//! The words that the shells of this machine keep for themselves.
+//! The grammar has none of them but a few builtins.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Texts for shells: made of the parts of the grammar, then changed; attacks and real commands, changed.
+//! Texts for shells: made of the grammar's parts, then changed; attacks and real commands, changed.
 
 use super::random::Random;
 

@@ -13,7 +13,7 @@ fn place(text: &str) -> PlaceText {
     PlaceText::new(text).unwrap()
 }
 
-/// The finding on one place, by a tool or by a command.
+/// Returns the finding on one place, by a tool or by a command.
 fn of_place(text: &str, access: FileAccess, is_command: bool) -> Guarded {
     let reach = Reach { uses: vec![Some(access)], is_command, ..Reach::default() };
     files().judge(&[place(text)], &reach, Some("/home/ana/project"))

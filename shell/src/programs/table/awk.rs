@@ -1,4 +1,5 @@
-//! `awk`: programs that print fields of lines, and neither run a program, nor open a file, nor look at the environment.
+//! `awk`: programs that print fields of lines.
+//! They neither run a program, nor open a file, nor look at the environment.
 
 use super::sed::has_plain_classes;
 use crate::action::Access::Reads;

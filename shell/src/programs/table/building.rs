@@ -375,7 +375,7 @@ pub(super) fn task(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning { parts: vec![part], files: words_for_task(given, rest)?, runs: Vec::new() })
 }
 
-/// The files that words for a task may name.
+/// Returns the files that words for a task may name.
 ///
 /// # Errors
 /// A word that a shell could read otherwise, that begins another task, or that npm takes for an option of its own.

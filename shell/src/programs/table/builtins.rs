@@ -64,7 +64,7 @@ fn enter(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(given.files(&[*folder], Enters)?))
 }
 
-/// A number, with a unit if need be.
+/// Returns `true` for a number, with a unit if need be.
 fn is_duration(text: &str) -> bool {
     let number = text.strip_suffix(['s', 'm', 'h', 'd']).unwrap_or(text);
     number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(|c| c.is_ascii_digit() || c == '.')

@@ -128,7 +128,7 @@ fn placed(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
-/// The name of an operand in a folder.
+/// Returns the name of an operand in a folder.
 fn below(folder: &str, operand: Operand<'_>) -> FileUse {
     let name = operand.word.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let path = format!("{}/{name}", folder.trim_end_matches('/'));

@@ -210,7 +210,8 @@ fn endpoint(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files.collect()))
 }
 
-/// A repository of the machine that `gh` talks to anyway: `owner/name`. With a third part, the first one would name another machine.
+/// Returns `true` for a repository of the machine that `gh` talks to anyway: `owner/name`. With a third part, the first one would
+/// name another machine.
 fn is_repository(text: &str) -> bool {
     let is_plain = |part: &str| {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -219,7 +220,7 @@ fn is_repository(text: &str) -> bool {
     text.split_once('/').is_some_and(|(owner, name)| is_plain(owner) && is_plain(name))
 }
 
-/// A number, a branch, a tag or a name. An address could name another machine.
+/// Returns `true` for a number, a branch, a tag or a name. An address could name another machine.
 fn is_target(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let is_web =

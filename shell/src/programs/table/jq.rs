@@ -53,7 +53,7 @@ fn filters(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
-/// The words that an option takes, and those behind them.
+/// Returns the words that an option takes, and those behind them.
 fn taken<'g, 'w>(
     given: &Given<'w>,
     option: &Operand<'w>,
@@ -67,7 +67,7 @@ fn taken<'g, 'w>(
     Ok((taken, rest))
 }
 
-/// A variable with its value, which is a file for two of these options.
+/// Reads a variable with its value, which is a file for two of these options.
 fn named<'g, 'w>(
     given: &Given<'w>,
     option: &Operand<'w>,

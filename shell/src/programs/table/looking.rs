@@ -247,13 +247,13 @@ fn one_file(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     }
 }
 
-/// A date in words: digits alone would set something of the kernel's under BSD, and `TZ="…"` in it names a file.
+/// Returns `true` for a date in words: digits alone would set something of the kernel's under BSD, and `TZ="…"` in it names a file.
 fn is_date(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " -+:,./@".contains(c);
     text.chars().all(is_plain) && !text.starts_with('-') && text.contains(|c: char| !c.is_ascii_digit())
 }
 
-/// A format. Without its `+` it would be a time to set the clock to.
+/// Returns `true` for a format. Without its `+` it would be a time to set the clock to.
 fn is_format(text: &str) -> bool {
     text.starts_with('+')
 }

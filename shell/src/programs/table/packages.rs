@@ -110,7 +110,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// A package by its name, with its version, or a folder. An address would name another machine: `https://…`, `host:path`.
+/// Returns `true` for a package by its name, with its version, or a folder. An address would name another machine: `https://…`,
+/// `host:path`.
 fn is_package(text: &str) -> bool {
     let named = text.replace("@npm:", "@");
     Word.takes(text) && !named.contains(':') && !named.contains("//")

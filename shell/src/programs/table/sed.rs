@@ -1,4 +1,5 @@
-//! `sed`: scripts that print, delete and replace lines, and neither run a program nor write a file of their own.
+//! `sed`: scripts that print, delete and replace lines.
+//! They neither run a program nor write a file of their own.
 
 use crate::action::Access::{self, Reads, Writes};
 use crate::programs::arguments::{Given, unlisted};

@@ -1,4 +1,5 @@
-//! Programs that manage containers, machines and packages of the system. Their verbs are told apart, their options are not known.
+//! Programs that manage containers, machines and packages of the system.
+//! Their verbs are told apart, their options are not known.
 
 use crate::action::Effect;
 use crate::programs::arguments::{Given, unlisted};

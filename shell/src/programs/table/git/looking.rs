@@ -287,7 +287,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
     ],
 }];
 
-/// A key to sort by that git itself knows: `signature` runs gpg, `describe` runs git.
+/// Returns `true` for a key to sort by that git itself knows: `signature` runs gpg, `describe` runs git.
 fn is_sort_key(text: &str) -> bool {
     Of("authordate committerdate creatordate objectname objectsize objecttype refname subject taggerdate v:refname version:refname")
         .takes(text.strip_prefix('-').unwrap_or(text))

@@ -62,7 +62,7 @@ pub(super) fn is_format(text: &str) -> bool {
     true
 }
 
-/// A word of git's: a revision, or something in the working folder. Long pathspecs begin with a colon and are refused.
+/// Checks a word of git's: a revision, or something in the working folder. Long pathspecs begin with a colon and are refused.
 fn checked<'w>(given: &Given<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
     let text = given.text(operand, Any)?;
     if text.is_empty() || text.starts_with(':') && !is_of_index(text) {
@@ -86,7 +86,7 @@ fn is_of_index(text: &str) -> bool {
         .is_some_and(|path| path.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.'))
 }
 
-/// The file of `revision:path`, `:path` and `:2:path`.
+/// Returns the file of `revision:path`, `:path` and `:2:path`.
 fn in_revision(text: &str) -> Option<&str> {
     let (revision, path) = text.split_once(':')?;
     // The number of a stage, which no revision stands before.
@@ -94,8 +94,8 @@ fn in_revision(text: &str) -> Option<&str> {
     Some(staged.map_or(path, |(_, path)| path)).filter(|path| !path.is_empty())
 }
 
-/// The uses of `revision:path`. The path begins at the root of the repository, which nobody knows here, so that a file of that name
-/// in any folder counts too. If there is no such revision, the whole may be a path.
+/// Returns the uses of `revision:path`. The path begins at the root of the repository, which nobody knows here, so that a file of
+/// that name in any folder counts too. If there is no such revision, the whole may be a path.
 fn of_revision(text: &str, access: Access) -> Option<Vec<FileUse>> {
     let path = in_revision(text)?;
     if access == Lists {
@@ -116,7 +116,8 @@ fn of_revision(text: &str, access: Access) -> Option<Vec<FileUse>> {
     Some(files)
 }
 
-/// A path, or a pattern. Wildcards of git's run over `/`, as `**` does, and a colon before the path means nothing.
+/// Returns the use of a path, or of a pattern. Wildcards of git's run over `/`, as `**` does, and a colon before the path means
+/// nothing.
 fn pathspec(path: &str, access: Access) -> FileUse {
     let path = path.strip_prefix(':').unwrap_or(path);
     if !has_wildcards(path) {
@@ -163,7 +164,7 @@ fn shown(given: &Given<'_>) -> Result<Vec<FileUse>, Unreadable> {
     Ok(files)
 }
 
-/// The files of revisions and pathspecs.
+/// Returns the files of revisions and pathspecs.
 fn named(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
     let mut files = Vec::new();
     for operand in &given.operands {
@@ -194,8 +195,8 @@ pub(super) fn logged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
-/// The file of a range of lines. Behind numbers, the whole rest is its name, colons too; behind the name of a function, it is the
-/// rest after the last colon.
+/// Returns the file of a range of lines. Behind numbers, the whole rest is its name, colons too; behind the name of a function, it
+/// is the rest after the last colon.
 fn files_of_range(range: &str) -> Vec<FileUse> {
     let parts = [range.split_once(':'), range.rsplit_once(':')];
     let mut paths: Vec<&str> = parts.into_iter().flatten().map(|(_, path)| path).collect();

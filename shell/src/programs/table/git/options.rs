@@ -47,7 +47,8 @@ pub(super) const CONTENTS_VALUES: &[(&str, Takes)] = &[
     ("--diff-merges", Text(Word)),
 ];
 
-/// A format of commits. The configuration gives other names their meaning, and could name a format that runs gpg.
+/// Returns `true` for a format of commits. The configuration gives other names their meaning, and could name a format that runs
+/// gpg.
 fn is_pretty(text: &str) -> bool {
     let is_format_itself =
         text.is_empty() || text.contains('%') || text.starts_with("format:") || text.starts_with("tformat:");
@@ -55,7 +56,7 @@ fn is_pretty(text: &str) -> bool {
         || Of("email full fuller medium mboxrd oneline raw reference short").takes(text)
 }
 
-/// A format of dates. `format:` takes the formats of `strftime`.
+/// Returns `true` for a format of dates. `format:` takes the formats of `strftime`.
 fn is_date_format(text: &str) -> bool {
     let named = "default format-local human iso iso-local iso-strict iso8601 local raw relative rfc rfc2822 short short-local unix";
     Of(named).takes(text) || text.starts_with("format:") || text.starts_with("format-local:")

@@ -40,7 +40,7 @@ pub(super) fn has_hash(text: &str) -> bool {
     ends(text).any(|(name, _)| is_hash(name))
 }
 
-/// The same of one whose path is not told: any object that git has stored.
+/// Returns `true` for a revision that may begin at a hash and tells no path: it may be any object that git has stored.
 pub(super) fn is_any_object(text: &str) -> bool {
     ends(text).any(|(name, path)| is_hash(name) && path.is_none_or(str::is_empty))
 }
@@ -51,7 +51,7 @@ fn is_hash(name: &str) -> bool {
     is_hex(name) || name.rsplit_once("-g").is_some_and(|(_, hash)| is_hex(hash))
 }
 
-/// The names that a revision, or each end of a range, begins at, with the path behind a colon.
+/// Returns the names that a revision, or each end of a range, begins at, with the path behind a colon.
 fn ends(text: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     text.split("..").map(|end| {
         let end = end.trim_start_matches(['.', '^', '+']);
@@ -70,7 +70,7 @@ pub(super) fn is_range_of_files(text: &str) -> bool {
         .is_some_and(|(revision, path)| revision.contains("..") || path.split('/').any(is_odd))
 }
 
-/// A text that may be a revision, and begins at no stash.
+/// Returns `true` for a text that may be a revision, and begins at no stash.
 pub(super) fn is_no_stash(text: &str) -> bool {
     !text.starts_with('-') && !has_stash(text)
 }
