@@ -124,8 +124,9 @@ impl Outcome {
 
     /// Returns the observation of its dimension; `None` where there is none.
     ///
-    /// A good outcome counts only with a person's approval, or with a verdict that was in effect. A failed check after the call is
-    /// an error in any case. From version 6 of the rules on an exit code says nothing, unless the policy counts it.
+    /// A good outcome counts only with a person's approval, with an allow that was in effect, or if it was imported. A failed check
+    /// after the call is an error in any case. From version 6 of the rules on an exit code says nothing, unless the policy counts
+    /// it.
     #[must_use]
     pub fn observation(&self, open: &OpenCall) -> Option<TrustObserved> {
         if open.is_counted || open.outcome.uncounted {

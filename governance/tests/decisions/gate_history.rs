@@ -1,4 +1,4 @@
-//! The news of version 6 of the rules, behind the history of everything else.
+//! The additions of version 6 of the rules, behind the history of everything else.
 
 use bitacora_formats::vocabulary::{TrustRules, Verdict};
 use serde_json::{Value, json};

@@ -146,7 +146,7 @@ fn the_rules_say_of_the_recorded_histories_what_they_said() {
     }
 }
 
-/// The news of version 5 takes more approvals than a file of them should have: tests of bounds have it.
+/// The additions of version 5 take more approvals than a file of them should have: tests of bounds have it.
 #[test]
 fn the_newer_histories_have_what_their_rules_are_new_for() {
     let [_, second, third, fourth, _, sixth, seventh, eighth] = &GOLDEN;
