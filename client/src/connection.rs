@@ -1,4 +1,5 @@
-//! One HTTP/1.1 connection to a service over TCP, a Unix socket or a pipe within this process, one request at a time.
+//! One HTTP/1.1 connection to a service, for one request at a time.
+//! It goes over TCP, a Unix socket or a pipe within this process.
 
 use std::fmt;
 use std::future::Future;

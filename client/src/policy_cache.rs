@@ -1,4 +1,5 @@
-//! The policy cache: predicts verdicts from a replica of the state that decides, kept fresh by the service.
+//! The policy cache: verdicts predicted from a replica of the state that decides.
+//! The service keeps the replica fresh.
 //!
 //! It denies, and never allows: an allow comes from the ledger, with its record.
 

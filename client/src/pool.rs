@@ -1,4 +1,4 @@
-//! A pool of connections: as many as there are concurrent requests, some of them kept for the next ones.
+//! A pool of connections: as many as concurrent requests, some kept for the next ones.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! The disk alone: what a write and a sync of it cost without a ledger. Every other figure is to be read beside it.
+//! Benchmarks of the bare disk: a write and a sync without a ledger. All other figures compare with it.
 
 use std::time::Instant;
 
@@ -8,9 +8,9 @@ use super::latency::Latencies;
 use super::scratch::Scratch;
 use super::{BenchError, Measurement, Stop, Told};
 
-/// Writes of each size.
+/// The number of writes of each size.
 const ROUNDS: usize = 1_000;
-/// The file, zero-filled beforehand as a segment is.
+/// The size of the file, which is zero-filled beforehand like a segment.
 const FILE_BYTES: usize = 64 * 1024 * 1024;
 const SIZES_KIB: [usize; 2] = [4, 64];
 

@@ -51,9 +51,8 @@ pub(crate) struct CostsArguments {
     /// Only costs of runs about this case.
     #[arg(long)]
     case: Option<String>,
-    /// Prices of a million tokens, for answers of models without a cost: a JSON list of `{"model", "in", "out",
-    /// "cache_read", "cache_write"}` in US dollars as texts. The first entry whose model matches holds; `*` ends a
-    /// model's name. `-` is stdin.
+    /// The JSON list of prices for answers without a cost, in US dollars a million tokens: texts in `{"model", "in",
+    /// "out", "cache_read", "cache_write"}`; the first matching model holds, and `*` ends a name; `-` is stdin.
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
 }

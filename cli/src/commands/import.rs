@@ -36,16 +36,14 @@ pub(crate) struct ImportArguments {
     /// The format of the files. [default: detected from their contents]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Write every line that made no event to this file, as JSON objects, once the import has ended. It replaces an
-    /// earlier report, and no other file.
+    /// Write lines that made no event to this file as JSON objects, at the import's end; only an earlier report is replaced.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// The most events of a request.
     #[arg(long, value_name = "EVENTS", default_value_t = MAX_REQUEST_EVENTS as u16,
         value_parser = clap::value_parser!(u16).range(1..=MAX_REQUEST_EVENTS as i64))]
     batch: u16,
-    /// Let this import count towards trust at once; refused where something was not imported. `imports` shows what
-    /// waiting imports would change.
+    /// Count this import towards trust at once; refused if anything was not imported. `imports` shows what waiting imports would change.
     #[arg(long)]
     accept: bool,
     #[command(flatten)]

@@ -25,7 +25,7 @@ pub(crate) enum KeysCommand {
         #[arg(long)]
         lock: bool,
     },
-    /// Show the ids of the keyring's keys; secrets stay in it.
+    /// Show the keyring's keys; secrets stay in it.
     Show,
     /// Add a key, used from the next opening of a ledger on; data under the old one stays readable.
     Rotate {
@@ -33,13 +33,12 @@ pub(crate) enum KeysCommand {
         #[arg(long)]
         signing: bool,
     },
-    /// Move old encryption keys into an offline keyring, so that this keyring does not open all of history; stop the
-    /// service first. Refused for keys that a ledger of the data folder still needs.
+    /// Move old encryption keys into an offline keyring, so that this one does not open all of history; stop the service first.
     Retire {
         /// The offline keyring: a new file, never overwritten.
         #[arg(long, value_name = "FILE")]
         into: PathBuf,
-        /// The id of a key to retire; repeatable. [default: every key but the one in use that no ledger of the data folder needs]
+        /// The id of a key that no ledger of the data folder needs; repeatable. [default: every such key but the one in use]
         #[arg(long, value_name = "ID", value_parser = kek_id)]
         key: Vec<KekId>,
     },

@@ -22,8 +22,7 @@ use bitacora_client::{ClientError, Connection};
 pub(crate) struct ProveArguments {
     /// The event's position.
     position: Position,
-    /// Export a receipt instead, in the format of transparency logs: that the event is in the tree, and nothing of the
-    /// event. A service gives only receipts.
+    /// Export a receipt for tools of transparency logs instead: it discloses nothing of the event. A service gives only receipts.
     #[arg(long, conflicts_with_all = ["bare", "with_part"])]
     receipt: bool,
     /// Disclose only the event's position, time and commitment.
@@ -32,8 +31,8 @@ pub(crate) struct ProveArguments {
     /// Disclose the data subject's part too; a reader can then check guesses about other events of that subject.
     #[arg(long)]
     with_part: bool,
-    /// A verifier key that you know to be the ledger's, as NAME+ID+KEY; repeatable. The proof is given out only if one
-    /// of them signed its tree head. Without one, the receipt of a service is not checked.
+    /// A verifier key that you know to be the ledger's, as NAME+ID+KEY, one of which must have signed the tree head;
+    /// repeatable. Without any, the receipt of a service is compared with nothing.
     #[arg(long, value_name = "KEY")]
     vkey: Vec<VerifierKey>,
     /// The file to write, which must not exist. [default: stdout]

@@ -49,12 +49,10 @@ pub(crate) struct ReplayArguments {
     /// Compare with the state that the service at --url decides by, at its position.
     #[arg(long, conflicts_with_all = ["to", "at", "diff", "re_judge"])]
     live: bool,
-    /// Save the progress of an interrupted replay to this file, sealed under the keyring; the same command resumes from
-    /// it and says so. Without it, everything is folded from the first event on.
+    /// Save an interrupted replay to this sealed file; the same command resumes from it and says so. [default: from the first event]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["live", "re_judge", "diff"])]
     progress: Option<PathBuf>,
-    /// Start from the newest archived state that is not too new, and say so. Without it, everything is folded from the
-    /// first event on, archives included.
+    /// Start from the newest archived state that is not too new, and say so. [default: from the first event, archives included]
     #[arg(long, conflicts_with_all = ["live", "re_judge", "progress"])]
     from_archive: bool,
     /// Repeat every decision from its recorded inputs, by the rules of its version, and show those that differ.

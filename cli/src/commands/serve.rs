@@ -42,8 +42,7 @@ pub(crate) struct ServeArguments {
     /// A Unix socket to listen on too.
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// Serve ledgers without tokens to everybody on this machine, as admin, on loopback addresses only. Without it,
-    /// such a ledger gets an admin token in a file beside the keyring.
+    /// Serve ledgers without tokens to everybody on this machine as admin, on loopback only; by default they get an admin token.
     #[arg(long)]
     open: bool,
     /// Allow web pages of this origin, https://HOST:PORT, to act here with a token. Pages of other origins are refused.
@@ -55,7 +54,7 @@ pub(crate) struct ServeArguments {
     /// Give up this missing ledger, or declare that it is in another data folder; needed at every start while the anchor remembers it.
     #[arg(long, value_name = "NAME")]
     without_ledger: Vec<LedgerName>,
-    /// Refuse appends while the anchor is unreachable. [default: where an anchor has remembered a ledger of this keyring before]
+    /// Write nothing while the anchor is unreachable. [default: where an anchor has remembered a ledger of this keyring before]
     #[arg(long, conflicts_with = "anchor_optional")]
     anchor_required: bool,
     /// Sign a tree head this many seconds after the last one although no event arrived, so that silence shows.

@@ -46,8 +46,7 @@ struct ListArguments {
     /// Only sessions in this state: `open` or `ended`.
     #[arg(long)]
     state: Option<String>,
-    /// Only sessions begun at this time or later, in RFC 3339. Sessions of an accepted import have their own time, all
-    /// others that of the ledger.
+    /// Only sessions begun at this time or later, in RFC 3339; those of an accepted import by their own time.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Only sessions begun before this time.

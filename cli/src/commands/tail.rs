@@ -1,4 +1,4 @@
-//! `tail`: the newest events and those to come, from the service; or the contents of an unserved folder.
+//! `tail`: the newest events and those to come of a service; or the contents of a folder.
 
 mod shown;
 

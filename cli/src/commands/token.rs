@@ -41,8 +41,7 @@ const PAGE_EVENTS: usize = 1_000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Create a token and show it once: `token create --role agent --agent coder > coder.token`. The first token of a
-    /// ledger is an admin's; `serve` creates it by itself.
+    /// Create a token and show it once: `token create --role agent --agent coder > coder.token`; `serve` creates a ledger's first, an admin's.
     Create {
         /// The role of its holder.
         #[arg(long, value_enum)]

@@ -54,20 +54,17 @@ pub(crate) struct VerifyArguments {
     /// A verifier key that you know to be the ledger's, as NAME+ID+KEY; repeatable.
     #[arg(long, value_name = "KEY", conflicts_with = "all")]
     vkey: Vec<VerifierKey>,
-    /// A signed tree head kept elsewhere, whose history the ledger must still have; repeatable. The head in --anchor
-    /// counts too. With --vkey as well, and all well, the exit code is 0.
+    /// A tree head kept elsewhere that the ledger must extend, like the one in --anchor; repeatable. Exit code 0 needs --vkey too.
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     known_head: Vec<PathBuf>,
-    /// A witness policy (c2sp.org/tlog-policy): the witnesses that you know, and how many must have cosigned a tree
-    /// head. The largest such head counts like --known-head, and the policy's logs like --vkey. Without any such head
-    /// the exit code is 50.
+    /// A witness policy (c2sp.org/tlog-policy): its largest cosigned head counts like --known-head, and its logs like
+    /// --vkey. Without such a head the exit code is 50.
     #[arg(long, value_name = "FILE")]
     witnesses: Option<PathBuf>,
-    /// Check the proof of one event instead, offline, and show the event; the ledger is not needed. With --vkey, and
-    /// all well, the exit code is 0.
+    /// Check the proof of one event instead, offline and without the ledger, and show the event; exit code 0 needs --vkey.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["with_keys", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "threads"])]
     evidence: Option<PathBuf>,
-    /// Check archives instead, by themselves: a file, or a folder of them; repeatable. With --vkey, and all well, the exit code is 0.
+    /// Check archives by themselves instead: a file, or a folder of them; repeatable; exit code 0 needs --vkey.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["evidence", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "witnesses", "threads"])]
     archive: Vec<PathBuf>,
     /// The number of threads that check a segment each, and share the frames of the last ones. [default: the number of cores]

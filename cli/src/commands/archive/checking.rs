@@ -30,8 +30,7 @@ pub(super) struct VerifyArguments {
     /// Only archives that hold these positions. [default: all]
     #[arg(value_name = "POSITION")]
     positions: Vec<Position>,
-    /// Open every part too, with the keyring: events, commitments, counts, the state that decides, and data of subjects
-    /// whose keys the ledger still has.
+    /// Open every part too, with the keyring: events, counts, the state that decides, and data of subjects whose keys remain.
     #[arg(long)]
     with_keys: bool,
 }

@@ -1,4 +1,4 @@
-//! `keys retire` and `keys restore`: old encryption keys on their way into an offline keyring, and back.
+//! `keys retire` and `keys restore`: old encryption keys into an offline keyring, and back.
 //!
 //! A key is in the offline keyring's file, durable and read back, before the keyring is written without it. A crash in between leaves it in
 //! both.

@@ -1,4 +1,4 @@
-//! Recovery of a ledger from its archives: a new folder is restored beside the damaged one, then both change places.
+//! Recovery of a ledger from its archives: a restored folder takes the place of the damaged one.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A trial of another policy on every recorded call: the changed verdicts, and the outcomes of those calls.
+//! A trial of another policy on every recorded call: changed verdicts, and the calls' outcomes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
