@@ -125,7 +125,7 @@ impl CommandError {
             | Self::KnownHead { .. }
             | Self::StoredHead(_)
             | Self::NoLedger { .. } => Exit::Incomplete,
-            // Whoever closed stdout has seen enough.
+            // A reader that closed stdout has seen enough.
             Self::Output(OutputError::Closed) => Exit::Done,
             Self::KeyringFile(_)
             | Self::Keys(_)

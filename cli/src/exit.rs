@@ -53,7 +53,7 @@ impl From<&ClientError> for Exit {
                 Self::Incomplete
             }
             ClientError::Refused(Refusal { problem, .. }) if !problem.retryable => {
-                // What is not there refuses nothing.
+                // A missing resource or a broken service is a failure, not a refusal.
                 if problem.status == 404 || problem.status >= 500 { Self::Failed } else { Self::Refused }
             }
             _ => Self::Failed,

@@ -360,7 +360,7 @@ impl Answer {
 
     /// Returns the answer as it came.
     pub(crate) fn text(&self) -> &str {
-        // What is JSON is UTF-8.
+        // JSON is UTF-8.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }

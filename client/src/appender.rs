@@ -134,7 +134,7 @@ async fn send(client: &Client, batch: Vec<Waiting>) {
             Err(error) => {
                 let error = Arc::new(error);
                 for waiting in part {
-                    // Who does not listen any more does not want to know.
+                    // A caller that dropped its receiver needs no answer.
                     let _unheard = waiting.told.send(Err(NotAppended::Failed(Arc::clone(&error))));
                 }
             }

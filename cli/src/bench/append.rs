@@ -74,7 +74,7 @@ impl Load<'_> {
                 };
                 let ledger = self.ledger.clone();
                 if callers == 1 {
-                    // Whoever is alone needs no event loop, and would wait for it.
+                    // A lone caller needs no event loop, and would wait for it.
                     runtime.spawn_blocking(move || calls.run_alone(&ledger))
                 } else {
                     runtime.spawn(async move { calls.run(&ledger).await })

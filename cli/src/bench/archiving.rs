@@ -185,7 +185,7 @@ fn open_and_seal(
     let manifest = stored.outline().manifest().manifest();
     let key = ArchiveKey::unwrap(manifest, keyring).map_err(wrong)?;
     let plan = ArchivePlan { origin: manifest.origin.clone(), range: manifest.range };
-    // What it is sealed under is thrown away with what is sealed.
+    // The key is thrown away with the sealed bytes, so that it need not be random.
     let mut byte = 0_u8;
     let secrets = ArchiveSecrets::generate(&mut |bytes| {
         byte = byte.wrapping_add(1);

@@ -42,7 +42,7 @@ fn write_and_sync(
     let file = environment.disk.open(&path, OpenMode::CreateNew).map_err(failed)?;
     file.write_all_at(&vec![0; FILE_BYTES], 0).map_err(failed)?;
     file.sync_all().map_err(failed)?;
-    // What cannot be compressed on the way.
+    // Random bytes cannot be compressed on the way.
     let mut noise = vec![0; bytes];
     SystemEntropy.fill(&mut noise).map_err(failed)?;
     let latencies = Latencies::new();

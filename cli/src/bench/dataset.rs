@@ -211,7 +211,7 @@ async fn call(filling: Arc<Filling>, mut caller: Caller) -> Result<(), BenchErro
         let taken = filling.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
         let Ok(left) = taken else { break };
         let mut events = caller.events(EVENTS_A_REQUEST);
-        // What it was before: the last request to begin is the first of the ledger.
+        // The count before this request: the last request to begin is the first of the ledger.
         let first = left.saturating_sub(1) * EVENTS_A_REQUEST as u64;
         for (number, event) in (first..).zip(&mut events) {
             if let Some(sought) = filling.places.stream_at(number) {

@@ -106,7 +106,7 @@ fn lags(answer: &Value) -> bool {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // What it wrote is thrown away, so nobody waits for it to end well.
+        // Its files are thrown away, so nobody waits for a clean end.
         let _already_gone = self.process.kill().is_err();
         let _already_waited = self.process.wait().is_err();
     }

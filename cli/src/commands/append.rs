@@ -99,7 +99,7 @@ pub(crate) fn run(
     });
     let retries = delivery.retries;
     let closed = access.end();
-    // What was acknowledged is told whatever came after it.
+    // Acknowledged events are reported also after a failure.
     appending.tell(retries, output)?;
     ended?;
     closed.map_err(AppendFailure::from)?;

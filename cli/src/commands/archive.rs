@@ -170,7 +170,7 @@ fn interruptible<T: Send + 'static>(
             done = &mut work => Ok(done.map_err(ArchiveFailure::from)??),
             () = interrupts.next() => {
                 tally.stop();
-                // What was begun ends where the next run goes on.
+                // The work ends at a place where the next run resumes.
                 Ok(work.await.map_err(ArchiveFailure::from)??)
             }
         }

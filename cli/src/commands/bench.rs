@@ -159,7 +159,7 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
             let doing = Doing::new();
             let measured = bench::measure(&mut plan, &stopped, &|what| doing.tell(what));
             drop(doing);
-            // Whoever was to hear of it may have gone.
+            // The receiver may be gone.
             let _unheard = sender.send(measured).is_err();
         });
         let measured = tokio::select! {

@@ -88,7 +88,7 @@ pub(crate) fn run(
         } else {
             shown::write(&decision, output)?;
         }
-        // Whatever is not an allow is a no.
+        // Every other verdict is a no.
         Ok(if decision.verdict == "allow" { Exit::Done } else { Exit::Refused })
     })
 }

@@ -159,7 +159,7 @@ pub(crate) fn run(
     let path = arguments.report.as_ref().filter(|_| reported.is_ok());
     let path = path.map(|path| path.display().to_string());
     let shown = Shown { tally: tally.as_ref(), landed: &flow.landed, elapsed: began.elapsed(), report: path };
-    // What was acknowledged is told whatever came after it.
+    // Acknowledged events are reported also after a failure.
     if global.json {
         output.json(&shown.to_json())?;
     } else {

@@ -232,7 +232,7 @@ fn publish(
         document.take(answer.text())?;
         let act = activated.as_ref().ok().and_then(Option::as_ref).map(Answer::text);
         output.json_text(&document.add_to(JsonObject::new()).maybe_raw("activated", act).end())?;
-        // What was published is told whatever came after it.
+        // The publication is reported also if the activation failed.
         activated?;
         return Ok(());
     }

@@ -182,7 +182,7 @@ impl Quickstart<'_> {
         if matches!(told, Ok(Exit::Done)) && !self.arguments.exit {
             interrupts.next().await;
         }
-        // Whether it still runs is told by its end.
+        // If the service has ended already, its result shows below.
         let _ended_already = running.stop.send(()).is_err();
         let ended = tokio::select! {
             ended = running.ended => ended,
@@ -244,7 +244,7 @@ impl Quickstart<'_> {
         let address = server.local_addr().unwrap_or(self.address);
         let (stop, stopped) = oneshot::channel::<()>();
         let ended = tokio::spawn(server.run(async {
-            // Whoever dropped the other end wants it to end too.
+            // A dropped sender is a request to end too.
             let _asked = stopped.await.is_ok();
         }));
         Ok((Running { url: ServiceUrl::Tcp(address.to_string()), stop, ended }, keyring))

@@ -217,7 +217,7 @@ fn interruptible<T: Send + 'static>(
             done = &mut work => Ok(done.map_err(ReplayFailure::from)??),
             () = interrupts.next() => {
                 stop.now();
-                // What it had to keep is kept by then.
+                // Its progress is saved by then.
                 if let Ok(Err(error)) = work.await {
                     return Err(error.into());
                 }

@@ -160,7 +160,7 @@ pub(crate) fn run(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(ServeError::Runtime)?;
     let served = runtime.block_on(serve(config, global.json, output));
-    // What was made over HTTP is missed too from now on, however the service ended.
+    // Ledgers created over HTTP are listed too, however the service ended.
     let present = folder.ledger_names().map_err(ServeError::from)?;
     known.note(&present, &keyring).map_err(ServeError::from)?;
     served.map(|()| Exit::Done)
@@ -178,7 +178,7 @@ async fn serve(config: ServerConfig, as_json: bool, output: &mut Output) -> Resu
     } else {
         output.line(format!("listening on {}", listening.join(" and ")))?;
     }
-    // Whoever does not read the line is served all the same.
+    // The service runs also if nobody reads the line.
     let _unread = output.flush().is_err();
     Ok(server.run(shutdown).await.map_err(ServeError::from)?)
 }

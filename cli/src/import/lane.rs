@@ -109,7 +109,7 @@ impl Lane {
             }
             let most = self.size.most();
             if batch.0.len() > most {
-                // What is taken last goes first.
+                // The batch pushed last is taken first.
                 let rest = batch.0.split_off(most);
                 waiting.extend([Batch(rest), batch]);
                 continue;
@@ -135,7 +135,7 @@ impl Lane {
                 _ => return Err(miss),
             };
             let Item { place, id, .. } = batch.0.remove(index);
-            // Which event of the request it was says nothing to whoever has only the file.
+            // The event's number in the request means nothing to a user who has only the file.
             let (reason, of_request) = (miss.to_string(), format!("event {index}: "));
             let reason = reason.strip_prefix(&of_request).unwrap_or(&reason).to_owned();
             let code = miss.code().to_owned();

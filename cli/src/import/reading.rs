@@ -147,7 +147,7 @@ impl Reading {
         }
         let mut end = mapper.end(self.now);
         if !is_last_mapped {
-            // Whatever comes in the place of a line that was cut may go on with what came before it.
+            // The full form of a line that was cut may continue the lines before it.
             end.events.clear();
         }
         sending.tally.add(&end);

@@ -133,7 +133,7 @@ fn read_outline(file: &File, bytes: u64, chain: Option<&SigningChain>) -> Result
     let mut header = [0; ARCHIVE_HEADER_BYTES];
     if bytes >= header.len() as u64 {
         file.read_exact_at(&mut header, 0)?;
-        // What begins otherwise is no archive, whatever its end may look like.
+        // A file with another beginning is no archive, whatever its end.
         ArchiveHeader::parse(&header).map_err(at(0))?;
     }
     let trailer = ArchiveTrailer::parse(&trailer, bytes).map_err(at(end.unwrap_or(0)))?;

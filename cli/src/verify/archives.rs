@@ -169,7 +169,7 @@ impl Archives {
     /// Reports a hole between manifests. Manifests behind it continue nothing known; for events that are still in
     /// segments, this does not matter.
     fn tell_hole(&self, first: u64, last: u64, gaps: &mut Vec<Gap>) {
-        // What of it was released is told once all manifests are read.
+        // The released part of the hole is reported once all manifests are read.
         if first > self.released_through {
             let what = "no manifest of them is beside the segments, and there are later ones".to_owned();
             gaps.push(Gap::Archive { first, last, what });
@@ -191,7 +191,7 @@ impl Archives {
                 return differs("the segment that the manifest says to begin there");
             }
         }
-        // What is smaller than a group of leaves no archive tells without keys.
+        // Without keys, an archive gives no subtree smaller than a group of leaves.
         let size = header.frontier.size();
         let mut start = 0;
         for (height, peak) in

@@ -199,7 +199,7 @@ impl OpenedFrames<'_> {
     pub(super) fn take_in(&mut self) -> Option<OpenedFrame> {
         let (idle, handed) = self.idle.zip(self.handed_out.pop_front())?;
         let opened = idle.take_in(handed, self.openers, self.decompressor);
-        // Who opened it has come to grief; then so does this thread, and its panic is passed on.
+        // If the helping thread panicked, this thread opens the frame too, and its panic is passed on.
         Some(opened.unwrap_or_else(|frame| self.openers.open_loose(&self.segment, &frame, self.decompressor)))
     }
 

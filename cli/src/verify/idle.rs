@@ -151,7 +151,7 @@ impl IdleThreads {
 impl WaitingFrame {
     fn open(self, openers: &Openers<'_>, decompressor: &mut Decompressor) {
         let opened = openers.open_loose(&self.segment, &self.frame, decompressor);
-        // Who handed it out may have stopped at a frame before it.
+        // The thread that handed it out may have stopped at an earlier frame.
         let _unwanted = self.opened.send((opened, self.taken)).is_err();
     }
 }

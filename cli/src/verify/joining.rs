@@ -256,7 +256,7 @@ impl<'a> Joining<'a> {
         let placed = |end| PlacedEnd { segment: number, generation, end };
         self.ends.extend(heads.ends.into_iter().map(placed));
         self.report.gaps.extend(heads.gap);
-        // What frames that were let go came to, no archive tells without keys.
+        // Without keys, no archive gives the chain hash of a released frame.
         let through = self.checks.archives.released_through();
         let mut named_here = heads.named_before.iter().filter(|named| named.headed.size.get() > through);
         let named =

@@ -62,7 +62,7 @@ impl<'a> SegmentLeaves<'a> {
         let mut file = folder.open_leaves(header.number)?;
         let file_bytes = file.metadata()?.len();
         window.begin();
-        // What is shorter than a header was cut short when it was made.
+        // A file shorter than a header was cut short at its creation.
         if file_bytes < LEAVES_HEADER_BYTES as u64 || !window.fill(&mut file, LEAVES_HEADER_BYTES)? {
             return Err(NoLeaves::Cut(file_bytes));
         }

@@ -110,7 +110,7 @@ impl StoredLevel {
         let mut stored = [0; TREE_HASH_BYTES];
         let offset = LevelsHeader::offset_of(group.number);
         let is_read = self.read(&mut stored, offset).is_some();
-        // Who opens the ledger stores it again.
+        // An opening of the ledger stores the root again.
         if is_read && TreeHash(stored) == group.root {
             return Ok(());
         }
@@ -243,7 +243,7 @@ mod tests {
         let stored_again = lost();
         stored_again.file.write_all_at(&ROOT.0, LevelsHeader::offset_of(0)).unwrap();
         assert_eq!(wrong_in(&stored_again, 3), None);
-        // What is behind the end that it had is being written.
+        // Bytes behind the size at the opening are still being written.
         let longer = zeros(2, &[LevelsHeader::offset_of(3) - 1]);
         assert!(longer.check(group(2), at(1)).is_ok());
     }

@@ -253,7 +253,7 @@ impl Report {
         let of_records = self.contents.is_some_and(|contents| contents.events == self.events);
         self.assurance.whole_tree = (of_leaves || of_records) && archives.are_whole();
         brought.hold((head, generation), (ends, archives), self);
-        // Where the reading ended early, a head may be of what was not read.
+        // If the reading ended early, a head may be of events that were not read.
         if self.heads.is_some() && !self.ended_early() {
             cosigned.hold(folder, (head, generation), ends, self);
         }

@@ -36,7 +36,7 @@ impl Signers {
                 return Ok((Self { chain: own.cloned(), met, unvouched_note: None }, gap));
             }
         };
-        // What is no text is no note either, from where it stops being text.
+        // A note ends at the first byte that is no text.
         let text = String::from_utf8_lossy(&note);
         let chain = parse_signing_chain(&text).map_err(|error| note_fault(&text, error.into()))?;
         if let Some(own) = own {

@@ -100,7 +100,7 @@ impl Listener<'_> {
     ) -> Result<(), GivenUp> {
         let mut messages = Messages::default();
         loop {
-            // Whoever is silent for that long is gone, whatever the connection says.
+            // A service that is silent for that long is gone, whatever the state of the connection.
             let Ok(piece) = timeout(NEWS_PATIENCE, pieces.next()).await else { return Ok(()) };
             let Some(piece) = piece? else { return Ok(()) };
             messages.push(&piece);

@@ -143,7 +143,7 @@ impl Flow {
         }
         let tally = read.await.map_err(|_| ImportFailure::Reading)?;
         if let Some(miss) = missed {
-            // What was read of the files by then says nothing of them.
+            // The tally of a partly read import says nothing of the files.
             return Err(ImportFailure::Missed(Box::new(miss)).into());
         }
         tally.map_err(|source| {
@@ -271,7 +271,7 @@ fn read(
     let started = thread::Builder::new().name("bitacora-import".to_owned()).spawn(move || {
         let read = reading.run(tally, &doors, &bar);
         drop(doors);
-        // Whoever was interrupted does not wait for it.
+        // An interrupted import does not wait for it.
         let _unheard = done.send(read).is_err();
     });
     started.map_err(|source| ImportFailure::Unreadable(format!("no thread to read with: {source}")))?;

@@ -98,7 +98,7 @@ impl Shown<'_> {
         if rejected > differing {
             text.push_str(&format!(", {} rejected", rejected - differing));
         }
-        // What was there before has its answer of then, with what was derived then.
+        // Repeated events have their first answers, with the events derived then.
         if *derived > 0 && *created > 0 {
             text.push_str(&format!(", {derived} derived"));
         }

@@ -322,7 +322,7 @@ fn costs(
         title: title.to_owned(),
         note: total.note(),
         heading: [names, &heading(prices.is_some())].concat(),
-        // What is newest is read first.
+        // The newest rows come first.
         rows: rows.rev().collect(),
         empty: "nothing was spent".to_owned(),
     }

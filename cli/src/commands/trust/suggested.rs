@@ -83,7 +83,7 @@ pub(super) fn suggest(
         let mut made = None;
         if arguments.make {
             made = Some(service.post("suggestions:refresh", None)?);
-            // What was made just now is in the answers below.
+            // The answers below include the suggestions made just now.
             service.wait_for_now()?;
         }
         if global.json {

@@ -126,7 +126,7 @@ fn read_head(
 ) -> Result<ReadHead, HeadFault> {
     let signed = UnverifiedTreeHead::parse(&entry.note)?.verify_with_chain(chain)?;
     let head = signed.head();
-    // Whether this is the commitment in the tree is known when the frame of that position is met.
+    // It is compared with the commitment in the tree once the frame of that position is read.
     let commitment = commitment(&entry.blind, &entry.record);
     Ok(ReadHead {
         offset,
