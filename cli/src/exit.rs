@@ -1,4 +1,5 @@
-//! The exit codes, which scripts rely on. Their meaning is documented in `docs/exit_codes.md`.
+//! The exit codes, which scripts rely on.
+//! Their meaning is documented in `docs/exit_codes.md`.
 
 use std::process::ExitCode;
 

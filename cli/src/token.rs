@@ -1,4 +1,5 @@
-//! The token of requests to a service. It is shown where it is created, and nowhere else.
+//! The token of requests to a service.
+//! It is shown where it is created, and nowhere else.
 
 use std::io;
 use std::path::{Path, PathBuf};

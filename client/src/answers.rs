@@ -1,4 +1,5 @@
-//! The service's answers, as far as an executor needs them. Unknown members are passed over.
+//! The service's answers, as far as an executor needs them.
+//! Unknown members are passed over.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The records of a file: its lines, or the elements of its one array. Compression is detected.
+//! The records of a file: its lines, or the elements of its one array.
+//! Compression is detected by content.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
