@@ -15,7 +15,7 @@ use crate::limits::{DEFAULT_LISTED, MAX_LISTED};
 use crate::media::JSON;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
-use crate::question::{Question, answer_at_position};
+use crate::read_request::{Question, answer_at_position};
 
 /// What may have changed is asked for each time, and answered without a body where it has not.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");

@@ -16,7 +16,7 @@ use super::format::{Mapped, Unmappable};
 use super::gap::gap_of;
 use super::outcome::Ending;
 use super::runs::digest;
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
 /// Calls whose results have not come; of the oldest ones past it the tool is forgotten, and a result comes as one without.

@@ -13,7 +13,7 @@ use super::segment::{CheckedSegment, signatures};
 use super::window::Window;
 
 /// Passes over a segment. `None` if anything is not what it must be: [`walk`](super::segment::walk) says what.
-pub(super) fn pass(
+pub(super) fn check_segment(
     number: SegmentNumber,
     checks: &Checks<'_>,
     workspace: &mut Workspace,

@@ -12,7 +12,7 @@ use bitacora_formats::{Micros, format_time};
 
 use self::agent::Agent;
 use self::random::Random;
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 
 /// About as many events as one busy agent has in an hour.
 const EVENTS_PER_AGENT: u64 = 1_650;
