@@ -1,5 +1,4 @@
-//! The archives of a ledger that a store has, and which of them join: from one archive to the next, by the signed manifests and not by
-//! their names.
+//! The chain of a ledger's archives in a store, joined by their signed manifests, not their names.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,12 +19,12 @@ pub(crate) struct FoundArchive {
     pub(crate) generation: Generation,
     /// Its name in the store.
     pub(crate) name: String,
-    /// What it is; or what is wrong with it, whatever is asked of it again.
+    /// The archive, or its fault, which every later question about it gets too.
     pub(crate) opened: Result<StoredArchive, StoredError>,
 }
 
 impl FoundArchive {
-    /// What it says of itself, if it can be used.
+    /// Returns its manifest, if the archive can be used.
     pub(crate) fn manifest(&self) -> Option<&Manifest> {
         self.opened.as_ref().ok().map(|stored| stored.outline().manifest().manifest())
     }
@@ -45,7 +44,7 @@ pub(crate) fn find(
     for folder in objects.list(&ledger.to_string())?.folders {
         let number = folder.strip_prefix('g').and_then(|number| number.parse().ok());
         let Some(generation) = number.map(Generation) else { continue };
-        // What only looks like such a name is no archive's.
+        // A folder that only looks like such a name is no archive's.
         if folder != format!("g{generation}") {
             continue;
         }
@@ -88,7 +87,7 @@ fn open(
     Err(archive.wrong(ArchiveError::Other { expected: name.to_owned(), found }))
 }
 
-/// What a chain begins and ends with.
+/// The archives that a chain has to join at its two ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Ends<'a> {
     /// The archive that the first one goes on from; `None`: the first one begins with the ledger's first event.

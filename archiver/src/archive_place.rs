@@ -1,4 +1,4 @@
-//! Where archives lie: a folder, or a place in an object store.
+//! The place of archives: a folder, or a prefix in an object store.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -24,10 +24,10 @@ use crate::store::{self, Bounds, OpenedStore, StoreError, StoreSettings, said};
 use crate::store_thread::StoreThread;
 use crate::upload::Upload;
 
-/// What an archive that is being written in pieces has behind its name.
+/// The suffix of an archive that is being written in pieces.
 const UNFINISHED: &str = ".unfinished";
 
-/// Why a store did not do what it was asked. Each names the object.
+/// The reasons for which a store did not do what it was asked. Each names the object.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveStoreError {
     /// The store was not opened.
@@ -36,37 +36,37 @@ pub enum ArchiveStoreError {
     /// There is no such object, or no such bucket.
     #[error("{object}: not in the store; look whether it was moved or removed there")]
     Missing {
-        /// Which.
+        /// The name of the object.
         object: String,
     },
     /// It was to be made, and is there already; it was not changed.
     #[error("{object}: already in the store; it was not changed")]
     Exists {
-        /// Which.
+        /// The name of the object.
         object: String,
     },
     /// The store does not allow it, or cannot do it.
     #[error("{object}: the store refused: {said}")]
     Refused {
-        /// Which.
+        /// The name of the object.
         object: String,
         /// In the store's words.
         said: String,
     },
-    /// No answer came in time. What was to be written may have been.
+    /// No answer came in time. The write may have taken effect.
     #[error("{object}: no answer from the store within {seconds} s; try again")]
     TimedOut {
-        /// Which.
+        /// The name of the object.
         object: String,
-        /// How long it was waited for.
+        /// The time that it was waited for.
         seconds: u64,
     },
     /// Fewer bytes came than were asked for.
     #[error("{object}: {expected} bytes from byte {offset} on expected, {found} came; try again")]
     CutShort {
-        /// Which.
+        /// The name of the object.
         object: String,
-        /// Where they begin.
+        /// The offset at which they begin.
         offset: u64,
         /// Bytes asked for.
         expected: u64,
@@ -76,27 +76,27 @@ pub enum ArchiveStoreError {
     /// It is another object than the one that was being read.
     #[error("{object}: changed in the store while it was being read; nothing of it was taken")]
     Changed {
-        /// Which.
+        /// The name of the object.
         object: String,
     },
     /// More names than are taken of one list.
     #[error("{object}: more than {MAX_LISTED} names; this is no folder of archives")]
     TooMany {
-        /// Which folder.
+        /// The name of the folder.
         object: String,
     },
-    /// What was to be written could not be read.
+    /// The source of the bytes to be written could not be read.
     #[error("{object}: what was to be written could not be read: {source}")]
     Source {
-        /// Which.
+        /// The name of the object.
         object: String,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// Anything else that a store says; it may go away.
     #[error("{object}: {said}")]
     Failed {
-        /// Which.
+        /// The name of the object.
         object: String,
         /// In the store's words.
         said: String,
@@ -104,7 +104,7 @@ pub enum ArchiveStoreError {
 }
 
 impl ArchiveStoreError {
-    /// Whether the store answered, and has, or gives, this one object not: it would say it again, and may give others.
+    /// Returns `true` if the store answered, and lacks or refuses this one object: it would say so again, and may give others.
     pub(crate) fn is_of_one_object(&self) -> bool {
         matches!(self, Self::Missing { .. } | Self::Refused { .. } | Self::Changed { .. })
     }
@@ -115,11 +115,11 @@ impl ArchiveStoreError {
 pub struct ObjectVersion {
     /// Its length.
     pub bytes: u64,
-    /// What the store calls the version, where it gives one.
+    /// The store's name of the version, where it gives one.
     pub tag: Option<String>,
 }
 
-/// What a folder of a store holds, sorted by name.
+/// The entries of a folder of a store, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The names of folders in it, without what they hold.
@@ -133,7 +133,7 @@ pub type ReadPiece<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
 
 /// A store of archives. All calls block, for a bounded time.
 pub trait Objects: fmt::Debug + Send + Sync {
-    /// What the object is shown as.
+    /// Returns the name that the object is shown as.
     fn shown(&self, name: &str) -> String;
 
     /// Makes an object of this many bytes. Returned `Ok` ⇒ it is kept, whole.
@@ -142,8 +142,8 @@ pub trait Objects: fmt::Debug + Send + Sync {
     /// [`ArchiveStoreError::Exists`] where the name is taken; also after an answer was lost, by this very object.
     fn create(&self, name: &str, bytes: u64, read: &mut ReadPiece<'_>) -> Result<(), ArchiveStoreError>;
 
-    /// Returned `Ok` ⇒ an object that is there is kept, also if whoever made it was never told so. A store that is asked for things
-    /// has it then anyway.
+    /// Returned `Ok` ⇒ an object that is there is kept, also if its maker was never told so. A store that is asked for things has it then
+    /// anyway.
     ///
     /// # Errors
     /// What a store says.
@@ -152,7 +152,7 @@ pub trait Objects: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Which version of an object is there.
+    /// Returns the version of an object that is there.
     ///
     /// # Errors
     /// [`ArchiveStoreError::Missing`] and what else a store says.
@@ -169,7 +169,7 @@ pub trait Objects: fmt::Debug + Send + Sync {
         range: Range<u64>,
     ) -> Result<Vec<u8>, ArchiveStoreError>;
 
-    /// What a folder holds; nothing where there is no such folder.
+    /// Returns the entries of a folder; none if there is no such folder.
     ///
     /// # Errors
     /// What a store says.
@@ -190,7 +190,7 @@ struct Opened {
     thread: StoreThread,
 }
 
-/// What a store is opened for.
+/// The purpose of opening a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// A folder that is not there holds nothing.
@@ -218,7 +218,7 @@ impl ArchiveStore {
         Ok(Self { place, settings: StoreSettings::default(), opened })
     }
 
-    /// Whether it can be opened, as far as that is known without asking it.
+    /// Checks that it can be opened, as far as that is known without asking it.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -316,7 +316,7 @@ impl ArchiveStore {
         let begun = self.ask(&opened, name, async move { store.put_multipart(&key).await })?;
         let upload = Upload::new(begun);
         if let Err(error) = self.send_pieces(&opened, name, (bytes, read), &upload) {
-            // What is left of it is not an archive: no reader takes its name for one.
+            // The remainder of it is not an archive: no reader takes its name for one.
             let _tidied = self.ask(&opened, name, upload.abort()).is_ok();
             return Err(error);
         }

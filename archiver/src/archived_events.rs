@@ -1,4 +1,4 @@
-//! Single events of archives: the groups that hold them are opened side by side, and nothing else is made of those.
+//! Single events of archives: their groups are opened side by side, and nothing else is made of those.
 
 use bitacora_formats::Position;
 use bitacora_ledger::{ColdError, ColdEvent};
@@ -51,7 +51,7 @@ impl Archives {
         }
     }
 
-    /// Which groups hold the positions, up to the first that cannot be had.
+    /// Returns the groups that hold the positions, up to the first that cannot be had.
     fn places_of(&self, positions: &[Position]) -> (Vec<Wanted>, Option<ColdError>) {
         let mut all: Vec<Wanted> = Vec::new();
         for position in positions {

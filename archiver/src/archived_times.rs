@@ -1,4 +1,4 @@
-//! From when to when archived events are, as manifests and indexes say it: no event is read for that.
+//! The times of archived events, from manifests and indexes alone: no event is read for that.
 
 use bitacora_formats::archive::{ArchiveError, GroupTimes, Manifest, open_part};
 use bitacora_formats::{Decompressor, Micros, Position};
@@ -35,7 +35,8 @@ impl Archives {
         None
     }
 
-    /// The first group of an archive whose last event is of this time or later, if one has to be looked for and the index is there.
+    /// Returns the first group of an archive whose last event is of this time or later. It does so only if one has to be looked for and
+    /// the index is there.
     fn group_with_time(
         &self,
         catalogue: &Catalogue,

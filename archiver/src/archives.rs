@@ -1,4 +1,4 @@
-//! Archived events, read as if they were still here: which archive holds a position, which group of it, and the frame in that.
+//! Archived events, read as if they were still here: by archive, then by group, then by frame.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct StoredArchives {
     narrowed: Arc<NarrowedCache>,
 }
 
-/// Which group of which archive.
+/// The key of a group: its archive and its number in it.
 type GroupKey = (ArchiveIdentity, u32);
 
 impl StoredArchives {
@@ -89,7 +89,7 @@ pub(crate) struct Archives {
     brought_back: Mutex<Vec<SignedManifest>>,
 }
 
-/// Where a group of events stands.
+/// The place of a group of events.
 pub(crate) struct GroupPlace {
     pub(crate) archive: Arc<OpenArchive>,
     pub(crate) range: ArchiveRange,
@@ -141,7 +141,7 @@ impl Stretch {
         self.0.push_back(group);
     }
 
-    /// Whether the event at a position begins a frame; `None` where it is not here.
+    /// Returns `true` if the event at a position begins a frame; `None` if it is not here.
     fn begins_frame(&self, position: Position) -> Option<bool> {
         let (group, row) = self.holding(position)?;
         group.columns.begins_frame(row)
@@ -267,7 +267,7 @@ impl Archives {
         self.load(self.place_of(position)?)
     }
 
-    /// Where the group stands that holds a position.
+    /// Returns the place of the group that holds a position.
     pub(crate) fn place_of(&self, position: Position) -> Result<GroupPlace, ColdError> {
         let mut catalogue = self.catalogue();
         if catalogue.range_of(position).is_none() {
@@ -333,7 +333,7 @@ impl Archives {
     }
 }
 
-/// What stands against reading an archive of this range.
+/// Returns the error of reading an archive of this range.
 pub(crate) fn cold_error(range: ArchiveRange, error: &StoredError) -> ColdError {
     let kind = match error {
         StoredError::Store(_) => ColdErrorKind::Unavailable,

@@ -1,4 +1,4 @@
-//! The client of every store, which takes no more of an answer than it has to: also of one that tells of an error.
+//! The client of every store, which takes a bounded part of each answer, error answers included.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use object_store::client::{
 /// Makes such clients.
 #[derive(Debug)]
 pub(crate) struct BoundedConnector {
-    /// What of any answer is taken, in bytes.
+    /// The most bytes taken of any answer.
     pub(crate) max_answer_bytes: usize,
 }
 

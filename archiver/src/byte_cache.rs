@@ -1,4 +1,4 @@
-//! What was read last, within a budget of bytes.
+//! A cache of the entries read last, within a budget of bytes.
 
 use std::collections::HashMap;
 use std::hash::Hash;

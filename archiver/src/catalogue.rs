@@ -1,4 +1,4 @@
-//! Which archives of a ledger are known to a reader, and those of them that it has opened.
+//! The archives of a ledger that a reader knows, and those of them that it has opened.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -30,11 +30,11 @@ pub(crate) struct Catalogue {
 pub(crate) struct OpenArchive {
     pub(crate) stored: StoredArchive,
     pub(crate) key: ArchiveKey,
-    /// What tells it from every other, also from another of the same positions.
+    /// The identity that tells it from every other archive, also from another of the same positions.
     pub(crate) identity: ArchiveIdentity,
     /// From when to when its groups are, once that was asked for.
     pub(crate) times: OnceLock<GroupTimes>,
-    /// Which groups may match a filter is found out by one at a time.
+    /// The lock under which groups are narrowed for a filter, one question at a time.
     pub(crate) narrowing: Mutex<()>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct OpenArchive {
 pub(crate) type ArchiveIdentity = [u8; 32];
 
 impl Catalogue {
-    /// What there is now; of the archives that were known before, those that were opened stay so.
+    /// Builds the catalogue of the present archives; those that were opened before stay open.
     pub(crate) fn new(kept: Kept, recovered: &Recovered, before: &Self) -> Self {
         let opened = kept.manifests.iter().map(|one| Mutex::new(before.opened_already(one))).collect();
         let lost = kept.lost.iter().map(|lost| {
@@ -75,19 +75,19 @@ impl Catalogue {
         self.manifests.get(index).map(|manifest| manifest.manifest().range)
     }
 
-    /// Whether it is known what stands at a position that no archive held before.
+    /// Returns `true` if it is known what stands at a position that no archive held before.
     pub(crate) fn goes_on_at(&self, position: Position) -> bool {
         self.range_of(position).is_some() || self.begins_behind(position)
     }
 
-    /// Whether an archive ends before this position, and a frame begins there, in whatever is behind it.
+    /// Returns `true` if an archive ends before this position, and a frame begins there, in whatever is behind it.
     pub(crate) fn begins_behind(&self, position: Position) -> bool {
         let before = Position::new(position.get() - 1).and_then(|before| self.holding(before));
         let before = before.and_then(|before| self.manifests.get(before));
         before.is_some_and(|before| before.manifest().chain_after.position == position)
     }
 
-    /// Why a position cannot be had that no archive here holds, `folder` being where manifests lie.
+    /// Returns the error for a position that no archive here holds; `folder` is the folder of manifests.
     pub(crate) fn lacking(&self, position: Position, folder: &std::path::Path) -> ColdError {
         let lost = self.lost.iter().find(|(first, last, _)| (*first..=*last).contains(&position.get()));
         let Some((first, last, what)) = lost else {

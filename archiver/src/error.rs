@@ -1,4 +1,4 @@
-//! Why events are not archived, or archived ones not read.
+//! Errors of archiving events, and of reading archived ones.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use bitacora_ledger::{AppendError, ReadError, ReleaseError, SavedStateError};
 
 use crate::archive_store::ArchiveStoreError;
 
-/// Why an archive cannot be read.
+/// The reasons for which an archive cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
     /// The store does not give it.
@@ -18,9 +18,9 @@ pub enum StoredError {
     /// It is not what it has to be.
     #[error("{object}: {source}")]
     Archive {
-        /// Which.
+        /// The name of the object.
         object: String,
-        /// What is wrong with it.
+        /// The fault of the archive.
         source: ArchiveError,
     },
 }
@@ -32,7 +32,7 @@ impl StoredError {
         matches!(self, Self::Archive { source, .. } if !source.is_of_the_keyring())
     }
 
-    /// Whether it is of this one archive, and would be again; otherwise the store may give none.
+    /// Returns `true` if it is of this one archive, and would be again; otherwise the store may give none.
     pub(crate) fn is_of_one_archive(&self) -> bool {
         match self {
             Self::Archive { .. } => true,
@@ -41,23 +41,23 @@ impl StoredError {
     }
 }
 
-/// Why the manifests that a ledger keeps of its archives cannot be used.
+/// The reasons for which the manifests that a ledger keeps of its archives cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptError {
     /// The disk gave an error.
     #[error("{file}: {source}")]
     Disk {
-        /// Which file.
+        /// The path of the file.
         file: String,
-        /// What the disk said.
+        /// The error of the disk.
         source: io::Error,
     },
     /// A manifest is none of this ledger's.
     #[error("{file}: {source}")]
     Manifest {
-        /// Which file.
+        /// The path of the file.
         file: String,
-        /// What is wrong with it.
+        /// The fault of the manifest.
         source: ArchiveError,
     },
     /// Archives in a row have one missing between them, or before them.
@@ -71,7 +71,7 @@ pub enum KeptError {
     /// Events that were let go have no manifest.
     #[error("{folder}: no manifest of an archive that holds them")]
     Missing {
-        /// Where it would be.
+        /// The folder in which it would be.
         folder: String,
     },
     /// Positions whose manifest is lost, and was not brought back from the store.
@@ -83,32 +83,32 @@ pub enum KeptError {
         first: u64,
         /// The last position.
         last: u64,
-        /// What is wrong with it here.
+        /// The fault of the manifest here.
         error: Arc<KeptError>,
-        /// Why it was not brought back.
+        /// The reason for which the store did not bring it back.
         why: String,
     },
 }
 
 impl KeptError {
-    /// Whether a file is what it should not be; otherwise it may be whole, or is not there.
+    /// Returns `true` if a file is what it should not be; otherwise it may be whole, or is not there.
     pub(crate) fn is_damage(&self) -> bool {
         matches!(self, Self::Manifest { .. })
     }
 
-    /// Whether the manifest of this position is lost.
+    /// Returns `true` if the manifest of this position is lost.
     #[must_use]
     pub fn holds(&self, position: Position) -> bool {
         matches!(self, Self::Lost { first, last, .. } if (*first..=*last).contains(&position.get()))
     }
 
-    /// Whether it is what is lost from this position on.
+    /// Returns `true` if it is the loss that begins at this position.
     pub(crate) fn is_of(&self, position: u64) -> bool {
         matches!(self, Self::Lost { first, .. } if *first == position)
     }
 }
 
-/// Why events are not archived. What was archived before stands; the next run goes on.
+/// The reasons for which events are not archived. Earlier archives stand; the next run goes on.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiverError {
     /// Somebody archives this ledger already.
@@ -132,7 +132,7 @@ pub enum ArchiverError {
     /// No segment was let go.
     #[error(transparent)]
     Release(#[from] ReleaseError),
-    /// What was archived before is not known.
+    /// The manifests of earlier archives are not known.
     #[error(transparent)]
     Kept(#[from] KeptError),
     /// No archive holds such positions.
@@ -141,17 +141,17 @@ pub enum ArchiverError {
     /// The events do not become an archive.
     #[error("positions {range}: {source}")]
     Pack {
-        /// Which.
+        /// The range of the archive.
         range: ArchiveRange,
-        /// Why.
+        /// The error of packing it.
         source: ArchiveError,
     },
     /// The disk refuses what is packed.
     #[error("packing positions {range}: {source}; nothing was archived of them")]
     Disk {
-        /// Which.
+        /// The range of the archive.
         range: ArchiveRange,
-        /// What the disk said.
+        /// The error of the disk.
         source: io::Error,
     },
     /// The system gives no random bytes for keys.
@@ -160,16 +160,16 @@ pub enum ArchiverError {
     /// The store refuses it, or does not give back what it took.
     #[error(transparent)]
     Stored(#[from] StoredError),
-    /// What lies in the store is whole, but holds something else than the ledger does.
+    /// The object in the store is whole, but holds something else than the ledger does.
     #[error(
         "{object}: {what} at position {position} is not what the ledger holds; the archive was not accepted"
     )]
     Differs {
-        /// Which.
+        /// The name of the object.
         object: String,
         /// From where on.
         position: Position,
-        /// What of it.
+        /// The part that differs.
         what: &'static str,
     },
 }

@@ -2,7 +2,7 @@
 
 use bitacora_formats::{BodyError, BodyWriter, ColumnRow, FrameBody, Micros};
 
-/// Why rows are not those of one frame.
+/// The reasons for which rows are not those of one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameRowsError {
     /// The first row does not begin a frame, or a later one does.
@@ -16,7 +16,7 @@ pub enum FrameRowsError {
         "rows that are no requests: a frame begins with one, and derived events follow the submitted ones"
     )]
     Requests,
-    /// What the rows hold is more than a frame does.
+    /// The rows hold more than a frame does.
     #[error(transparent)]
     Body(#[from] BodyError),
 }

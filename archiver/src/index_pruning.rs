@@ -1,4 +1,4 @@
-//! Which groups of an archive may hold what a filter asks for, as the archive's own index says.
+//! The groups of an archive that may match a filter, by the archive's own index.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, PoisonError};
@@ -14,8 +14,8 @@ use crate::catalogue::{ArchiveIdentity, OpenArchive};
 use crate::error::StoredError;
 use crate::limits::NARROWED_OVERHEAD_BYTES;
 
-/// What was found out last, by archive and by what was asked of it: a scan asks for one archive again and again, and several scans go
-/// on side by side.
+/// A cache of the last results, by archive and question: a scan asks for one archive again and again, and several scans go on side by
+/// side.
 pub(crate) type NarrowedCache = ByteCache<(ArchiveIdentity, QuestionDigest), Narrowed>;
 
 /// SHA-256 of the labels and values that are asked for.
@@ -55,7 +55,7 @@ impl Archives {
         if let Some(narrowed) = self.narrowed.get(&key) {
             return Ok(narrowed);
         }
-        // Who asks the same meanwhile waits for it, and who asks for something else of this archive; nobody else does.
+        // Callers with the same question wait for it, and those with another question about this archive; nobody else does.
         let _alone = archive.narrowing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(narrowed) = self.narrowed.get(&key) {
             return Ok(narrowed);
@@ -72,7 +72,7 @@ impl Archives {
     }
 }
 
-/// What tells what is asked for from everything else that may be.
+/// Returns the digest of a question, which tells it from every other.
 fn digest_of(labels: &[(ArchiveLabel, Vec<&str>)]) -> QuestionDigest {
     let mut digest = Sha256::new();
     for (label, values) in labels {

@@ -1,4 +1,5 @@
-//! What a ledger keeps of its archives: their manifests, in its folder, so that it knows without any store what is archived.
+//! The manifests of its archives that a ledger keeps in its folder, as its memory of what is archived.
+//! It needs no store for that.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,15 +14,15 @@ use bitacora_ledger::{Disk, FolderLock, OpenMode};
 
 use crate::error::KeptError;
 
-/// What the name of a manifest ends with, behind the positions.
+/// The suffix of a manifest's name, behind the positions.
 const ENDING: &str = ".manifest";
-/// What a file that is being written has behind its name.
+/// The suffix of a file that is being written.
 const UNFINISHED: &str = ".new";
 /// The same of one that is put back, while somebody else may be keeping another.
 const RETURNING: &str = ".returning";
-/// What a file that is no manifest has behind its name once another took its place.
+/// The suffix of a file that is no manifest, once another took its place.
 const PUT_ASIDE: &str = ".damaged";
-/// How many files of one name are put aside.
+/// The most files of one name that are put aside.
 const MAX_PUT_ASIDE: u32 = 9;
 
 /// The folder of a ledger's manifests.
@@ -130,7 +131,7 @@ impl ManifestFolder {
         Ok(kept)
     }
 
-    /// Puts manifests that were lost back in their place. What stands there and is none is put aside under its name with
+    /// Puts manifests that were lost back in their place. A file that stands there and is no manifest is put aside under its name with
     /// [`PUT_ASIDE`] behind it. Returned `Ok` ⇒ durable; after an error, or a crash, some of them may still be lost, or missing.
     ///
     /// Syscalls: those of [`Self::make`]; for each that is put aside `statx`, `rename`; those of [`Self::keep`].
@@ -198,14 +199,14 @@ impl ManifestFolder {
     }
 }
 
-/// What a folder has of the manifests of a ledger's archives.
+/// The manifests in a folder, and the gaps between them.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     /// Those that are whole, in order. Each that begins where the one before ends goes on from that.
     pub(crate) manifests: Vec<SignedManifest>,
-    /// What is between them, before or behind them, in order.
+    /// The lost ranges between them, before or behind them, in order.
     pub(crate) lost: Vec<Lost>,
-    /// What manifests that were put aside were to hold.
+    /// The ranges of the manifests that were put aside.
     pub(crate) put_aside: Vec<ArchiveRange>,
 }
 
@@ -220,7 +221,7 @@ pub(crate) struct Lost {
     pub(crate) named: u64,
     /// The files that were to hold them, and are what they should not be.
     pub(crate) files: Vec<String>,
-    /// What is wrong.
+    /// The fault.
     pub(crate) error: Arc<KeptError>,
 }
 
@@ -237,12 +238,12 @@ impl Kept {
         archived_through(&self.manifests)
     }
 
-    /// What is behind those that are there is lost up to this position.
+    /// Records as lost the positions behind the present manifests, up to this one.
     fn lose(&mut self, last: u64, unusable: &mut Vec<Unusable>, missing: KeptError) {
         let first = self.end() + 1;
         let (mut files, mut error) = (Vec::new(), missing);
         for one in unusable.drain(..).filter(|one| one.range.last().get() >= first).rev() {
-            // What cannot be read may be whole, and stays where it is.
+            // A file that cannot be read may be whole, and stays where it is.
             if one.error.is_damage() {
                 files.push(one.name);
             }
@@ -293,7 +294,7 @@ impl Kept {
     }
 }
 
-/// What a manifest that was put aside was to hold, by the name of its file.
+/// Returns the range of a manifest that was put aside, by the name of its file.
 fn put_aside(name: &str) -> Option<ArchiveRange> {
     let (stem, _) = name.split_once(ENDING).filter(|(_, rest)| rest.starts_with(PUT_ASIDE))?;
     ArchiveRange::of_file_stem(stem)

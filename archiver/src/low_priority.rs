@@ -6,8 +6,8 @@ use std::thread;
 /// Does the work on a thread that gets the processor when nobody else wants it, and waits for it. The threads that the work starts
 /// are as patient. A panic of the work goes on in the caller.
 ///
-/// A thread of its own, so that what the caller starts or does later is as urgent as before. What is done like this should hold
-/// nothing that others wait for: it may be kept from going on for long.
+/// It has a thread of its own, so that the caller's later work is as urgent as before. Work done like this should hold nothing that
+/// others wait for: it may be kept from going on for long.
 pub(crate) fn at_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let worked = thread::scope(|scope| {
         let patient = scope.spawn(|| {

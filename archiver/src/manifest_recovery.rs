@@ -1,5 +1,6 @@
-//! Manifests that a ledger's folder has lost, brought back from their archives in the store: those that the ledger signed, that join
-//! what the folder still has on both sides, and that agree with what is left of the segments.
+//! The recovery of manifests that a ledger's folder has lost, from their archives in the store.
+//! A manifest comes back if the ledger signed it, and if it agrees with the remaining segments. It must also join the folder's manifests
+//! on both sides.
 
 use std::io;
 use std::path::Path;
@@ -27,7 +28,7 @@ pub(crate) struct ManifestRecovery<'a> {
     pub(crate) access: ColdAccess,
 }
 
-/// What a ledger has of its archives' manifests once the store was asked for those that its folder has lost.
+/// The manifests of a ledger's archives, once the store was asked for those that its folder has lost.
 #[derive(Debug, Default)]
 pub(crate) struct Recovered {
     /// Those that were brought back.
@@ -36,7 +37,7 @@ pub(crate) struct Recovered {
     pub(crate) still_lost: Vec<KeptError>,
 }
 
-/// Why what is lost is not brought back.
+/// The reasons for which a lost manifest is not brought back.
 #[derive(Debug, thiserror::Error)]
 enum NotBack {
     #[error(transparent)]
@@ -50,7 +51,7 @@ enum NotBack {
 }
 
 impl ManifestRecovery<'_> {
-    /// What the folder has, and what it has lost; nothing is asked of the store.
+    /// Reads the folder's manifests and losses; asks nothing of the store.
     ///
     /// # Errors
     /// [`KeptError::Disk`].
@@ -58,7 +59,7 @@ impl ManifestRecovery<'_> {
         self.folder.read(self.disk, self.ledger, self.signers)
     }
 
-    /// What the folder has, and everything that it has lost, events that were let go among it, as far as the store has it.
+    /// Reads the folder's manifests and losses, released events among them, and mends the losses as far as the store has their archives.
     ///
     /// # Errors
     /// [`KeptError::Disk`].
@@ -95,7 +96,7 @@ impl ManifestRecovery<'_> {
         kept.lost.push(Lost { first, last, named: 0, files: Vec::new(), error });
     }
 
-    /// Brings back what is lost and wanted, as far as the store has it. What was not brought back is lost still.
+    /// Brings back manifests that are lost and wanted, as far as the store has them. The others stay lost.
     pub(crate) fn mend(&self, kept: &mut Kept, is_wanted: impl Fn(&Lost) -> bool) -> Recovered {
         let mut recovered = Recovered::default();
         for lost in std::mem::take(&mut kept.lost) {
@@ -174,7 +175,7 @@ impl ManifestRecovery<'_> {
     }
 }
 
-/// What an archive says of the ledger's segments, or of the tree where one begins, that is not so.
+/// Returns a wrong claim of an archive about the ledger's segments, or about the tree where one begins; `None` if there is none.
 fn difference(manifest: &Manifest, known: &KnownSegments) -> Option<&'static str> {
     let last = known.segments.last().map(|last| last.start.number);
     let range = manifest.range;
@@ -207,12 +208,12 @@ fn difference(manifest: &Manifest, known: &KnownSegments) -> Option<&'static str
     None
 }
 
-/// What a ledger knows of its archives.
+/// The archives that a ledger knows.
 #[derive(Debug)]
 pub struct KeptArchives {
     /// The archives, in order.
     pub archives: Vec<KeptArchive>,
-    /// Why others are not known, which the ledger had.
+    /// The errors of archives that the ledger had and that are not known.
     pub lost: Vec<KeptError>,
 }
 
@@ -221,11 +222,11 @@ pub struct KeptArchives {
 pub struct KeptArchive {
     /// Its manifest.
     pub manifest: SignedManifest,
-    /// Where that is from.
+    /// The origin of the manifest.
     pub home: ManifestHome,
 }
 
-/// Where a manifest is from.
+/// The origin of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManifestHome {
     /// It is the one that was kept.
@@ -236,7 +237,8 @@ pub enum ManifestHome {
     Archive,
 }
 
-/// What the ledger in this folder knows of its archives. What the folder has lost is looked for in the store; nothing is changed.
+/// Returns the archives that the ledger in this folder knows. Manifests that the folder has lost are looked for in the store; nothing is
+/// changed.
 ///
 /// # Errors
 /// [`KeptError::Disk`].

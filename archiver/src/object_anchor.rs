@@ -18,8 +18,7 @@ use crate::store::{self, Bounds, StoreError, StoreSettings, said};
 use crate::store_thread::StoreThread;
 use crate::store_url::StoreUrl;
 
-/// How stores say that it is not the object but the whole bucket that they do not know: that is not an anchor which remembers
-/// nothing.
+/// The texts by which stores say that they do not know the whole bucket. An anchor without its bucket is not one that remembers nothing.
 const NO_BUCKET: [&str; 4] =
     ["NoSuchBucket", "ContainerNotFound", "ContainerBeingDeleted", "The specified bucket does not exist"];
 
@@ -31,7 +30,7 @@ pub struct ObjectAnchor {
     url: StoreUrl,
     store: Arc<dyn ObjectStore>,
     thread: StoreThread,
-    /// Whether the store was seen to refuse a write whose condition did not hold.
+    /// `true` once the store was seen to refuse a write whose condition did not hold.
     is_proven: Arc<AtomicBool>,
 }
 
@@ -60,7 +59,7 @@ impl ObjectAnchor {
         }
     }
 
-    /// What the object of this ledger is shown as.
+    /// Returns the name that the object of this ledger is shown as.
     #[must_use]
     pub fn shown(&self, ledger: &LedgerName) -> String {
         self.url.shown_key_of(&FolderAnchor::file_name(ledger))
@@ -130,7 +129,7 @@ struct Slot {
     is_proven: Arc<AtomicBool>,
 }
 
-/// What an object holds, and which one it is: a later one has another version, even with the same content.
+/// An object's content and its version: a later object has another version, even with the same content.
 struct Held {
     note: String,
     version: UpdateVersion,
@@ -142,7 +141,7 @@ enum Swapped {
 }
 
 impl Slot {
-    /// What is there. A store that does not know the bucket is no anchor which remembers nothing.
+    /// Reads the object that is there. A store that does not know the bucket is no anchor which remembers nothing.
     async fn read(&self) -> io::Result<Option<Held>> {
         let got = match self.store.get(&self.key).await {
             Err(Error::NotFound { source, .. }) => {

@@ -12,7 +12,7 @@ pub(crate) struct Feed<I> {
 }
 
 impl<I> Feed<I> {
-    /// Waits until there is room. `false` once nobody wants any more: whoever feeds may stop.
+    /// Waits until there is room. Returns `false` once nobody wants any more: the feeder may stop.
     pub(crate) fn put(&mut self, thing: I) -> bool {
         let Some(thread) = self.threads.get(self.next) else { return false };
         self.next = (self.next + 1) % self.threads.len();
@@ -20,7 +20,7 @@ impl<I> Feed<I> {
     }
 }
 
-/// What came of the things, in their order.
+/// The results of the things, in their order.
 pub(crate) struct Results<O> {
     threads: Vec<Receiver<O>>,
     next: usize,

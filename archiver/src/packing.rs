@@ -21,7 +21,7 @@ use crate::plan::ARCHIVE_UNIT_EVENTS;
 use crate::state_at_end::{StateDigest, state_at_end};
 use crate::throttle::{Pace, Tally};
 
-/// What an archive is packed from, and how.
+/// The source and the settings of packing an archive.
 pub(crate) struct Packing<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) environment: &'a Environment,
@@ -100,7 +100,7 @@ impl Packing<'_> {
         };
         let feed = |feed: &mut Feed<EventGroup>| self.collect(range, feed);
         let (fed, taken) = in_order(self.pace, feed, work, take);
-        // What stopped the work is said first; the reading ended because of it.
+        // The error that stopped the work comes first; the reading ended because of it.
         taken?;
         fed
     }
@@ -132,14 +132,14 @@ impl Packing<'_> {
         Ok(())
     }
 
-    /// What the ledger says around a range.
+    /// Returns the ledger's facts around a range.
     fn facts(&self, range: ArchiveRange) -> Result<Facts, ArchiverError> {
         let link = |position: Position| {
             let link = self.ledger.chain_link(position)?;
             Ok::<_, ReadError>(link.map(|link| ChainLink { position: link.frame, hash: link.previous }))
         };
         let unknown = |position| ReadError::PastHead { asked: position, head: self.ledger.head().position };
-        // What lies in archives alone is known from the one before.
+        // Facts that lie in archives alone are known from the one before.
         let chain_before = match self.before {
             Some(before) => before.chain_after,
             None => link(range.first())?.ok_or_else(|| unknown(range.first()))?,

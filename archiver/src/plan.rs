@@ -1,4 +1,4 @@
-//! Which positions are due to be archived: a pure function of rules, of the time, and of when events were recorded.
+//! The plan of archiving: positions that are due, a pure function of rules, time and recording times.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub const ARCHIVE_UNIT_EVENTS: u64 = TILE_WIDTH as u64;
 /// For how long events stay hot unless it is configured.
 pub const DEFAULT_COLD_AFTER: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// What one archive holds at most.
+/// The longest period that one archive holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Period {
     /// The events of a day, UTC.
@@ -24,18 +24,18 @@ pub enum Period {
     Any,
 }
 
-/// When events are archived, and how many together.
+/// The rules for when events are archived, and how many together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// Events older than that are due, once their whole period is; `None`: age makes none due.
     pub cold_after: Option<Duration>,
     /// As soon as more events than that are not archived, the older half is due, whatever its age; `None`: no number does.
     pub hot_events: Option<u64>,
-    /// What one archive holds at most, in time.
+    /// The longest period that one archive holds.
     pub period: Period,
-    /// What one archive holds at most, in events; up to `MAX_ARCHIVE_EVENTS`.
+    /// The most events that one archive holds; up to `MAX_ARCHIVE_EVENTS`.
     pub archive_events: u64,
-    /// Whether everything is due now that can be archived at all.
+    /// `true` if everything is due now that can be archived at all.
     pub is_forced: bool,
 }
 
@@ -61,14 +61,14 @@ pub struct Due {
 }
 
 impl Due {
-    /// How many events it has.
+    /// Returns the number of its events.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.last.get() - self.first.get() + 1
     }
 }
 
-/// What a plan rests on, beside the rules.
+/// The facts that a plan rests on, beside the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     /// The last archived position; 0 for none.
@@ -77,13 +77,13 @@ pub struct Standing {
     pub head: Position,
     /// The first position of the newest frame, which is never archived: what remains in segments begins with a frame.
     pub newest_frame: Position,
-    /// What the clock says.
+    /// The time of the clock.
     pub now: Micros,
 }
 
-/// When events were recorded. Times never go back from one position to the next.
+/// The recording times of events. Times never go back from one position to the next.
 pub trait Times {
-    /// What may go wrong.
+    /// The error of reading a time.
     type Error;
 
     /// The time of the event at a position that is durable.
@@ -96,8 +96,8 @@ pub trait Times {
 /// The ranges that are due, in order and without a gap: the first begins where the archives end. At most `MAX_PLANNED`; once
 /// those are archived, the next plan goes on.
 ///
-/// A period is archived as a whole where age makes it due: an archive that ends within one is only made when events are
-/// archived now, when there are too many that are not, or when one archive cannot hold them.
+/// A period is archived as a whole where age makes it due. An archive ends within a period only when events are archived now, when too
+/// many are not archived, or when one archive cannot hold it.
 ///
 /// # Errors
 /// What [`Times`] say.
@@ -138,8 +138,8 @@ pub fn plan<T: Times>(rules: &Rules, standing: &Standing, times: &mut T) -> Resu
     Ok(due)
 }
 
-/// When the period of `first`'s unit ends, if it does, and up to where its whole units stand by now. A unit belongs to the period
-/// of its last event, since it cannot be divided.
+/// Returns the end of the period of `first`'s unit, if it ends, and the last position of its whole units by now. A unit belongs to the
+/// period of its last event, since it cannot be divided.
 fn end_of_period<T: Times>(
     period: Period,
     first: Position,
@@ -153,7 +153,7 @@ fn end_of_period<T: Times>(
     Ok((Some(next), first_later.map_or(most, |first_later| whole_units(first_later.get() - 1)).min(most)))
 }
 
-/// When the period after that of `time` begins; `None` if there is none.
+/// Returns the beginning of the period after that of `time`; `None` if there is none.
 fn next_period(period: Period, time: Micros) -> Option<Micros> {
     const DAY_US: u64 = 24 * 60 * 60 * 1_000_000;
     match period {

@@ -1,4 +1,4 @@
-//! Reading an archive back from its store, with the keys, and comparing it with the ledger that it was made of.
+//! The comparison of an archive, read back from its store with the keys, with the ledger.
 
 use std::ops::ControlFlow;
 
@@ -28,7 +28,7 @@ pub(crate) struct ReadBack<'a> {
 }
 
 impl ReadBack<'_> {
-    /// Whether the archive says of the ledger what is so, and holds its events, all of them, byte for byte.
+    /// Checks that the archive tells the truth about the ledger, and holds all of its events, byte for byte.
     pub(crate) fn check(&self) -> Result<(), ArchiverError> {
         self.check_manifest(self.stored.outline().manifest().manifest())?;
         let verification = Verification::new(self.stored, self.pace, self.tally);
@@ -36,8 +36,8 @@ impl ReadBack<'_> {
         self.check_state(state.as_ref().map(StateDigest::of))
     }
 
-    /// Whether it holds the state that the ledger's events come to; one of another reactor's cannot be made again, and is never
-    /// begun from.
+    /// Checks that it holds the state that the ledger's events come to. A state of another reactor cannot be made again, and no replay
+    /// begins from it.
     fn check_state(&self, held: Option<StateDigest>) -> Result<(), ArchiverError> {
         let manifest = self.stored.outline().manifest().manifest();
         let due = match self.packed {
@@ -70,7 +70,7 @@ impl ReadBack<'_> {
         for (position, said) in [(range.first(), manifest.chain_before), (behind, manifest.chain_after)] {
             let link = ledger.chain_link(position)?;
             let link = link.map(|link| ChainLink { position: link.frame, hash: link.previous });
-            // What lies in archives alone is held by the one before, which this one is joined to.
+            // A link that lies in archives alone is held by the one before, which this one is joined to.
             if link.is_some_and(|link| link != said) {
                 return self.differs(position, "the chain");
             }

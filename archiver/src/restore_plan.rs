@@ -1,4 +1,4 @@
-//! Which archives a ledger is made again of: those that join and go furthest; and what becomes of the others.
+//! The choice of archives for a restoration: those that join and go furthest; and the others' fate.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::restoring::RestoringError;
 use crate::same_history::is_of_history;
 use crate::stored_archive::StoredArchive;
 
-/// How far archives have to go for a ledger to be made of them.
+/// The reach that archives need for a ledger to be made of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// As far as any archive of the ledger in the store: none may lie behind those that join.
@@ -29,13 +29,13 @@ pub enum Reach {
 pub struct UnusedArchive {
     /// Its name in the store.
     pub name: String,
-    /// What it holds, as its name says.
+    /// The range that it holds, as its name says.
     pub range: ArchiveRange,
-    /// Why it was not needed, or of no use.
+    /// The reason for which it was not needed, or of no use.
     pub why: Unused,
 }
 
-/// Why an archive was not used.
+/// The reasons for which an archive was not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unused {
     /// Others hold its positions.

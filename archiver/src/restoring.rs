@@ -1,4 +1,4 @@
-//! A ledger made again from its archives alone: what is left when its folder is gone, and the store and the keyring are not.
+//! The restoration of a ledger from the store's archives and the keyring, after its folder is gone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::stored_archive::StoredArchive;
 use crate::throttle::{Pace, Tally};
 use crate::verification::Verification;
 
-/// What was made again.
+/// The result of a restoration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// Its events: those of every frame that the archives hold whole.
     pub events: u64,
     /// The root over them.
     pub root: TreeHash,
-    /// How many archives it was made of.
+    /// The number of archives that it was made of.
     pub archives: usize,
     /// Archived events behind them, of a frame whose rest is not archived.
     pub left_out: u64,
@@ -33,7 +33,7 @@ pub struct Restored {
     pub unused: Vec<UnusedArchive>,
 }
 
-/// Why no ledger was made. Nothing stands under its name then.
+/// The reasons for which no ledger was made. Nothing stands under its name then.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoringError {
     /// The archives cannot be read.
@@ -42,7 +42,7 @@ pub enum RestoringError {
     /// There are none of this ledger.
     #[error("{folder}: no archive that begins with the ledger's first event")]
     None {
-        /// Where they would be.
+        /// The folder in which they would be.
         folder: String,
     },
     /// There are archives behind positions that are in none.
@@ -62,9 +62,9 @@ pub enum RestoringError {
         "positions {range} need an archive that cannot be used: {source}; bring it back whole, or restore as far as possible"
     )]
     Unusable {
-        /// What it holds.
+        /// The range that it holds.
         range: ArchiveRange,
-        /// What is wrong with it.
+        /// The fault of the archive.
         source: StoredError,
     },
     /// An archive holds later events than all that join, and joins none of them.
@@ -74,7 +74,7 @@ pub enum RestoringError {
     Apart {
         /// The archive.
         object: String,
-        /// What it holds.
+        /// The range that it holds.
         range: ArchiveRange,
         /// The last position of those that join, 0 for none.
         end: u64,
@@ -84,7 +84,7 @@ pub enum RestoringError {
     Frame {
         /// Its first position.
         first: Position,
-        /// What is wrong.
+        /// The fault of the frame's rows.
         source: FrameRowsError,
     },
     /// The ledger could not be written.
@@ -235,7 +235,7 @@ fn segment_starts(manifest: &Manifest) -> impl Iterator<Item = SegmentStart> {
 struct Frames<'k> {
     restoration: Restoration<'k>,
     keys: LedgerKeys,
-    /// Where the first frame begins that the archives do not hold whole.
+    /// The first position of the first frame that the archives do not hold whole.
     end: Position,
     /// Over the events that were joined.
     tree: Frontier,

@@ -1,4 +1,5 @@
-//! Archives of the history that a folder has: those of a history that was given up are no source for what is lost of this one.
+//! The check that an archive is of the folder's own history.
+//! Archives of a history that was given up are no source for losses of this one.
 
 use bitacora_formats::archive::{ArchiveRange, SegmentLink};
 use bitacora_ledger::{KnownSegments, SegmentStart};

@@ -1,4 +1,4 @@
-//! The state that decides, as an archive holds it: as it stood after the last frame that ends in its range.
+//! The state that decides in an archive: as of the last frame that ends in the archive's range.
 
 use bitacora_formats::Position;
 use bitacora_formats::archive::{ArchiveRange, ArchivedState, ChainLink, Manifest};
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::ArchiverError;
 
-/// What tells one state from another.
+/// The identity of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StateDigest {
     position: Position,

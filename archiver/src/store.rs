@@ -24,36 +24,36 @@ use crate::store_url::{Scheme, StoreUrl};
 const PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 const OTHERS: [&str; 2] = ["SERVICE_ACCOUNT", "IDENTITY_ENDPOINT"];
 
-/// Why a store is not opened. Nothing was asked of it yet.
+/// The reasons for which a store is not opened. Nothing was asked of it yet.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// What the environment says does not make a client.
+    /// The settings in the environment do not make a client.
     #[error("{url}: {what}; set what this store needs in the environment")]
     Settings {
-        /// Which store.
+        /// The URL of the store.
         url: StoreUrl,
-        /// What is wrong with it.
+        /// The fault of the settings.
         what: String,
     },
     /// A folder that cannot be used.
     #[error("{folder}: {what}; archives cannot lie there")]
     Folder {
-        /// Which.
+        /// The path of the folder.
         folder: String,
-        /// What is wrong with it.
+        /// The fault of the folder.
         what: String,
     },
     /// The system gave no thread to talk to it.
     #[error("{place}: no thread to talk to it: {source}")]
     Thread {
-        /// Which store.
+        /// The place of the store.
         place: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// What the environment says of stores: credentials, regions, endpoints. Shown by their names alone.
+/// The settings of stores in the environment: credentials, regions, endpoints. Shown by their names alone.
 #[derive(Clone, Default)]
 pub struct StoreSettings(Vec<(String, String)>);
 
@@ -81,7 +81,7 @@ impl fmt::Debug for StoreSettings {
     }
 }
 
-/// How long one request to a store may take, and how much of its answer is taken.
+/// The bounds of one request to a store: its time, and the bytes taken of its answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     answer_bytes: usize,
@@ -120,13 +120,13 @@ pub(crate) fn open(
     settings: &StoreSettings,
     bounds: Bounds,
 ) -> Result<OpenedStore, StoreError> {
-    // Whoever was first has chosen the same.
+    // An earlier call has chosen the same.
     let _chosen_before = rustls::crypto::ring::default_provider().install_default().is_err();
     let bucket = url.bucket();
     let connector = BoundedConnector { max_answer_bytes: bounds.answer_bytes };
     let opened = match url.scheme() {
         Scheme::S3 => {
-            // What is copied under another name unless that is taken: S3 compares when an upload in parts is completed.
+            // For copies to a name that must be free: S3 compares when an upload in parts is completed.
             let builder = AmazonS3Builder::new().with_config(AmazonS3ConfigKey::CopyIfNotExists, "multipart");
             let builder = builder.with_bucket_name(bucket).with_http_connector(connector);
             let set = |builder: AmazonS3Builder, key, value| builder.with_config(key, value);
@@ -179,7 +179,7 @@ fn retries(bounds: Bounds) -> RetryConfig {
     RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout: bounds.retry }
 }
 
-/// What a store said, and under it what went wrong first, in one line that is not too long.
+/// Returns the store's error and its root cause, in one line that is not too long.
 pub(crate) fn said(error: &object_store::Error) -> String {
     let mut text = error.to_string();
     let mut first: &dyn Error = error;

@@ -1,4 +1,4 @@
-//! The thread on which a store is talked to. Whoever asks waits, on whatever thread it is.
+//! The thread that talks to a store; callers wait for it on their own threads.
 
 use std::future::Future;
 use std::io;
@@ -40,7 +40,7 @@ impl StoreThread {
     ) -> io::Result<T> {
         let (reply, outcome) = mpsc::sync_channel(1);
         self.handle.spawn(async move {
-            // Whoever asked waits for it.
+            // The caller waits for it.
             let _gone = reply.send(what.await).is_err();
         });
         outcome.recv().map_err(|_| io::Error::other("talking to the store ended in a defect"))

@@ -1,9 +1,9 @@
-//! Where in which object store something lies, as people write it: `s3://bucket/prefix`.
+//! Addresses in an object store, as people write them: `s3://bucket/prefix`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What stands between a scheme and the rest.
+/// The text between a scheme and the rest.
 const SEPARATOR: &str = "://";
 
 /// Bytes of a bucket's name, and of a whole prefix.
@@ -17,7 +17,7 @@ pub struct StoreUrl {
     prefix: String,
 }
 
-/// What kind of store it is.
+/// The kind of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     /// `s3`: Amazon S3, or what speaks like it.
@@ -28,7 +28,7 @@ pub enum Scheme {
     Azure,
 }
 
-/// Why a text is not the place of a store. What is wrong is said without the text: somebody may have put a secret into it.
+/// The reasons for which a text is not the place of a store. They are told without the text: somebody may have put a secret into it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreUrlError {
     /// No scheme, or one of which no store is known.
@@ -59,7 +59,7 @@ pub enum StoreUrlError {
 }
 
 impl StoreUrl {
-    /// Whether a text means a store, well written or not, and no folder.
+    /// Returns `true` if a text means a store, well written or not, and no folder.
     #[must_use]
     pub fn is_meant_by(text: &str) -> bool {
         text.contains(SEPARATOR)
@@ -100,7 +100,7 @@ impl FromStr for StoreUrl {
             "s3" => Scheme::S3,
             "gs" => Scheme::Google,
             "az" => Scheme::Azure,
-            // Whatever stands there is not repeated unless it looks like one.
+            // The text there is not repeated unless it looks like one.
             other if other.len() <= 16 && other.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
                 return Err(StoreUrlError::Scheme(other.to_owned()));
             }

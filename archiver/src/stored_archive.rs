@@ -57,13 +57,13 @@ impl StoredArchive {
         Ok(Self { objects: Arc::clone(objects), name: name.to_owned(), version, outline })
     }
 
-    /// What it says of itself.
+    /// Returns the outline of the archive: what it says of itself.
     #[must_use]
     pub fn outline(&self) -> &Outline {
         &self.outline
     }
 
-    /// What it is shown as.
+    /// Returns the name that it is shown as.
     #[must_use]
     pub fn shown(&self) -> String {
         self.objects.shown(&self.name)

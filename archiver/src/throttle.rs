@@ -1,4 +1,4 @@
-//! How much of the machine archiving takes, how far it is, and when it is to end.
+//! The pace of archiving, its progress, and the signal to end it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::limits::{MAX_REST, REST_FACTOR};
 use crate::low_priority::{at_low_priority, yield_to_others};
 
-/// How much of the machine archiving takes.
+/// The share of the machine that archiving takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// All that so many threads can: somebody waits for it.
@@ -54,7 +54,7 @@ impl Pace {
     }
 }
 
-/// How archiving goes, for who looks at it from elsewhere. Counts since the program began.
+/// The progress of archiving, as other threads see it. Counts since the program began.
 #[derive(Debug, Default)]
 pub struct Tally {
     stop: AtomicBool,
@@ -92,7 +92,7 @@ pub struct Tallied {
     pub released_bytes: u64,
     /// Runs that failed.
     pub failures: u64,
-    /// Whether the last run did.
+    /// `true` if the last run failed.
     pub is_failing: bool,
 }
 
@@ -112,13 +112,13 @@ impl Tally {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was told to.
+    /// Returns `true` if it was told to stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// How it stands now.
+    /// Returns the present progress.
     #[must_use]
     pub fn now(&self) -> Tallied {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);

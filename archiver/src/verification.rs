@@ -79,7 +79,7 @@ impl<'a> Verification<'a> {
     /// with the tree.
     ///
     /// # Errors
-    /// As [`Self::without_keys`]. What `take_group` refuses is given as it is.
+    /// As [`Self::without_keys`]. Errors of `take_group` are returned as they are.
     pub fn each_group<E: From<ArchiverError>>(
         &self,
         keyring: &Keyring,
@@ -88,8 +88,8 @@ impl<'a> Verification<'a> {
         self.contents(keyring, take_group).map(drop)
     }
 
-    /// The same; gives the state that decides, if the archive holds one: of the length that the manifest says, and after an event that
-    /// ends a frame. What it says is for a reactor of the manifest's version to tell.
+    /// The same; returns the state that decides, if the archive holds one: of the length that the manifest says, and after an event that
+    /// ends a frame. Only a reactor of the manifest's version can tell its content.
     ///
     /// # Errors
     /// As [`Self::each_group`].
@@ -138,7 +138,7 @@ impl<'a> Verification<'a> {
         };
         let (fed, taken) = in_order(self.pace, feed, work, take);
         self.stop_if_told()?;
-        // What was wrong with a group is said first; where the store failed, groups are missing because of it.
+        // The fault of a group comes first; where the store failed, groups are missing because of it.
         taken?;
         fed.map_err(ArchiverError::from)?;
         let finished = content.finish(|entry| self.open(&key, entry).map_err(Unopened::Stored));
@@ -194,7 +194,7 @@ impl<'a> Verification<'a> {
     }
 }
 
-/// Why a piece of the index is not what it has to be.
+/// The reasons for which a piece of the index is not what it has to be.
 enum Unopened {
     Stored(StoredError),
     Archive(ArchiveError),

@@ -1,5 +1,5 @@
-//! Archiving a ledger: plan, pack, store, read back, record, keep, release. Each step rests on the one before; after a crash, or a
-//! failure, the next run goes on where this one ended, and does nothing twice.
+//! The archiver's run: plan, pack, store, read back, record, keep, release.
+//! Each step rests on the one before. After a crash or a failure, the next run goes on where this one ended, and does nothing twice.
 
 use std::io;
 use std::path::Path;
@@ -27,36 +27,36 @@ use crate::stored_archive::StoredArchive;
 use crate::throttle::{Pace, Tally};
 use crate::verification::Verification;
 
-/// How often it is looked whether the log is proven.
+/// The pause between two looks at whether the log is proven.
 const PROOF_PAUSE: Duration = Duration::from_millis(20);
 
-/// Why segments are let go, as the log says it.
+/// The reason for releasing segments, as the log records it.
 const RELEASE_REASON: &str = "every event of them was read back from an archive";
 
-/// What archives one ledger.
+/// The archiver of one ledger.
 pub struct Archiver {
     ledger: Ledger,
     folder: ManifestFolder,
     environment: Environment,
     keyring: Arc<Keyring>,
     objects: Arc<dyn Objects>,
-    /// Where archives are put, in the words of the configuration.
+    /// The store in which archives are put, in the words of the configuration.
     store: String,
     tally: Arc<Tally>,
 }
 
-/// What a run does beyond archiving what is due.
+/// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What is due.
+    /// The rules of what is due.
     pub rules: Rules,
-    /// How much of the machine it takes.
+    /// The share of the machine that it takes.
     pub pace: Pace,
-    /// Whether segments go whose every event is archived.
+    /// The release of segments whose every event is archived.
     pub release: Release,
 }
 
-/// Whether segments go whose every event is archived. None does before the log is proven since it was opened.
+/// The release of segments whose every event is archived. None is released before the log is proven since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
     /// They stay.
@@ -72,22 +72,22 @@ pub enum Release {
 pub struct Archived {
     /// Its name in the store.
     pub name: String,
-    /// What it holds.
+    /// The range that it holds.
     pub range: ArchiveRange,
     /// Bytes of it.
     pub bytes: u64,
-    /// Whether it was there already, whole, from a run that ended before it was recorded.
+    /// `true` if it was there already, whole, from a run that ended before it was recorded.
     pub was_there: bool,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// The archives, in order.
     pub archived: Vec<Archived>,
     /// The segments that were let go.
     pub released: Option<Released>,
-    /// Whether segments would have been let go, had the log been proven since it was opened.
+    /// `true` if segments would have been let go, had the log been proven since it was opened.
     pub is_unproven: bool,
 }
 
@@ -121,13 +121,13 @@ impl Archiver {
         Self { tally, ..self }
     }
 
-    /// How it goes; and what has it end.
+    /// Returns the progress of archiving, through which it can also be stopped.
     #[must_use]
     pub fn tally(&self) -> &Arc<Tally> {
         &self.tally
     }
 
-    /// What is due by these rules, without doing it.
+    /// Returns the ranges that are due by these rules, without archiving them.
     ///
     /// # Errors
     /// [`ArchiverError`].
@@ -140,7 +140,7 @@ impl Archiver {
     /// with the ledger, and is recorded and kept.
     ///
     /// # Errors
-    /// [`ArchiverError`]. What was archived before stands; another run goes on.
+    /// [`ArchiverError`]. Earlier archives stand; another run goes on.
     pub fn run(&self, run: &Run) -> Result<Outcome, ArchiverError> {
         let outcome = self.run_locked(run);
         self.tally.ended(matches!(&outcome, Err(error) if !matches!(error, ArchiverError::Stopped)));
@@ -188,7 +188,7 @@ impl Archiver {
         Ok(outcome)
     }
 
-    /// What is left of a plan. Where an archive was made shorter than planned, the rest is planned anew.
+    /// Returns the rest of a plan. If an archive was made shorter than planned, the rest is planned anew.
     fn plan_rest(&self, due: Vec<Due>, archived: u64, rules: &Rules) -> Result<Vec<Due>, ArchiverError> {
         let mut rest = due.into_iter();
         match rest.next() {
@@ -266,7 +266,7 @@ impl Archiver {
         Ok(stored)
     }
 
-    /// Whether what is in the store is this ledger's, and these positions', and joined to the archive before.
+    /// Checks that the archive in the store is this ledger's, holds these positions, and joins the archive before.
     fn accept(
         &self,
         range: ArchiveRange,
@@ -317,8 +317,8 @@ impl Archiver {
         }
     }
 
-    /// Whether it is worth waiting until every byte of the log was seen to be right since it was opened. It is not where one was seen
-    /// that is not, and where the log takes nothing for good: then nothing is let go either.
+    /// Returns `true` if it is worth waiting until every byte of the log was seen to be right since it was opened. It is not if one was
+    /// seen that is not, or if the log takes nothing for good: then nothing is let go either.
     fn is_being_proven(&self) -> Result<bool, ArchiverError> {
         if self.tally.is_stopped() {
             return Err(ArchiverError::Stopped);
@@ -327,8 +327,8 @@ impl Archiver {
         Ok(!status.is_proven && !status.writer.is_final())
     }
 
-    /// Lets go of segments, if there are any to let go, once every archive that is then all there is of their events was seen to
-    /// be there: those that this run read back, and those of earlier runs, which may have gone or rotted since.
+    /// Lets go of segments, if there are any to let go, once all archives of their events were seen to be there. Those archives are then
+    /// all that is left of the events. This run read back some of them; those of earlier runs may have gone or rotted since.
     fn release(
         &self,
         through: Position,
@@ -447,7 +447,7 @@ fn first_half(range: ArchiveRange) -> ArchiveRange {
     ArchiveRange::new(range.first().get(), last).unwrap_or(range)
 }
 
-/// When the events of a ledger were recorded.
+/// The recording times of a ledger's events.
 struct LedgerTimes<'a>(&'a Ledger);
 
 impl Times for LedgerTimes<'_> {

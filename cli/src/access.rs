@@ -1,5 +1,5 @@
-//! The two ways to a ledger: through the service at `--url`, or in the folder `--data`, for appending while no service has
-//! it, for reading at any time.
+//! The two ways to a ledger: the service at `--url`, or the folder `--data`.
+//! A folder can be read at any time, and appended to while no service has it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::passphrase::PassphraseSource;
 use crate::token::TokenError;
 use bitacora_client::Connection;
 
-/// What answers are asked for in.
+/// The media type that answers are asked for in.
 const JSON: &str = "application/json";
 
 /// A way to one ledger.
@@ -30,14 +30,14 @@ pub(crate) enum Access {
     Folder(OpenFolder),
 }
 
-/// A ledger in a folder.
+/// An open ledger in a folder.
 pub(crate) struct OpenFolder {
     pub(crate) ledger: Ledger,
-    /// Of whom has the folder to itself; let go after the ledger.
+    /// The lock of an opening for writing; released after the ledger.
     _lock: Option<Box<dyn FolderLock>>,
 }
 
-/// Why there is no way to the ledger.
+/// The reason why there is no way to the ledger.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccessError {
     #[error(transparent)]
@@ -82,8 +82,8 @@ impl AccessError {
 }
 
 impl Access {
-    /// Opens the way that the command line names. A ledger in a folder is opened as the service opens it: what is read is
-    /// durable, what a crash tore is set aside, and the opening is recorded.
+    /// Opens the ledger that the command line names. A ledger in a folder is opened as by the service: reads are of
+    /// durable events, frames torn by a crash are set aside, and the opening is recorded.
     pub(crate) fn open(global: &Global) -> Result<Self, AccessError> {
         match global.place() {
             Place::Service(url) => Ok(Self::Service(global.client(&url)?)),
@@ -91,8 +91,8 @@ impl Access {
         }
     }
 
-    /// Opens the way that the command line names, for reading: in a folder nothing is changed and nobody is kept out, and
-    /// what is read is what was durable just now.
+    /// Opens the ledger that the command line names, for reading. In a folder nothing is changed and nobody is locked
+    /// out; reads are of the events that were durable at the opening.
     pub(crate) fn open_for_reading(global: &Global) -> Result<Self, AccessError> {
         match global.place() {
             Place::Service(url) => Ok(Self::Service(global.client(&url)?)),
@@ -100,7 +100,7 @@ impl Access {
         }
     }
 
-    /// Bytes that were written to the ledger's segments since it was opened, as far as that can be learnt.
+    /// Returns the bytes written to the ledger's segments since it was opened, if they can be learnt.
     pub(crate) async fn stored_bytes(&mut self, ledger: &LedgerName) -> Option<u64> {
         match self {
             Self::Folder(folder) => Some(folder.ledger.status().counters.stored_bytes),
@@ -113,7 +113,7 @@ impl Access {
         }
     }
 
-    /// Since which position an import counts, if it does, as far as that can be learnt.
+    /// Returns the position from which on an import counts, if it does, and if it can be learnt.
     pub(crate) async fn import_counts_since(&self, ledger: &LedgerName, digest: &str) -> Option<String> {
         match self {
             Self::Folder(folder) => {
@@ -129,7 +129,7 @@ impl Access {
         }
     }
 
-    /// Ends it: the last segment of a ledger in a folder gets its footer.
+    /// Closes the ledger: in a folder, its last segment gets its footer.
     pub(crate) fn end(self) -> Result<(), CloseError> {
         match self {
             Self::Folder(folder) => folder.ledger.close(),
@@ -139,13 +139,13 @@ impl Access {
 }
 
 impl OpenFolder {
-    /// For who works on the folder whether or not a service is named.
+    /// Opens the folder for reading, whether or not a service is named.
     pub(crate) fn open_for_reading(global: &Global, data: &Path) -> Result<Self, AccessError> {
         let (environment, keyring) = before_opening(global, data)?;
         Self::open_for_reading_with(global, data, (&environment, &Arc::new(keyring)))
     }
 
-    /// The same with what was prepared for it.
+    /// Opens the folder for reading, with a prepared environment and keyring.
     pub(crate) fn open_for_reading_with(
         global: &Global,
         data: &Path,
@@ -158,13 +158,13 @@ impl OpenFolder {
         Ok(Self { ledger, _lock: None })
     }
 
-    /// For who writes to the folder, which no service has.
+    /// Opens the folder for writing, while no service has it.
     pub(crate) fn open(global: &Global, data: &Path) -> Result<Self, AccessError> {
         let (environment, keyring) = before_opening(global, data)?;
         Self::open_with(global, data, (&environment, &Arc::new(keyring)), |_| ())
     }
 
-    /// The same with what was prepared for it; `change` says how it is opened otherwise.
+    /// Opens the folder for writing, with a prepared environment and keyring; `change` changes the options.
     pub(crate) fn open_with(
         global: &Global,
         data: &Path,
@@ -190,19 +190,19 @@ impl OpenFolder {
     }
 }
 
-/// Notes what a ledger that was opened says against itself.
+/// Notes the doubt of an opened ledger.
 fn note_doubt(global: &Global, ledger: &Ledger) {
     ledger.doubt().into_iter().for_each(|reason| global.doubt.note(reason));
 }
 
-/// A folder that is no data folder yet is not begun here.
+/// Returns the environment and the keyring for an opening. A folder that is no data folder is not made one.
 pub(crate) fn before_opening(global: &Global, data: &Path) -> Result<(Environment, Keyring), AccessError> {
     let environment = environment_of(global, data)?;
     let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
     Ok((environment, keyring))
 }
 
-/// The same for who needs no keys.
+/// Returns the environment for an opening without keys.
 pub(crate) fn environment_of(global: &Global, data: &Path) -> Result<Environment, AccessError> {
     logging::start(LogForm::Text, LevelFilter::WARN);
     let environment = global.environment(data);
@@ -214,12 +214,12 @@ pub(crate) fn environment_of(global: &Global, data: &Path) -> Result<Environment
     Ok(environment)
 }
 
-/// Where the ledger lies that the command line names.
+/// Returns the folder of the ledger that the command line names.
 pub(crate) fn ledger_folder(global: &Global, data: &Path) -> PathBuf {
     data.join("ledgers").join(global.ledger.as_str())
 }
 
-/// An event loop of one thread, for commands that talk to a service or can be interrupted.
+/// Returns an event loop of one thread, for commands that talk to a service or can be interrupted.
 pub(crate) fn event_loop() -> Result<tokio::runtime::Runtime, AccessError> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AccessError::Runtime)
 }

@@ -1,4 +1,4 @@
-//! The admin token beside the keyring: `serve` makes it for ledgers without tokens, and commands on the same machine find it.
+//! The admin token beside the keyring: created by `serve`, found by commands on the same machine.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,12 +18,12 @@ use crate::durable_file;
 use crate::keyring_file::lies_in_data;
 use crate::token::{self, MAX_FILE_BYTES, TokenError};
 
-/// The end of the file's name, behind the keyring's name.
+/// The suffix of the file's name, behind the keyring's name.
 const BESIDE_KEYRING: &str = ".admin-token";
-/// Bits of a file's mode that let others than its owner do anything.
+/// The mode bits that give anybody but the file's owner access.
 const OTHERS_BITS: u32 = 0o077;
 
-/// The file beside a keyring.
+/// Returns the path of the file beside a keyring.
 pub(crate) fn beside(keyring: &Path) -> PathBuf {
     let mut path = OsString::from(keyring);
     path.push(BESIDE_KEYRING);
@@ -64,7 +64,7 @@ fn read_as(user: u32, path: &Path, data: Option<&Path>) -> Result<Option<Token>,
     text.parse().map(Some).map_err(malformed)
 }
 
-/// Checks what was opened, not what has the name by now.
+/// Checks the opened file, not the one that has its name by now.
 fn must_be_private(user: u32, path: &Path, file: &File) -> Result<(), TokenError> {
     let failed = |source| TokenError::File { path: path.to_owned(), source };
     let metadata = file.metadata().map_err(failed)?;
@@ -82,14 +82,14 @@ fn must_be_private(user: u32, path: &Path, file: &File) -> Result<(), TokenError
     Ok(())
 }
 
-/// The file that first tokens are put into, and taken from again.
+/// The file that first tokens are written to, and read from again.
 pub(crate) struct AdminTokenFile {
     path: PathBuf,
     data: PathBuf,
 }
 
 impl AdminTokenFile {
-    /// The file beside this keyring, for ledgers of this data folder.
+    /// Returns the file beside this keyring, for ledgers of this data folder.
     pub(crate) fn beside(keyring: &Path, data: &Path) -> Self {
         Self { path: beside(keyring), data: data.to_owned() }
     }
@@ -98,8 +98,8 @@ impl AdminTokenFile {
         &self.path
     }
 
-    /// Reads the token of the file, or makes both. Returned `Ok` ⇒ the file is durable. Several that make it at once return the same
-    /// token: the file is made by one of them, and read by the others.
+    /// Reads the token of the file, or creates both. Returned `Ok` ⇒ the file is durable. Concurrent callers get the
+    /// same token: one of them creates the file, and the others read it.
     fn token(&self) -> Result<Token, TokenError> {
         let failed = |source| TokenError::File { path: self.path.clone(), source };
         if let Some(token) = self.found()? {
@@ -116,7 +116,7 @@ impl AdminTokenFile {
         }
     }
 
-    /// The token of a file that is there. Whoever made it may not have come to make its name durable.
+    /// Returns the token of an existing file. Its name is made durable: its creator may have crashed before that.
     fn found(&self) -> Result<Option<Token>, TokenError> {
         let token = read(&self.path, Some(&self.data))?;
         if token.is_some() {

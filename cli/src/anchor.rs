@@ -1,4 +1,4 @@
-//! Where tree heads are remembered, outside the data folder: by default in a folder beside the keyring.
+//! The anchor: a memory of tree heads outside the data folder, by default beside the keyring.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,14 +13,14 @@ use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, Governing,
 use crate::arguments::{Global, UsageError};
 use crate::durable_file;
 
-/// What the folder's name has behind the keyring's.
+/// The suffix of the folder's name, behind the keyring's name.
 const BESIDE_KEYRING: &str = ".anchors";
-/// The suffix, behind the keyring's name, of the file that says that an anchor was used.
+/// The suffix, behind the keyring's name, of the file that records that an anchor was used.
 const USED: &str = ".anchored";
-/// What says that there is none.
+/// The word for no anchor.
 const NONE: &str = "none";
 
-/// Where the anchor is, as the command line says it.
+/// The place of the anchor, as on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AnchorPlace {
     Folder(PathBuf),
@@ -28,24 +28,24 @@ pub(crate) enum AnchorPlace {
     None,
 }
 
-/// What is asked of an anchor before a ledger is opened for writing.
+/// The requirements on an anchor before a ledger is opened for writing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AnchorTrust {
-    /// It has to answer.
+    /// Set when the anchor has to answer.
     pub(crate) required: bool,
-    /// It may remember nothing of a ledger that has tree heads.
+    /// Set when the anchor may remember nothing of a ledger that has tree heads.
     pub(crate) is_new: bool,
 }
 
 impl AnchorTrust {
-    /// The rule for every opening for writing: once an anchor has remembered a ledger of this keyring, it has to answer.
+    /// Returns the requirements on every opening for writing: once an anchor has remembered a ledger of this keyring, it has to answer.
     pub(crate) fn of(global: &Global) -> Result<Self, UsageError> {
         let was_used = was_used(&global.keyring()?);
         Ok(Self { required: was_used && !global.anchor_optional, is_new: global.new_anchor })
     }
 }
 
-/// Why nothing is known of what an anchor in a store remembers.
+/// The reason why the memory of an anchor in a store is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotRecalled {
     #[error(transparent)]
@@ -81,12 +81,12 @@ impl From<PathBuf> for AnchorPlace {
 }
 
 impl AnchorPlace {
-    /// The folder beside a keyring.
+    /// Returns the folder beside a keyring.
     pub(crate) fn beside(keyring: &Path) -> Self {
         Self::Folder(folder_beside(keyring))
     }
 
-    /// Where the last head of this ledger is remembered, if in a file.
+    /// Returns the file of this ledger's last head, if the anchor is a folder.
     pub(crate) fn file_of(&self, ledger: &LedgerName) -> Option<PathBuf> {
         match self {
             Self::Folder(folder) => Some(folder.join(FolderAnchor::file_name(ledger))),
@@ -94,7 +94,7 @@ impl AnchorPlace {
         }
     }
 
-    /// The last head of this ledger that a store remembers, and where; `None` if the place is no store.
+    /// Returns the last head of this ledger in a store, and its place there; `None` if the anchor is no store.
     pub(crate) fn stored_head(&self, ledger: &LedgerName) -> Result<Option<(String, String)>, NotRecalled> {
         let Self::Store(url) = self else { return Ok(None) };
         let anchor = ObjectAnchor::open(url.clone(), &StoreSettings::from_environment())?;
@@ -111,7 +111,7 @@ impl AnchorPlace {
         }
     }
 
-    /// How a ledger is opened whose heads are remembered there.
+    /// Returns the options for opening a ledger with this anchor.
     pub(crate) fn options(
         &self,
         environment: &Environment,
@@ -128,7 +128,7 @@ impl AnchorPlace {
     }
 }
 
-/// How a ledger is opened whose heads are remembered beside the keyring.
+/// Returns the options for opening a ledger with the anchor beside the keyring.
 pub(crate) fn options_beside(keyring: &Path, environment: &Environment) -> Options {
     with_anchor(Some(in_folder(environment, &folder_beside(keyring))), AnchorTrust::default())
 }
@@ -143,12 +143,13 @@ fn beside(keyring: &Path, ending: &str) -> PathBuf {
     path.into()
 }
 
-/// Returns `true` where a file beside this keyring says that an anchor has remembered a ledger of it, or cannot be looked for.
+/// Returns `true` if a file beside this keyring records that an anchor has remembered a ledger of it. Returns `true` as
+/// well if that file cannot be looked for.
 pub(crate) fn was_used(keyring: &Path) -> bool {
     beside(keyring, USED).try_exists().unwrap_or(true)
 }
 
-/// Says beside the keyring that an anchor remembers a ledger of it. Returned `Ok` ⇒ durable.
+/// Records beside the keyring that an anchor remembers a ledger of it. Returned `Ok` ⇒ durable.
 pub(crate) fn note_used(keyring: &Path) -> io::Result<()> {
     if was_used(keyring) {
         return Ok(());

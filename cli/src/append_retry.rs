@@ -1,4 +1,4 @@
-//! One request into the ledger, as often as it takes to know that it is there.
+//! Delivery of one request into the ledger, with retries until its outcome is known.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::token;
 use bitacora_client::percent_encoded;
 use bitacora_client::{Backoff, ClientError, Connection, Refusal};
 
-/// Where requests go, one at a time.
+/// A channel to the ledger for one request at a time.
 pub(crate) struct Delivery {
     way: Way,
     stream: Option<String>,
     pub(crate) retries: u64,
-    /// Whether the service has answered before: only then is it worth waiting for.
+    /// Set when the service has answered before: only then is it worth waiting for.
     has_answered: bool,
-    /// Tries of one request after the first one.
+    /// The retries of one request.
     backoff: Backoff,
 }
 
@@ -30,7 +30,7 @@ enum Way {
     Service { client: Connection, path: String },
 }
 
-/// What an append has come to, whichever way it went.
+/// The result of an append, through the service or in a folder.
 #[derive(Debug)]
 pub(crate) struct Delivered {
     pub(crate) receipts: Vec<Receipt>,
@@ -39,7 +39,7 @@ pub(crate) struct Delivered {
     pub(crate) head_hash: String,
 }
 
-/// Where one event stands.
+/// The place of one event in the ledger.
 #[derive(Debug)]
 pub(crate) struct Receipt {
     pub(crate) id: String,
@@ -49,7 +49,7 @@ pub(crate) struct Receipt {
     pub(crate) is_new: bool,
 }
 
-/// Why a request was not acknowledged.
+/// The reason why a request was not acknowledged.
 #[derive(Debug)]
 pub(crate) enum Miss {
     Ledger(AppendError),
@@ -70,18 +70,18 @@ impl Delivery {
         Self { way, stream, retries: 0, has_answered: false, backoff: Backoff::default() }
     }
 
-    /// The same to a service that is known to be there: if it is gone later, it may come back.
+    /// Sets whether the service is known to be there: if it is gone later, it may come back.
     pub(crate) fn known_to_answer(self, has_answered: bool) -> Self {
         Self { has_answered, ..self }
     }
 
-    /// The same with less patience.
+    /// Sets the number of retries.
     pub(crate) fn with_retries(self, max_retries: u32) -> Self {
         Self { backoff: Backoff::with_retries(max_retries), ..self }
     }
 
-    /// Delivers the events of a body: acknowledged when this returns `Ok`. What is busy, or whose outcome is unknown, is
-    /// sent again as it was, since each event is accepted once.
+    /// Delivers the events of a body. Returned `Ok` ⇒ they are acknowledged. A request that met a busy ledger, or whose
+    /// outcome is unknown, is sent again unchanged, since each event is accepted once.
     pub(crate) async fn deliver(&mut self, form: BodyForm, body: &Bytes) -> Result<Delivered, Miss> {
         let mut backoff = self.backoff.clone();
         loop {
@@ -143,7 +143,7 @@ impl fmt::Display for Miss {
 }
 
 impl Miss {
-    /// Its stable name; empty where nobody answered.
+    /// Returns its stable code; empty where nobody answered.
     pub(crate) fn code(&self) -> &str {
         match self {
             Self::Ledger(error) => error.code(),
@@ -152,7 +152,7 @@ impl Miss {
         }
     }
 
-    /// The event, from 0, that is refused for what it is, where it is one of an array.
+    /// Returns the number, from 0, of the event that is refused because of its content, where it is one of an array.
     pub(crate) fn refused_event(&self) -> Option<usize> {
         match self {
             Self::Ledger(
@@ -170,12 +170,12 @@ impl Miss {
         }
     }
 
-    /// Whether fewer events at once might be taken.
+    /// Returns `true` if fewer events at once might be taken.
     pub(crate) fn is_about_size(&self) -> bool {
         matches!(self.code(), "request-too-large" | "too-many-events")
     }
 
-    /// What the program's end says of it.
+    /// Returns the exit code of the program.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Ledger(error) if error.kind() == ErrorKind::Refused => Exit::Refused,

@@ -1,4 +1,4 @@
-//! Where the archives of ledgers lie: in a folder beside them unless it is said otherwise.
+//! The store of ledgers' archives: by default a folder beside the ledgers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,15 +17,14 @@ use crate::ttl::ttl;
 /// The folder within the data folder.
 const FOLDER: &str = "archives";
 
-/// What the service archives in the background.
+/// The rules for archiving in the background.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Archiving in the background")]
 pub(crate) struct ArchivingArguments {
-    /// Archive events once all of their month is older than that (30d, 90d), and release the segments they were in; `never`: none by
-    /// their age.
+    /// Archive a month's events once all of them are older than this (30d, 90d), and release their segments; `never` ignores the age.
     #[arg(long, env = "BITACORA_ARCHIVE_AFTER", value_name = "TIME", default_value = "90d", value_parser = age)]
     archive_after: Age,
-    /// Archive the older half of the events as soon as more than that are not archived, however new they are.
+    /// Archive the older half of the events once more than this many are not archived, however new they are.
     #[arg(long, env = "BITACORA_ARCHIVE_OVER", value_name = "EVENTS")]
     archive_over: Option<u64>,
     /// Keep the segments of archived events.
@@ -33,7 +32,7 @@ pub(crate) struct ArchivingArguments {
     keep_archived_segments: bool,
 }
 
-/// From when on events are old.
+/// The age from which on events are due for archiving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Age {
     Never,
@@ -45,7 +44,7 @@ fn age(text: &str) -> Result<Age, String> {
 }
 
 impl ArchivingArguments {
-    /// What is archived into this store, if anything is.
+    /// Returns the archiving into this store; `None` where no rule makes events due.
     pub(crate) fn archiving(&self, objects: &Arc<dyn Objects>, place: &ArchivePlace) -> Option<Archiving> {
         let cold_after = match self.archive_after {
             Age::Never if self.archive_over.is_none() => return None,
@@ -59,17 +58,17 @@ impl ArchivingArguments {
     }
 }
 
-/// The place beside the ledgers of a data folder.
+/// Returns the place beside the ledgers of a data folder.
 pub(crate) fn beside(data: &Path) -> ArchivePlace {
     ArchivePlace::Folder(data.join(FOLDER))
 }
 
-/// The store at a place, as the environment says of it. Nothing is asked of it yet.
+/// Returns the store at a place, with settings from the environment. It is contacted with the first request.
 pub(crate) fn store_at(place: ArchivePlace) -> Arc<dyn Objects> {
     Arc::new(ArchiveStore::at(place, StoreSettings::from_environment()))
 }
 
-/// The machine's own disk, clock and random generator, and the archives of this store.
+/// Returns the machine's own disk, clock and random generator, with the archives of this store.
 pub(crate) fn environment(objects: &Arc<dyn Objects>) -> Environment {
     let mut environment = Environment::real();
     let archives = StoredArchives::new(Arc::clone(objects), Arc::clone(&environment.disk), READ_CACHE_BYTES);

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The command line: global options, commands, and the place of the ledger.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -61,14 +61,14 @@ use crate::place_parser::PlaceParser;
 use crate::token::{self, Named, TokenError};
 use bitacora_client::{Connection, Doubt, ServiceUrl, Token};
 
-/// The address that a service listens on, and is looked for, where none is named.
+/// The default address of the service: it listens there, and commands look for it there.
 pub(crate) const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);
-/// The ledger that is meant where none is named.
+/// The ledger's default name.
 const DEFAULT_LEDGER: &str = "main";
-/// The keyring that is looked for in the current folder, as the documents name it, for the admin token beside it.
+/// The keyring in the current folder, under its name in the documents. The admin token is looked for beside it.
 const KEYRING_HERE: &str = "bitacora.keyring";
 
-/// The ledger that AI agents are governed by.
+/// A ledger that records what AI agents do, and decides what they may do.
 #[derive(Debug, Parser)]
 #[command(name = "bitacora", version, about, propagate_version = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -78,38 +78,39 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What every command understands.
+/// The global options.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Global {
-    /// Write the result as JSON: one document on one line, or a line for each thing where they come one by one.
+    /// Write JSON: one document on one line, or a line for each item where items come one by one.
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// The data folder.
     #[arg(long, global = true, env = "BITACORA_DATA", value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,
-    /// The keyring's file; never inside the data folder. [default: bitacora/keyring in the configuration folder]
+    /// The keyring's file, never inside the data folder. [default: bitacora/keyring in the configuration folder]
     #[arg(long, global = true, env = "BITACORA_KEYRING", value_name = "FILE")]
     keyring: Option<PathBuf>,
-    /// Where the last tree heads are remembered, so that an older copy of a ledger is refused: a folder, s3://BUCKET/PREFIX
-    /// (gs://, az://; credentials from the environment), or 'none'. [default: the keyring's name with .anchors]
+    /// The anchor, which remembers the last tree heads so that an older copy of a ledger is refused: a folder,
+    /// s3://BUCKET/PREFIX (gs://, az://; credentials from the environment), or 'none'. [default: the keyring's name
+    /// with .anchors]
     #[arg(long, global = true, env = "BITACORA_ANCHOR", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<AnchorPlace>::new())]
     anchor: Option<AnchorPlace>,
-    /// Where archives of events lie: a folder, or s3://BUCKET/PREFIX (gs://, az://; credentials from the environment).
+    /// The store of archives: a folder, or s3://BUCKET/PREFIX (gs://, az://; credentials from the environment).
     /// [default: archives in the data folder]
     #[arg(long, global = true, env = "BITACORA_ARCHIVE_STORE", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<ArchivePlace>::new())]
     archive_store: Option<ArchivePlace>,
-    /// Let an anchor that remembers nothing of a ledger begin with the tree heads that are there. Otherwise it is refused.
+    /// Accept an anchor that remembers nothing of a ledger; it begins with the tree heads that are there. Refused by default.
     #[arg(long, global = true)]
     pub(crate) new_anchor: bool,
-    /// Go on while the anchor cannot be reached, although one has remembered a ledger of this keyring. An older copy opens unnoticed then.
+    /// Continue without the anchor while it is unreachable, also where it remembers ledgers; an older copy then opens unnoticed.
     #[arg(long, global = true)]
     pub(crate) anchor_optional: bool,
     /// The service: http://HOST:PORT or unix:PATH. [default: http://127.0.0.1:7717, where no data folder is named]
     #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
     pub(crate) url: Option<ServiceUrl>,
-    /// The file with the token that the service is asked with. [default: the token in BITACORA_TOKEN; for people, and a service
-    /// on this machine, the admin token beside the keyring]
+    /// The file with the token for the service. [default: the token in BITACORA_TOKEN; for people, and a service on
+    /// this machine, the admin token beside the keyring]
     #[arg(long, global = true, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// The ledger's name.
@@ -117,19 +118,19 @@ pub(crate) struct Global {
     pub(crate) ledger: LedgerName,
     #[arg(skip)]
     said: Said,
-    /// The doubt about the ledger that answers named.
+    /// The doubt about the ledger that was named in answers.
     #[arg(skip)]
     pub(crate) doubt: Doubt,
 }
 
-/// The names that a command line gives itself, apart from variables and defaults.
+/// The options given on the command line itself, apart from variables and defaults.
 #[derive(Debug, Clone, Default)]
 struct Said {
-    /// `true`: the data folder or the service stands on the command line.
+    /// Set when the data folder or the service stands on the command line.
     place: bool,
-    /// `true`: the ledger's name does.
+    /// Set when the ledger's name stands on the command line.
     ledger: bool,
-    /// `true`: the command has chosen the place by [`Global::place`].
+    /// Set when the command has chosen the place by [`Global::place`].
     is_chosen: Arc<AtomicBool>,
 }
 
@@ -155,93 +156,93 @@ impl Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See it work: a ledger of its own, fed with an invented hour of several agents, verified, and served.
+    /// Start a demo: a new ledger filled with an invented hour of several agents, verified and served.
     Quickstart(QuickstartArguments),
-    /// Append events from a file or stdin; each is accepted once, however often it is sent.
+    /// Append events from a file or stdin; each is accepted once, also when it is sent again.
     Append(AppendArguments),
-    /// Read events, as lines for people or, with --json, one JSON object a line.
+    /// Read events: lines for people or, with --json, one JSON object a line.
     Read(ReadArguments),
-    /// Import what was recorded elsewhere: transcripts and logs of agents, CloudEvents, any lines of JSON; each event once.
+    /// Import transcripts and logs of agents, CloudEvents, or any lines of JSON; each event once.
     Import(Box<ImportArguments>),
-    /// See what was imported and what it would change, and let it count.
+    /// List imports, show the change that each would make, and accept them.
     Imports(ImportsArguments),
-    /// Ask whether a tool may be called now; the decision is recorded before it is shown.
+    /// Ask whether a tool call may begin; the decision is recorded before it is shown.
     Decide(Box<DecideArguments>),
-    /// Say how a call ended.
+    /// Report the outcome of a call.
     Outcome(Box<OutcomeArguments>),
-    /// See who asked for which calls, what was said of them and why, and how they ended.
+    /// List calls: caller, decision, reason and outcome.
     Calls(Box<CallsArguments>),
-    /// See what models and tools took, by model, task, agent or day.
+    /// Show costs and usage of models and tools, by model, task, agent or day.
     Costs(CostsArguments),
-    /// See how runs stand, step by step, and what they took.
+    /// List runs: state, steps and costs.
     Runs(RunsArguments),
-    /// See who worked in which sessions, with what, and what came of it.
+    /// List sessions: agent, program, times and results.
     Sessions(Box<SessionsArguments>),
-    /// See the checkpoints of threads of work, save, fork, copy and delete them.
+    /// List, save, fork, copy and delete checkpoints of threads.
     Checkpoints(Box<CheckpointsArguments>),
-    /// See what has to hold before and after calls, whether it did, and what was undone.
+    /// Show contracts, the conditions before and after calls, with their checks and rollbacks.
     Contracts(ContractsArguments),
-    /// See calls of which half of the record is missing.
+    /// List calls with an incomplete record.
     Gaps(GapsArguments),
-    /// See what the history comes to, on one page.
+    /// Summarize the history on one page.
     Report(ReportArguments),
-    /// Note something beside an event, a call or a dimension; see what was noted.
+    /// Add a note to an event, a call or a dimension; show notes.
     Annotate(Box<AnnotateArguments>),
-    /// See how far what is made of the log has come, and have it made again.
+    /// Show the progress of read models; rebuild one.
     Projections(ProjectionsArguments),
-    /// See what waits for a person, and answer it.
+    /// List pending approvals, and answer them.
     Approvals(Box<ApprovalsArguments>),
-    /// See what may be called, register it, revoke it.
+    /// List, register and revoke tools.
     Tools(ToolsArguments),
-    /// See, publish, activate and compare the rules that calls are judged by.
+    /// Show, publish, activate, compare and try policies.
     Policy(PolicyArguments),
-    /// Show whether the ledger follows the policy and tools that come with the program, and upgrade it to them.
+    /// Compare the ledger with the built-in policy and tools; upgrade it to them.
     Starter(StarterArguments),
-    /// See what has been shown by tools in their contexts, and set it.
+    /// Show and set the trust in tools by context; answer suggestions.
     Trust(Box<TrustArguments>),
-    /// See the circuit breakers, close and set them.
+    /// Show, close and configure circuit breakers.
     Breakers(BreakersArguments),
-    /// See what calls people consented to beforehand, consent to more, and take it back.
+    /// List, give and revoke grants, the standing consent to calls.
     Grants(Box<GrantsArguments>),
-    /// See how many calls are taken in a time, and what is left of that; set it.
+    /// Show rate limits and what is left of them; set limits.
     Rates(RatesArguments),
-    /// See what may be spent, by whom and in what time, and what is left of that; set it.
+    /// Show budgets and what is left of them; set budgets.
     Budgets(Box<BudgetsArguments>),
-    /// See whether verdicts are meant, and say it.
+    /// Show or change the enforcement mode.
     Mode(ModeArguments),
-    /// Show whether the ledger's clock jumped, and accept its time.
+    /// Show whether the ledger's clock jumped; accept its time.
     Clock(ClockArguments),
-    /// Stop everything, and let it go on.
+    /// Show, engage or release the panic stop, which denies every call.
     Panic(PanicArguments),
-    /// Stop an agent, and let it go on.
+    /// List, suspend and resume agents.
     Agents(AgentsArguments),
-    /// Make, show, rotate, retire, lock and unlock the keyring.
+    /// Create, show, rotate, retire, restore, lock and unlock the keyring.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Prove one event to somebody who has nothing of the ledger; `verify --evidence` checks the proof.
+    /// Export a proof of one event for a third party; `verify --evidence` checks it.
     Prove(ProveArguments),
-    /// Go on with a ledger that lost what others remember of it, in a new generation that says so.
+    /// Reopen a ledger that is behind its anchor; starts a new generation and records the loss.
     Recover(RecoverArguments),
-    /// Make the state that decides again from the log, and compare it with another one.
+    /// Rebuild the state that decides from the log; compare it with another state.
     Replay(ReplayArguments),
     /// Serve the ledgers of the data folder over HTTP.
     Serve(ServeArguments),
-    /// Show the newest events, and those to come, as lines for people or, with --json, one JSON object a line.
+    /// Show the newest events and follow: lines for people or, with --json, one JSON object a line.
     Tail(TailArguments),
-    /// Say who may use a ledger: make, list and revoke tokens.
+    /// Create, list and revoke tokens.
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Keep old events in sealed archives, small and provable: plan, make, list, show, check, fetch them; make a ledger of them.
+    /// Move old events into sealed, provable archives; list, check, fetch and restore archives.
     Archive(ArchiveArguments),
-    /// Check every byte of a ledger's folder, also while a service writes to it.
+    /// Verify every byte of a ledger's folder, also while a service writes to it.
     Verify(VerifyArguments),
-    /// Measure what appends, reads and checks cost on this machine and disk.
+    /// Measure the speed of appends, reads and checks on this machine and disk.
     Bench(Box<BenchArguments>),
-    /// Write the completions of a shell.
+    /// Write shell completions.
     Completions(CompletionsArguments),
 }
 
-/// What the command needs and was not told.
+/// An option that the command needs and did not get, or options that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UsageError {
     #[error("no data folder; name it with --data or BITACORA_DATA")]
@@ -272,12 +273,12 @@ pub(crate) enum UsageError {
 /// The place of a ledger.
 pub(crate) enum Place<'a> {
     Service(ServiceUrl),
-    /// In this data folder.
+    /// A ledger in this data folder.
     Folder(&'a Path),
 }
 
 impl Global {
-    /// Takes note of what stands on the command line itself: a place there beats every variable.
+    /// Records the options on the command line itself: a place there beats every variable.
     ///
     /// # Errors
     /// [`UsageError::TwoPlaces`], unless the command works on a folder and a service at once.
@@ -295,12 +296,12 @@ impl Global {
         Ok(())
     }
 
-    /// `true`: the ledger's name stands on the command line.
+    /// Returns `true` if the ledger's name stands on the command line.
     pub(crate) fn is_ledger_named(&self) -> bool {
         self.said.ledger
     }
 
-    /// The ledger that was asked, in words, where the command line itself does not name its place.
+    /// Describes the ledger that was asked, where the command line itself does not name its place.
     pub(crate) fn asked_elsewhere(&self) -> Option<String> {
         if self.said.place || !self.said.is_chosen.load(Ordering::Relaxed) {
             return None;
@@ -313,13 +314,13 @@ impl Global {
         Some(format!("ledger {} {place} ({said})", self.ledger))
     }
 
-    /// The data folder, which the command cannot do without.
+    /// Returns the data folder, which the command cannot do without.
     pub(crate) fn data(&self) -> Result<&Path, UsageError> {
         self.data.as_deref().ok_or(UsageError::Data)
     }
 
-    /// The place of the ledger that the command works on: the service that is named, else the data folder that is named, else the
-    /// service at its usual address.
+    /// Returns the place of the ledger: the service that is named, else the data folder that is named, else the service
+    /// at its default address.
     pub(crate) fn place(&self) -> Place<'_> {
         self.said.is_chosen.store(true, Ordering::Relaxed);
         match (&self.url, self.data.as_deref()) {
@@ -329,7 +330,7 @@ impl Global {
         }
     }
 
-    /// A connection to the service at `url`, with the token that is there for it.
+    /// Returns a connection to the service at `url`, with the token for it.
     pub(crate) fn client(&self, url: &ServiceUrl) -> Result<Connection, TokenError> {
         let token = match self.named_token()? {
             Named::Token(token) => Some(token),
@@ -341,7 +342,7 @@ impl Global {
         Ok(Connection::new(url.clone(), token).noting(&self.doubt))
     }
 
-    /// The token of an agent: one that is named. The admin token is never taken for it.
+    /// Returns the token of an agent: one that is named. The admin token is never taken for it.
     pub(crate) fn agents_token(&self) -> Result<Option<Token>, TokenError> {
         Ok(match self.named_token()? {
             Named::Token(token) => Some(token),
@@ -353,8 +354,8 @@ impl Global {
         token::named(self.token_file.as_deref(), self.data.as_deref())
     }
 
-    /// The admin token beside the keyring that is named, else beside `bitacora.keyring` in the current folder, else beside the one
-    /// in the user's configuration folder.
+    /// Returns the admin token beside the keyring that is named. If none is named, looks beside `bitacora.keyring` in
+    /// the current folder, then beside the keyring in the user's configuration folder.
     fn admin_token(&self) -> Result<Option<Token>, TokenError> {
         let keyrings = match &self.keyring {
             Some(keyring) => vec![keyring.clone()],
@@ -368,17 +369,17 @@ impl Global {
         Ok(None)
     }
 
-    /// The keyring's file: the one that was named, else the one in the user's configuration folder.
+    /// Returns the keyring's file: the one that was named, else the one in the user's configuration folder.
     pub(crate) fn keyring(&self) -> Result<PathBuf, UsageError> {
         self.keyring.clone().or_else(default_keyring).ok_or(UsageError::Keyring)
     }
 
-    /// Whether there is a keyring to be read: one was named, or one lies in the user's configuration folder.
+    /// Returns `true` if there is a keyring to read: one was named, or one lies in the user's configuration folder.
     pub(crate) fn has_keyring(&self) -> bool {
         self.keyring.is_some() || default_keyring().is_some_and(|path| path.exists())
     }
 
-    /// Where tree heads are remembered, if the command line says so.
+    /// Returns the anchor that the command line names, if it names one.
     ///
     /// # Errors
     /// [`UsageError::AnchorInData`].
@@ -386,19 +387,19 @@ impl Global {
         self.anchor.as_ref().map(|anchor| self.outside_data(anchor).map(|()| anchor)).transpose()
     }
 
-    /// Where tree heads are remembered: where it was said, else beside the keyring.
+    /// Returns the place of the anchor: the one that is named, else the one beside the keyring.
     pub(crate) fn anchor(&self) -> Result<AnchorPlace, UsageError> {
         let anchor = self.anchor.clone().map_or_else(|| Ok(AnchorPlace::beside(&self.keyring()?)), Ok)?;
         self.outside_data(&anchor)?;
         Ok(anchor)
     }
 
-    /// Where archives of events lie: where it was said, else beside the ledgers of this data folder.
+    /// Returns the store of archives: the one that is named, else the one beside the ledgers of this data folder.
     pub(crate) fn archive_place(&self, data: &Path) -> ArchivePlace {
         self.archive_store.clone().unwrap_or_else(|| archives::beside(data))
     }
 
-    /// What ledgers in this data folder take from outside.
+    /// Returns the environment for ledgers in this data folder.
     pub(crate) fn environment(&self, data: &Path) -> Environment {
         archives::environment(&archives::store_at(self.archive_place(data)))
     }
@@ -413,7 +414,8 @@ impl Global {
     }
 }
 
-/// As the XDG base directory specification has it: a configuration folder that is not absolute does not count.
+/// Returns the keyring's default path by the XDG base directory specification: a configuration folder that is not
+/// absolute does not count.
 fn default_keyring() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
@@ -448,7 +450,7 @@ mod tests {
         assert!(matches!(global.place(), Place::Service(url) if url.to_string() == "unix:socket"));
     }
 
-    /// Each way in which a place may be said, against each way in which a variable may say the other one.
+    /// Each way to name a place on the command line, against each way to name the other kind in a variable.
     #[test]
     fn a_place_on_the_command_line_beats_every_variable_and_two_are_refused() {
         let settled = |line: &[&str], data: Option<&str>, url: Option<&str>| {

@@ -1,7 +1,7 @@
-//! Measuring what the ledger costs on this machine and disk, beside what the disk alone costs.
+//! Benchmarks of the ledger on this machine and disk, beside those of the bare disk.
 //!
-//! Closed loops: a caller sends its next request when it has the answer to the one before. Each measurement has a
-//! warm-up that does not count. Everything is made in a folder of its own, which goes when the measuring ends.
+//! Loops are closed: a caller sends its next request when it has the answer to the one before. Each measurement has a
+//! warm-up that does not count. All files are in a separate folder, which is removed at the end.
 
 mod append;
 mod archiving;
@@ -45,40 +45,40 @@ pub(crate) use self::shape::Shape;
 pub(crate) use self::stop::Stop;
 use crate::import::Reading;
 
-/// A measurement runs this part of its time before it counts.
+/// The part of a measurement's time that its warm-up takes: one in so many.
 const WARM_UP_SHARE: u32 = 4;
 
-/// What is measured together.
+/// A group of measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Group {
     /// The disk alone: write and sync.
     Disk,
     /// Appends in this process.
     Append,
-    /// Appends over HTTP, to a service of its own on loopback.
+    /// Appends over HTTP, to a separate service on loopback.
     Http,
-    /// Decisions over HTTP, each before a call, and the outcome behind it; beside plain appends.
+    /// Decisions over HTTP, each before a call and its outcome; beside plain appends.
     Decide,
-    /// What decides, made again from decided calls, and openings with it.
+    /// Replays of the state that decides, and openings with it.
     Replay,
-    /// What callers notice while segments end and begin.
+    /// Latency while segments end and begin.
     Roll,
-    /// What signed tree heads take from appends.
+    /// The cost of signed tree heads for appends.
     Heads,
-    /// What an archive of the records of --records comes to, beside zstd.
+    /// Archives of the records of --records, beside zstd.
     Archive,
-    /// A load of many events, and the memory that it takes. Those below are measured on what it leaves.
+    /// A load of many events, and its memory; the groups below are measured on its ledger.
     Load,
-    /// Reads: everything, and one stream of it.
+    /// Reads of all events, and of one stream.
     Read,
-    /// Opening a ledger again.
+    /// Openings of a ledger.
     Open,
-    /// Verifying a ledger, beside the speed of its hash.
+    /// Verification of a ledger, beside the speed of its hash.
     Verify,
 }
 
 impl Group {
-    /// In the order in which they are measured.
+    /// All groups, in the order of their measurement.
     pub(crate) const ALL: [Self; 12] = [
         Self::Load,
         Self::Read,
@@ -94,33 +94,33 @@ impl Group {
         Self::Archive,
     ];
 
-    /// As it is named on the command line.
+    /// Returns the group's name on the command line.
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether it is measured on a filled ledger.
+    /// Returns `true` if it is measured on a filled ledger.
     fn needs_load(self) -> bool {
         matches!(self, Self::Load | Self::Read | Self::Open | Self::Verify)
     }
 }
 
-/// What to measure, and where.
+/// The measurements to run, and their folder.
 pub(crate) struct Plan {
     pub(crate) groups: Vec<Group>,
-    /// The shapes of appends; without any, those that there are floors for.
+    /// The shapes of appends; if empty, those with floors.
     pub(crate) shapes: Vec<Shape>,
-    /// Events of the ledger that reads, openings and verifications are measured on.
+    /// The number of events of the ledger for reads, openings and verifications.
     pub(crate) events: u64,
-    /// What is archived, if anything is.
+    /// The records to archive, if any.
     pub(crate) records: Option<Reading>,
-    /// How long each measurement runs, after its warm-up.
+    /// The duration of each measurement, after its warm-up.
     pub(crate) measured: Duration,
-    /// The folder to make; it must not exist.
+    /// The folder to create; it must not exist.
     pub(crate) folder: PathBuf,
 }
 
-/// Why nothing, or not everything, was measured.
+/// The reason why not everything was measured.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     #[error("{}: exists already; name a folder that can be made and removed again", .0.display())]
@@ -157,13 +157,14 @@ pub(crate) enum BenchError {
     Stopped,
 }
 
-/// Who is told what is being measured.
+/// The listener for the name of the current measurement.
 pub(crate) type Told<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// Measures all that the plan names, in its order. A part that fails is told in the results, beside what the others gave.
+/// Runs all measurements of the plan, in its order. A part that fails is reported in the results, beside those of the
+/// others.
 ///
 /// # Errors
-/// The folder cannot be made, or it is to stop. The folder is removed then too.
+/// The folder cannot be created, or the run was interrupted. The folder is removed then too.
 pub(crate) fn measure(plan: &mut Plan, stop: &Stop, told: Told<'_>) -> Result<Results, BenchError> {
     let environment = Environment::real();
     let scratch = Scratch::make(&plan.folder)?;
@@ -195,7 +196,7 @@ pub(crate) fn measure(plan: &mut Plan, stop: &Stop, told: Told<'_>) -> Result<Re
     Ok(results)
 }
 
-/// Fills a ledger, and measures on it. Without one none of these can be.
+/// Fills a ledger, and measures on it. If filling fails, none of these can be measured.
 fn measure_on_load(
     environment: &Environment,
     scratch: &Scratch,
@@ -221,13 +222,13 @@ fn measure_on_load(
     Ok(())
 }
 
-/// When a measurement that begins now counts: from the end of its warm-up, for its time.
+/// Returns the counting time of a measurement that begins now: from the end of its warm-up, for its duration.
 fn counting(measured: Duration) -> Range<Instant> {
     let from = Instant::now() + measured / WARM_UP_SHARE;
     from..from + measured
 }
 
-/// The one ledger of every folder that is measured in.
+/// Returns the name of the one ledger of every benchmark folder.
 fn ledger_name() -> Result<LedgerName, BenchError> {
     "main".parse().map_err(|_| BenchError::Nothing("the name of a ledger"))
 }

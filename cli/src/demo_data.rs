@@ -1,7 +1,8 @@
-//! An hour of several agents at work, invented: the same for the same seed, but for the time it ends.
+//! An invented hour of several agents at work.
+//! It is the same for the same seed, but for the time at which it ends.
 //!
-//! Coding agents, operators, analysts and support agents start sessions, are prompted, call models and tools, fail, are told no,
-//! save checkpoints and send subagents out. Nothing in it is anybody's; its shape is that of real sessions.
+//! Coding agents, operators, analysts and support agents start sessions, get prompts, call models and tools, fail, are
+//! denied calls, save checkpoints and send out subagents. All of it is invented; its shape is that of real sessions.
 
 mod agent;
 mod calls;
@@ -14,20 +15,20 @@ use self::agent::Agent;
 use self::random::Random;
 use crate::event_builder::Draft;
 
-/// About as many events as one busy agent has in an hour.
+/// The approximate number of events of one busy agent in an hour.
 const EVENTS_PER_AGENT: u64 = 1_650;
-/// How long it is.
+/// The length of the hour.
 const HOUR_US: u64 = 3_600_000_000;
 
-/// What an hour holds.
+/// The contents of an hour.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Hour {
-    /// In the order of their times.
+    /// The events, in the order of their times.
     pub(crate) events: Vec<Draft>,
     pub(crate) agents: u64,
 }
 
-/// An hour of so many events that ends at `end`.
+/// Returns an hour of this many events that ends at `end`.
 pub(crate) fn hour(seed: u64, events: u64, end: Micros) -> Hour {
     let agents = (events / EVENTS_PER_AGENT).max(1);
     let mut random = Random::new(seed);

@@ -1,14 +1,14 @@
-//! How many files and connections the system lets this process have open.
+//! The limit of open files and connections of this process.
 
 use bitacora_server::ServerLimits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors of a service besides its connections: segments and tables of its ledgers, most of all.
+/// The descriptors of a service besides its connections: mostly segments and tables of its ledgers.
 const OWN_DESCRIPTORS: u64 = 4_096;
 
-/// Raises the limit so that these connections can be open, as far as the system allows without privileges. Where it allows fewer,
-/// as many are served as it allows beside what the service itself opens: one too many is refused with a word, and no ledger is
-/// short of a descriptor for its next segment.
+/// Raises the limit so that these connections can be open, as far as the system allows without privileges. Where it
+/// allows fewer, the number of connections is lowered to fit beside the service's own files. Then a connection too many
+/// is refused with an answer, and no ledger lacks a descriptor for its next segment.
 pub(crate) fn allow_connections(limits: &mut ServerLimits) {
     let wanted = limits.max_connections as u64 + OWN_DESCRIPTORS;
     if let Some(new) = raised(getrlimit(Resource::Nofile), wanted)
@@ -30,14 +30,14 @@ pub(crate) fn allow_connections(limits: &mut ServerLimits) {
     }
 }
 
-/// How many connections are served with so many descriptors: half of them at least are the service's own.
+/// Returns the number of connections for this many descriptors. At least half of these are the service's own.
 fn connections_within(allowed: Option<u64>, wanted: usize) -> usize {
     let Some(allowed) = allowed else { return wanted };
     let left = allowed - OWN_DESCRIPTORS.min(allowed.div_ceil(2));
     wanted.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1)
 }
 
-/// The limit to ask for; `None` where the present one is enough. No limit at all is `None` in its fields.
+/// Returns the limit to ask for; `None` where the present one is enough. `None` in a limit's fields means no limit.
 fn raised(limit: Rlimit, wanted: u64) -> Option<Rlimit> {
     let current = limit.current?;
     let reachable = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum));

@@ -1,38 +1,38 @@
-//! A dimension of trust: as the command line names it, as it is sent, and in words.
+//! A dimension of trust: on the command line, in requests, and in words.
 
 use bitacora_server::answers::DimensionAnswer;
 use clap::Args;
 
 use crate::json_text::JsonObject;
 
-/// What stands for a part that is not known.
+/// The mark of an unknown part.
 const UNKNOWN: &str = "-";
 
-/// One dimension. What is not said of it is not known.
+/// A dimension on the command line. Parts that are left out are unknown.
 #[derive(Debug, Args)]
 pub(crate) struct DimensionArguments {
     /// The tool.
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: String,
-    /// Where or on what it works, as decisions show it. [default: -]
+    /// The context, as decisions show it. [default: -]
     #[arg(long, value_name = "CONTEXT")]
     pub(crate) context: Option<String>,
-    /// The model that asks for calls. [default: -]
+    /// The model. [default: -]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// The kind of task. [default: -]
+    /// The task type. [default: -]
     #[arg(long, value_name = "NAME")]
     pub(crate) task_type: Option<String>,
-    /// The project that calls work in, as the workspace in decisions shows it. [default: -]
+    /// The workspace, as decisions show it. [default: -]
     #[arg(long, value_name = "FOLDER", conflicts_with = "all_workspaces")]
     pub(crate) workspace: Option<String>,
-    /// The record for all projects together: of a policy that keeps them so, and of ledgers before projects were told apart.
+    /// Use the counts of all workspaces together: of policies that combine them, and of ledgers from before they were separate.
     #[arg(long)]
     pub(crate) all_workspaces: bool,
 }
 
 impl DimensionArguments {
-    /// As it is sent.
+    /// Returns the dimension as JSON of a request.
     pub(crate) fn to_json(&self) -> String {
         let part = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
         let json = JsonObject::new()
@@ -43,17 +43,17 @@ impl DimensionArguments {
         json.maybe("workspace", self.workspace()).end()
     }
 
-    /// Returns the project; `None` where all of them together are meant.
+    /// Returns the workspace; `None` stands for all of them together.
     pub(crate) fn workspace(&self) -> Option<&str> {
         (!self.all_workspaces).then(|| self.workspace.as_deref().unwrap_or(UNKNOWN))
     }
 
-    /// Whether nothing of it is left out but the type of task, which few calls name.
+    /// Returns `true` if nothing is left out but the task type, which few calls name.
     pub(crate) fn is_whole(&self) -> bool {
         self.context.is_some() && self.model.is_some()
     }
 
-    /// As parameters of a question.
+    /// Returns the parameters of a query.
     pub(crate) fn parameters(&self) -> [(&'static str, Option<&str>); 5] {
         [
             ("tool", Some(&self.tool)),
@@ -65,7 +65,7 @@ impl DimensionArguments {
     }
 }
 
-/// In words: `fs.write on src, by m1, for review`.
+/// Describes a dimension: `fs.write on src, by m1, for review`.
 pub(crate) fn dimension_words(dimension: &DimensionAnswer) -> String {
     let DimensionAnswer { tool, context, model, task_type, workspace } = dimension;
     let mut words = tool.clone();

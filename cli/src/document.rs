@@ -1,4 +1,4 @@
-//! JSON that a user brings, on the command line or in a file, and that is sent on as it is.
+//! JSON from a user, on the command line or in a file, that is sent unchanged.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use serde_json::value::RawValue;
 use crate::exit::Exit;
 use crate::input_file;
 
-/// Bytes of a document that is read at all: as much as the service takes of a request.
+/// The size limit of a document: the same as the service's of a request.
 const MAX_DOCUMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// One JSON value, byte for byte but for the space around it.
 #[derive(Debug, Clone)]
 pub(crate) struct Document(Box<RawValue>);
 
-/// Why a document is not sent.
+/// The reason why a document is not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DocumentError {
     #[error("{place}: {source}; nothing was sent")]
@@ -44,7 +44,7 @@ impl FromStr for Document {
 }
 
 impl Document {
-    /// The one in this file; `-` is stdin.
+    /// Reads the document in this file; `-` is stdin.
     pub(crate) fn read(file: &Path) -> Result<Self, DocumentError> {
         let place = place_of(file);
         let path = if file == Path::new("-") { PathBuf::from("/dev/stdin") } else { file.to_owned() };
@@ -62,7 +62,7 @@ impl Document {
     }
 }
 
-/// How a file is named in what is said of it.
+/// Returns the name of a file in messages.
 pub(crate) fn place_of(file: &Path) -> String {
     if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() }
 }

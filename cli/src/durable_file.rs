@@ -1,4 +1,4 @@
-//! Small files that are there as a whole or not at all, for their owner alone.
+//! Small files, written atomically, with access for their owner alone.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -7,11 +7,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Its owner reads and writes it, nobody else does anything.
+/// The mode: access for the owner alone.
 const FILE_MODE: u32 = 0o600;
 
-/// Makes a file that must not exist yet. Returned `Ok` ⇒ it and its name are durable; after an error there is no new file.
-/// A crash before leaves no file or any part of it.
+/// Creates a file that must not exist yet. Returned `Ok` ⇒ it and its name are durable; after an error there is no new
+/// file. A crash before leaves no file or any part of it.
 pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = create_new(path)?;
     write_durably(file, bytes).and_then(|()| sync_folder_of(path)).inspect_err(|_| {
@@ -20,9 +20,10 @@ pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Makes a file that must not exist yet, in one step: whoever sees the name sees all of it. Returned `Ok` ⇒ it and its name are
-/// durable. Of several that make it at once, one does; the others hear [`io::ErrorKind::AlreadyExists`]. A crash leaves no file or
-/// the whole one, and perhaps a copy beside it whose name begins with `.new-`.
+/// Creates a file that must not exist yet, in one step: once its name is visible, so are all its bytes. Returned `Ok` ⇒
+/// it and its name are durable. Of several concurrent callers, one creates it; the others get
+/// [`io::ErrorKind::AlreadyExists`]. A crash leaves no file or the whole one, and perhaps a copy beside it whose name
+/// begins with `.new-`.
 pub(crate) fn create_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let fresh = fresh_beside(path);
     let file = create_new(&fresh)?;
@@ -40,18 +41,18 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Begins one. What has the name stays as it is until [`Self::finish`].
+    /// Begins a file. An existing file of that name stays as it is until [`Self::finish`].
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         let fresh = fresh_beside(path);
         Ok(Self { file: create_new(&fresh)?, fresh, path: path.to_owned() })
     }
 
-    /// Another handle to write it by.
+    /// Returns another handle for writing it.
     pub(crate) fn handle(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
-    /// Puts it in the place of what has the name, if anything. Returned `Ok` ⇒ durable; a crash before leaves what was there.
+    /// Renames it over an existing file of that name, if there is one. Returned `Ok` ⇒ durable; a crash before leaves the old file.
     pub(crate) fn finish(self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.fresh, &self.path)?;
@@ -66,21 +67,20 @@ impl Drop for Unfinished {
     }
 }
 
-/// Makes the name of a file durable that somebody else may have made just now.
+/// Makes the name of a file durable that another process may have created just now.
 pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
     sync_folder_of(path)
 }
 
-/// Writes a file in the place of the one that has the name, if any. Returned `Ok` ⇒ the new one is durable; a crash before
-/// leaves the old one or the new one, and perhaps a copy of the new one whose name begins with `.new-`. No other file is touched.
+/// Replaces the file of that name, or creates it. Returned `Ok` ⇒ the new one is durable; a crash before leaves the old
+/// one or the new one, and perhaps a copy of the new one whose name begins with `.new-`. No other file is touched.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut unfinished = Unfinished::begin(path)?;
     unfinished.file.write_all(bytes)?;
     unfinished.finish()
 }
 
-/// A random name beside the one that a file is to have, so that nobody else writes under it: processes in containers may have the
-/// same number.
+/// Returns a random name beside that of the file, under which no other process writes: in containers, processes may have the same id.
 fn fresh_beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(format!(".new-{:016x}-", RandomState::new().build_hasher().finish()));
     name.push(path.file_name().unwrap_or_default());
@@ -100,7 +100,7 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
     File::open(folder_of(path))?.sync_all()
 }
 
-/// The folder that the name lies in.
+/// Returns the folder of the file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

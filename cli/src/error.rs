@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked to, and what the program's end says of it.
+//! The errors of commands, and the exit code of each.
 
 use bitacora_archiver::StoreError;
 use bitacora_ledger::{CreateError, OpenError};
@@ -30,7 +30,7 @@ use crate::output::OutputError;
 use crate::prices::PricesError;
 use crate::service::ServiceFailure;
 
-/// Why a command failed, in one line.
+/// The reason why a command failed, in one line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     #[error(transparent)]
@@ -39,7 +39,7 @@ pub(crate) enum CommandError {
     KeyringFile(#[from] KeyringFileError),
     #[error(transparent)]
     Keys(#[from] KeysError),
-    /// Without its keys nothing of what was asked was verified.
+    /// The keyring is missing or unusable, so nothing was verified.
     #[error("{0}; nothing was verified")]
     VerifyKeyring(KeyringFileError),
     #[error("{path}: {source}; nothing was verified")]
@@ -125,7 +125,7 @@ impl CommandError {
             | Self::KnownHead { .. }
             | Self::StoredHead(_)
             | Self::NoLedger { .. } => Exit::Incomplete,
-            // Whoever closed stdout has seen enough.
+            // A reader that closed stdout has seen enough.
             Self::Output(OutputError::Closed) => Exit::Done,
             Self::KeyringFile(_)
             | Self::Keys(_)

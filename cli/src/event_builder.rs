@@ -1,10 +1,10 @@
-//! An event before it is anybody's: its attributes, and the CloudEvent they are sent as.
+//! A draft of an event: its attributes, and the CloudEvent that they are sent as.
 
 use std::borrow::Cow;
 
 use crate::json_text::JsonObject;
 
-/// What an event is going to be. Nothing of it is checked before it is parsed as the ledger parses it.
+/// The attributes of a future event. They are checked only when the ledger's parser reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) id: String,
@@ -13,19 +13,19 @@ pub(crate) struct Draft {
     pub(crate) kind: Cow<'static, str>,
     /// Its `subject`.
     pub(crate) stream: String,
-    /// RFC 3339.
+    /// The time, in RFC 3339.
     pub(crate) time: Option<String>,
     pub(crate) actor: Option<String>,
     pub(crate) agent: Option<String>,
     pub(crate) session: Option<String>,
     pub(crate) run: Option<String>,
     pub(crate) call: Option<String>,
-    /// JSON.
+    /// The data, as JSON.
     pub(crate) data: String,
 }
 
 impl Draft {
-    /// The event as a CloudEvent in JSON.
+    /// Returns the event as a CloudEvent in JSON.
     pub(crate) fn to_json(&self) -> String {
         JsonObject::new()
             .text("specversion", "1.0")
@@ -44,8 +44,8 @@ impl Draft {
     }
 }
 
-/// The source as a URI-reference (RFC 3986): a name of a file or session may hold characters that no reference holds. Those are
-/// percent-encoded; what is a reference stays as it is.
+/// Returns the source as a URI-reference (RFC 3986). The name of a file or session may hold characters that no
+/// reference may hold. They are percent-encoded; a valid reference stays as it is.
 fn reference(source: &str) -> String {
     let first = source.split('/').next().unwrap_or_default();
     let scheme = first.split_once(':').map(|(scheme, _)| scheme);

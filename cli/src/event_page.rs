@@ -1,9 +1,9 @@
-//! A page of events as a service answers it, for commands that fold what events say.
+//! A page of events as a service answers it, for commands that fold events.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Events one after another, and where to go on.
+/// Consecutive events, and the position of the next page.
 #[derive(Deserialize)]
 pub(crate) struct EventPage {
     events: Vec<Stored>,
@@ -24,14 +24,14 @@ struct Told {
 }
 
 impl EventPage {
-    /// The event behind which the next page begins, where this one began behind `after`; `None` at the end, also where the service
-    /// names one that is not further on.
+    /// Returns the position behind which the next page begins, given that this one began behind `after`. Returns `None`
+    /// at the end, and where the service names a position that is not further on.
     pub(crate) fn next(&self, after: &str) -> Option<String> {
         let next = self.next.as_ref()?;
         (next.parse::<u64>().ok() > after.parse().ok()).then(|| next.clone())
     }
 
-    /// Type and data of each event.
+    /// Returns the type and data of each event.
     pub(crate) fn events(self) -> impl Iterator<Item = (String, Value)> {
         self.events.into_iter().map(|stored| (stored.event.kind, stored.event.data))
     }

@@ -1,15 +1,16 @@
-//! How the program ends, as numbers that scripts rely on. What they mean to them: `docs/exit_codes.md`.
+//! The exit codes, which scripts rely on.
+//! Their meaning is documented in `docs/exit_codes.md`.
 
 use std::process::ExitCode;
 
 use bitacora_client::{ClientError, Refusal};
 
-/// How the program ends.
+/// The exit of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done.
     Done,
-    /// Something failed, or what was named is not there.
+    /// Something failed, or a named thing does not exist.
     Failed,
     /// The command line does not make sense.
     Usage,
@@ -17,13 +18,13 @@ pub(crate) enum Exit {
     Refused,
     /// Verified, with nothing external to compare with.
     Alone,
-    /// Not the history that others remember: rolled back, or another one.
+    /// The history is not the one that others remember: rolled back, or another one.
     Diverged,
-    /// Verified, and found to be not what it must be.
+    /// Verified, and found invalid.
     Invalid,
-    /// Something that was to be looked at is missing, or fails for now.
+    /// Something to check is missing, or fails for now.
     Incomplete,
-    /// Whoever ran it wanted it to end.
+    /// The user or the system interrupted it.
     Interrupted,
 }
 
@@ -53,7 +54,7 @@ impl From<&ClientError> for Exit {
                 Self::Incomplete
             }
             ClientError::Refused(Refusal { problem, .. }) if !problem.retryable => {
-                // What is not there refuses nothing.
+                // A missing resource or a broken service is a failure, not a refusal.
                 if problem.status == 404 || problem.status >= 500 { Self::Failed } else { Self::Refused }
             }
             _ => Self::Failed,

@@ -1,4 +1,4 @@
-//! Which events are meant, as `read` and `tail` are told.
+//! The filter options of `read` and `tail`.
 
 use bitacora_formats::{Micros, TimeError, format_time, parse_time};
 use bitacora_ledger::Filter;
@@ -6,10 +6,10 @@ use clap::Args;
 
 use bitacora_client::percent_encoded;
 
-/// Every part that is given must hold.
+/// A filter; every given part must match.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Filters {
-    /// Only events of this type; more than once for one of several.
+    /// Only events of this type; repeatable for one of several.
     #[arg(long = "type", value_name = "TYPE")]
     kinds: Vec<String>,
     /// Only events of this stream.
@@ -46,7 +46,7 @@ fn time(text: &str) -> Result<Micros, TimeError> {
 }
 
 impl Filters {
-    /// As parameters of a request to the service.
+    /// Returns the parameters of a request to the service.
     pub(crate) fn to_query(&self) -> Vec<String> {
         let mut query = Vec::new();
         let mut add = |name: &str, value: Option<String>| {
@@ -65,7 +65,7 @@ impl Filters {
         query
     }
 
-    /// As a question to a ledger.
+    /// Returns the filter of a query to a ledger.
     pub(crate) fn to_filter(&self) -> Filter {
         Filter {
             kinds: self.kinds.clone(),

@@ -1,7 +1,7 @@
-//! What was recorded elsewhere, made into events: files found and read, their lines mapped, checked, and delivered in order.
+//! The import of external recordings: reads files, maps and checks lines, delivers in order.
 //!
-//! A mapping is a pure function of its file: ids are derived from the source, and nothing depends on the ledger, the machine or
-//! the time of day, so that importing the same again adds nothing.
+//! A mapping is a pure function of its file: ids are derived from the source, and nothing depends on the ledger, the
+//! machine or the time of day. So importing the same again adds nothing.
 
 mod actions;
 mod batches;

@@ -1,11 +1,11 @@
-//! A service of this process, reached without an address.
+//! The connections to a service in this process, which has no address.
 
 use std::sync::Arc;
 
 use bitacora_client::{Connecting, Connector, Pipe};
 use bitacora_server::InProcess;
 
-/// Connections to it.
+/// A connector to the service.
 pub(crate) struct Connections(pub(crate) Arc<InProcess>);
 
 impl Connector for Connections {

@@ -1,5 +1,5 @@
-//! Files that a user names: read as far as they may be long, and only if they are files. Who opens a pipe waits for its writer,
-//! but for the pipes that a shell has opened for the program.
+//! Files that a user names: regular files only, read up to a limit.
+//! Opening a pipe would wait for its writer. The exceptions are pipes that a shell has opened for the program.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open as open_with};
 
-/// Where the program's own open files have names: standard input, and what a shell puts in the place of `<(…)`.
+/// The names of the program's own open files: standard input, and the substitutes of a shell for `<(…)`.
 const OPEN_FILES: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
 
 /// The identity of a file: its device and inode. Its names do not matter.
@@ -24,7 +24,7 @@ impl From<&Metadata> for FileIdentity {
     }
 }
 
-/// Opens a regular file for reading, or what a link to one leads to, or a pipe that is open already. Never waits for a writer.
+/// Opens a regular file, the target of a link to one, or a pipe that is open already. Never waits for a writer.
 ///
 /// # Errors
 /// An error of the system, or a folder, a pipe or a device in the place of a file.
@@ -37,13 +37,13 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens whatever has this name for reading, without waiting for a writer. The caller checks what it is.
+/// Opens any file with this name for reading, without waiting for a writer. The caller checks its kind.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     Ok(File::from(open_with(path, flags, Mode::empty())?))
 }
 
-/// `true`: the path names a file that the program has open, and that a shell chose.
+/// Returns `true` if the path names a file that the program has open, and that a shell chose.
 pub(crate) fn is_open_already(path: &Path) -> bool {
     OPEN_FILES.iter().any(|open| path.starts_with(open))
 }
@@ -61,7 +61,7 @@ pub(crate) fn must_be_regular(metadata: &Metadata) -> io::Result<()> {
     Err(io::Error::other(format!("found {found}, expected a regular file; write what it gives into one")))
 }
 
-/// Refuses what is there and no regular file: opening a pipe would wait for its other end.
+/// Refuses an existing file that is not regular: opening a pipe would wait for its other end.
 pub(crate) fn refuse_irregular(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -69,7 +69,7 @@ pub(crate) fn refuse_irregular(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads a file that [`open`] opens. Of one that is longer than `limit`, one byte more is read, which is enough to refuse it.
+/// Reads a file that [`open`] opens. Of a file longer than `limit`, one byte more is read, which is enough to refuse it.
 pub(crate) fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! When whoever runs the program wants it to end.
+//! Interruptions of the program: SIGINT and SIGTERM.
 
 use std::io;
 use std::process;
@@ -10,23 +10,23 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::access::event_loop;
 use crate::exit::Exit;
 
-/// How long a command that only shows things has to end by itself.
+/// The time that a command that only shows things has to end by itself.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// SIGINT and SIGTERM. From its making on they no longer end the program by themselves.
+/// A listener for SIGINT and SIGTERM. From its creation on they no longer end the program by themselves.
 pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Interrupts {
-    /// Must be called within an event loop.
+    /// Creates the listener. Must be called within an event loop.
     pub(crate) fn listen() -> io::Result<Self> {
         let interrupt = signal(SignalKind::interrupt())?;
         Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
     }
 
-    /// The next one.
+    /// Waits for the next interruption.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => (),
@@ -35,8 +35,8 @@ impl Interrupts {
     }
 }
 
-/// For a command that changes nothing and only shows things: it ends soon after an interruption even where whoever should
-/// take what it shows takes nothing, so that it never hears of one.
+/// Has the program end soon after an interruption, for a command that changes nothing. That holds even while its output
+/// blocks because nobody reads it.
 pub(crate) fn end_soon_after_one() -> io::Result<()> {
     let wait = || {
         // Without an event loop of its own the program hears what the command hears.

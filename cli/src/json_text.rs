@@ -1,4 +1,4 @@
-//! JSON objects written member by member, in the order given; a value that is JSON already goes in as it is.
+//! JSON objects written member by member, in the order given; JSON values go in unchanged.
 
 use std::fmt::{Display, Write};
 
@@ -11,14 +11,14 @@ impl JsonObject {
         Self("{".to_owned())
     }
 
-    /// A string.
+    /// Adds a string.
     pub(crate) fn text(mut self, key: &str, value: &str) -> Self {
         self.key(key);
         push_string(&mut self.0, value);
         self
     }
 
-    /// A string, where there is one.
+    /// Adds a string, if there is one.
     pub(crate) fn maybe(self, key: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.text(key, value),
@@ -26,7 +26,7 @@ impl JsonObject {
         }
     }
 
-    /// What is JSON as it is displayed: numbers, booleans, objects.
+    /// Adds a value whose display is JSON: a number, a boolean or an object.
     pub(crate) fn raw(mut self, key: &str, value: impl Display) -> Self {
         self.key(key);
         // Writing to a string does not fail.
@@ -34,7 +34,7 @@ impl JsonObject {
         self
     }
 
-    /// The same, where there is one.
+    /// Adds such a value, if there is one.
     pub(crate) fn maybe_raw(self, key: &str, value: Option<impl Display>) -> Self {
         match value {
             Some(value) => self.raw(key, value),
@@ -73,14 +73,14 @@ fn push_string(to: &mut String, text: &str) {
     to.push('"');
 }
 
-/// A string.
+/// Returns a text as a JSON string.
 pub(crate) fn json_text(text: &str) -> String {
     let mut json = String::with_capacity(text.len() + 2);
     push_string(&mut json, text);
     json
 }
 
-/// An array of what is JSON already.
+/// Returns an array of items that are JSON already.
 pub(crate) fn json_array(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }

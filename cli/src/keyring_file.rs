@@ -1,4 +1,4 @@
-//! The keyring's file: where it may lie, who may read it, how it is made and replaced.
+//! The keyring's file: its place, permissions, creation and replacement.
 //!
 //! A file that others can read, or that lies beside the data it opens, is refused, not mended: its keys may be known by
 //! now, and only its owner can judge that.
@@ -24,14 +24,14 @@ use crate::input_file;
 use crate::passphrase::{PassphraseError, PassphraseSource};
 pub(crate) use location::{lies_in_data, refuse_in_data};
 
-/// The folder that is made for it where there is none.
+/// The mode of the folder that is created for it where there is none.
 const FOLDER_MODE: u32 = 0o700;
-/// The bits of a mode that let anybody but the owner do anything.
+/// The mode bits that give anybody but the owner access.
 const OTHERS_BITS: u32 = 0o077;
-/// Bytes of a file that is read at all: armor makes of three bytes four, and age adds a header.
+/// The size limit of the file: armor makes four bytes of three, and age adds a header.
 const MAX_FILE_BYTES: usize = 2 * MAX_KEYRING_BYTES;
 
-/// Why the keyring's file is not used, made or replaced.
+/// The reason why the keyring's file is not used, created or replaced.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyringFileError {
     #[error(
@@ -78,12 +78,12 @@ pub(crate) enum KeyringFileError {
 /// A keyring that was read from its file.
 pub(crate) struct LoadedKeyring {
     pub(crate) keyring: Keyring,
-    /// What the file is locked with, if it is.
+    /// The passphrase that locks the file, if it is locked.
     pub(crate) passphrase: Option<SecretString>,
 }
 
-/// Makes the file of a new keyring, locked if there is a passphrase. Returned ⇒ it is durable and readable by its owner
-/// alone; a crash before leaves no file or one that is refused.
+/// Creates the file of a new keyring, locked if there is a passphrase. Returned ⇒ it is durable and readable by its
+/// owner alone; a crash before leaves no file or one that is refused.
 ///
 /// # Errors
 /// Nothing that existed was changed.
@@ -115,11 +115,11 @@ pub(crate) fn load(
     read(&open(path, data)?, path, passphrase)
 }
 
-/// Reads the keyring, lets `change` change it or its passphrase, and replaces the file in one step. Returned ⇒ the new one
-/// is durable; a crash before leaves the old one or the new one. Two programs never change it at once.
+/// Reads the keyring, lets `change` change it or its passphrase, and replaces the file in one step. Returned ⇒ the new
+/// one is durable; a crash before leaves the old one or the new one. Two programs never change it at once.
 ///
 /// # Errors
-/// As [`load`], and whatever `change` says; the file is then as it was.
+/// As [`load`], and any error of `change`; the file is then as it was.
 pub(crate) fn change<T, E: From<KeyringFileError>>(
     path: &Path,
     data: Option<&Path>,
@@ -185,7 +185,7 @@ fn read_bytes(mut file: &File, path: &Path) -> Result<Zeroizing<Vec<u8>>, Keyrin
     Ok(bytes)
 }
 
-/// The text of a file, and the passphrase that it is locked with, if it is.
+/// Returns the text of a file, and the passphrase that locks it, if it is locked.
 fn opened(
     bytes: Zeroizing<Vec<u8>>,
     path: &Path,

@@ -1,8 +1,9 @@
-//! Which ledgers have stood in a data folder, so that one that is gone is missed and not made anew.
+//! The list of ledgers that have stood in a data folder.
+//! With it a missing ledger is noticed, and not made anew.
 //!
-//! The file `LEDGERS` in the data folder: the line `bitacora-ledgers v2`, each ledger's name on a line of its own, and the seal. A list
-//! without the keyring is no authority: the anchor names the ledgers that it remembers, and those are missed too. No file says which of
-//! them are given up: an old copy of it would hide one that came back.
+//! The file `LEDGERS` in the data folder holds the line `bitacora-ledgers v2`, each ledger's name on a line of its own,
+//! and the seal. A list without the keyring is no authority: the anchor names the ledgers that it remembers, and those
+//! are missed too. No file lists the ledgers that are given up: an old copy of it would hide one that came back.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -12,19 +13,19 @@ use bitacora_formats::{ControlFile, Keyring, LedgerName, undo_one_flip};
 use bitacora_ledger::{Anchor, AnchorError};
 use bitacora_server::{DataFolder, Remembered};
 
-/// Its name in the data folder.
+/// The file's name in the data folder.
 const FILE: &str = "LEDGERS";
-/// A list that was damaged, beside the one that was written again.
+/// The name of a damaged list, beside the one that was written again.
 const DAMAGED_FILE: &str = "LEDGERS.damaged";
-/// Bytes of the longest list that is read.
+/// The size limit of a list.
 const MAX_LIST_BYTES: usize = 64 * 1024;
 const FIRST_LINE: &str = "bitacora-ledgers v2";
-/// The largest list in which the bit is looked for that has changed, in bytes: the names of as many ledgers as a service has.
+/// The largest list, in bytes, in which a changed bit is searched for: the names of as many ledgers as a service has.
 const MAX_MENDED_BYTES: usize = 32 * 1024;
-/// The first line of a list that has no seal.
+/// The first line of an unsealed list.
 const UNSEALED_FIRST_LINE: &str = "bitacora-ledgers v1";
 
-/// Why it is not known which ledgers there were, or why the service does not start without them.
+/// The reason why the ledgers of the folder are unknown, or why the service does not start without some of them.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KnownLedgersError {
     #[error("{}: {source}; nothing was changed", path.display())]
@@ -57,18 +58,18 @@ pub(crate) struct KnownLedgers {
     folder: DataFolder,
     file: PathBuf,
     names: BTreeSet<LedgerName>,
-    /// Those that nobody misses at this start.
+    /// The ledgers that may be missing at this start.
     given_up: BTreeSet<LedgerName>,
-    /// The bytes of a list that says to be sealed, or that is none.
+    /// The bytes of a list that claims a seal, or that cannot be parsed.
     sealed: Option<Vec<u8>>,
-    /// `true`: the file has to be written again.
+    /// Set when the file has to be written again.
     is_mended: bool,
-    /// `true`: a ledger was given up, and the file does not say it yet.
+    /// Set when a ledger was given up, and the file still lists it.
     is_changed: bool,
 }
 
 impl KnownLedgers {
-    /// Reads the list in this folder, and remembers there: `data` is where it stands.
+    /// Reads the list in this folder; `data` is the folder's path.
     pub(crate) fn read(folder: &DataFolder, data: &Path) -> Result<Self, KnownLedgersError> {
         let (folder, file) = (folder.clone(), data.join(FILE));
         let bytes = folder.read(FILE, MAX_LIST_BYTES + 1);
@@ -87,12 +88,12 @@ impl KnownLedgers {
         Self { folder, file, names, given_up: BTreeSet::new(), sealed, is_mended: false, is_changed: false }
     }
 
-    /// Returns `true` where no ledger has stood here.
+    /// Returns `true` if no ledger has stood here.
     pub(crate) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.sealed.is_none()
     }
 
-    /// The ledgers of a list that this keyring sealed.
+    /// Returns the ledgers of a list that this keyring sealed.
     pub(crate) fn sealed_names(&self, keyring: &Keyring) -> Option<Vec<LedgerName>> {
         self.sealed
             .as_deref()
@@ -100,13 +101,13 @@ impl KnownLedgers {
             .map(|names| names.into_iter().collect())
     }
 
-    /// The ledgers that nobody misses at this start.
+    /// Returns the ledgers that may be missing at this start.
     pub(crate) fn given_up(&self) -> Vec<LedgerName> {
         self.given_up.iter().cloned().collect()
     }
 
-    /// Takes the operator's word, for this start, that these ledgers are given up, or stand in another data folder: [`Self::check`] does
-    /// not miss them, and [`Self::note`] lists them no more. None of them may be here.
+    /// Gives up these ledgers for this start: the operator declares them lost, or in another data folder.
+    /// [`Self::check`] does not miss them, and [`Self::note`] no longer lists them. None of them may be here.
     pub(crate) fn give_up(
         &mut self,
         data: &Path,
@@ -149,7 +150,7 @@ impl KnownLedgers {
         }
     }
 
-    /// Remembers these too, under this keyring's seal. Returned `Ok` ⇒ durable.
+    /// Adds these ledgers to the list, under this keyring's seal. Returned `Ok` ⇒ durable.
     pub(crate) fn note(
         &mut self,
         present: &[LedgerName],
@@ -175,14 +176,14 @@ impl KnownLedgers {
         Ok(())
     }
 
-    /// The list without its seal.
+    /// Returns the list without its seal.
     fn text(&self) -> String {
         let names = self.names.iter().map(|name| format!("{name}\n"));
         std::iter::once(format!("{FIRST_LINE}\n")).chain(names).collect()
     }
 }
 
-/// The names of a list that this keyring sealed.
+/// Returns the names of a list that this keyring sealed.
 fn unsealed(bytes: &[u8], keyring: &Keyring) -> Option<BTreeSet<LedgerName>> {
     ControlFile::Ledgers.unseal(keyring.derived_state_key(), bytes).ok()?;
     std::str::from_utf8(bytes)
@@ -192,13 +193,13 @@ fn unsealed(bytes: &[u8], keyring: &Keyring) -> Option<BTreeSet<LedgerName>> {
         .map(|(names, _)| names)
 }
 
-/// The names of such a list of which one bit has changed since.
+/// Returns the names of such a list of which one bit has changed since.
 fn mended(bytes: &[u8], keyring: &Keyring) -> Option<BTreeSet<LedgerName>> {
     let bytes = Some(bytes).filter(|bytes| bytes.len() <= MAX_MENDED_BYTES)?;
     undo_one_flip(bytes, |bytes| unsealed(bytes, keyring)).map(|(names, _)| names)
 }
 
-/// The ledgers that are here, where they are the ones of this keyring that the anchor remembers.
+/// Returns the ledgers that are here, where they are exactly those of this keyring that the anchor remembers.
 fn anchored(
     anchor: Option<&dyn Anchor>,
     present: &[LedgerName],
@@ -209,8 +210,8 @@ fn anchored(
     (!here.is_empty() && failure.is_none() && names == here).then_some(here)
 }
 
-/// Refuses to go on without a ledger of this keyring that the anchor remembers: a thief takes its line out of the list, too. `true`: it
-/// remembers one.
+/// Refuses to go on without a ledger of this keyring that the anchor remembers: a thief takes its line out of the list,
+/// too. Returns `true` if it remembers one.
 pub(crate) fn check_anchored(
     anchor: &dyn Anchor,
     data: &Path,
@@ -224,7 +225,7 @@ pub(crate) fn check_anchored(
     failure.map_or(Ok(!names.is_empty()), |failure| Err(failure.into()))
 }
 
-/// The names of a list; `true`: it is to be sealed.
+/// Parses the names of a list; `true`: it has to be sealed.
 fn parse(text: &str) -> Option<(BTreeSet<LedgerName>, bool)> {
     let text = text.strip_suffix('\n')?;
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));

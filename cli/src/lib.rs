@@ -1,4 +1,4 @@
-//! The room of the command line: flags, exit codes, stdout.
+//! The command line: flags, exit codes, stdout.
 //!
 //! The program is the function [`main`], so that its tests can start it too. It is the only crate that prints: results
 //! go to stdout, everything else to stderr. [`verify`] reads a ledger's folder with the formats alone.

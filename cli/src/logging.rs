@@ -1,4 +1,4 @@
-//! The program's log, on stderr: what the rooms below have to say that is no result.
+//! The program's log, on stderr: messages of the crates below that are no results.
 
 use std::io::{self, IsTerminal};
 
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogForm {
     /// One line for people.
@@ -15,10 +15,10 @@ pub(crate) enum LogForm {
     Json,
 }
 
-/// Rooms below ours whose news are nobody's: only their warnings are told.
+/// The filter for dependencies whose messages below a warning are noise.
 const QUIET: &str = "lsm_tree=warn,fjall=warn";
 
-/// Writes what RUST_LOG asks for, and without it everything from `level` up.
+/// Starts the log with the filter in RUST_LOG; without it, with everything from `level` up.
 pub(crate) fn start(form: LogForm, level: LevelFilter) {
     let asked = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
     let filter = filter(&asked, level);

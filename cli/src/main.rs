@@ -1,4 +1,4 @@
-//! The one binary.
+//! The binary `bitacora`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Pages of a list as one JSON document.
+//! The pages of a list, joined into one JSON document.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use serde_json::value::RawValue;
 use crate::json_text::JsonObject;
 use crate::service::ServiceFailure;
 
-/// What the pages say together: each list whole, and of all else what the last page said. Values stay as they came.
+/// The joined pages: each list whole, and all other members from the last page. Values stay as they came.
 #[derive(Debug)]
 pub(crate) struct Joined {
-    /// The members that go on from page to page.
+    /// The members that continue from page to page.
     lists: &'static [&'static str],
     members: Vec<(String, String)>,
 }
 
 impl Joined {
-    /// Of no page yet.
+    /// Returns the join of no page yet.
     pub(crate) const fn new(lists: &'static [&'static str]) -> Self {
         Self { lists, members: Vec::new() }
     }
@@ -35,23 +35,23 @@ impl Joined {
         Ok(())
     }
 
-    /// What the pages say of this.
+    /// Returns the joined value of this member.
     pub(crate) fn member(&self, name: &str) -> Option<&str> {
         self.members.iter().find(|(member, _)| member == name).map(|(_, value)| value.as_str())
     }
 
-    /// All that they say, as members of a document.
+    /// Adds all members to a document.
     pub(crate) fn add_to(&self, document: JsonObject) -> JsonObject {
         self.members.iter().fold(document, |document, (name, value)| document.raw(name, value))
     }
 
-    /// All that they say.
+    /// Returns all members as a document.
     pub(crate) fn to_json(&self) -> String {
         self.add_to(JsonObject::new()).end()
     }
 }
 
-/// One array behind another; what is no array stands for itself.
+/// Joins two arrays; a value that is no array is kept as it is.
 fn both(first: &str, second: &str) -> String {
     let items = |array: &str| Some(array.strip_prefix('[')?.strip_suffix(']')?.trim().to_owned());
     match (items(first), items(second)) {

@@ -1,4 +1,4 @@
-//! Files that commands write where somebody names them: none that is there is written over.
+//! Output files that a user names: an existing file is never overwritten.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::durable_file;
 
-/// Its owner reads and writes it, nobody else does anything: what it holds is out of a ledger.
+/// The mode: access for the owner alone, because the contents are out of a ledger.
 const FILE_MODE: u32 = 0o600;
 
-/// Why a file is not written.
+/// The reason why a file is not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NewFileError {
     #[error("{}: exists already, and is not written over; name another file, or remove this one first", .0.display())]
@@ -28,7 +28,7 @@ impl NewFileError {
     }
 }
 
-/// Refuses a file that is there, before anybody works for what it is to hold.
+/// Refuses an existing file, before any work for its contents is done.
 pub(crate) fn refuse_existing(path: &Path) -> Result<(), NewFileError> {
     match fs::symlink_metadata(path) {
         Ok(_) => Err(NewFileError::Exists(path.to_owned())),
@@ -37,12 +37,12 @@ pub(crate) fn refuse_existing(path: &Path) -> Result<(), NewFileError> {
     }
 }
 
-/// Writes a file that is not there yet, whole or not at all. Returned `Ok` ⇒ it and its name are durable.
+/// Writes a new file, whole or not at all. Returned `Ok` ⇒ it and its name are durable.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), NewFileError> {
     durable_file::create(path, bytes).map_err(|source| NewFileError::new(path, source))
 }
 
-/// Makes a file that is not there yet, to be written piece by piece.
+/// Creates a new file, to be written piece by piece.
 pub(crate) fn make(path: &Path) -> Result<File, NewFileError> {
     let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path);
     made.map_err(|source| NewFileError::new(path, source))

@@ -1,4 +1,4 @@
-//! Who is told when somebody should look, as the command line says it.
+//! The webhook for notices to operators, as named on the command line.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use clap::Args;
 
 use crate::input_file;
 
-/// Bytes of the longest file of a secret.
+/// The size limit of a secret's file.
 const MAX_SECRET_BYTES: usize = 256;
 
-/// Where notices go, and the secret that signs them.
+/// The webhook of notices, and the secret that signs them.
 #[derive(Debug, Args)]
 pub(crate) struct NoticeArguments {
-    /// Send a signed request there when a breaker opens, an approval waits, or a ledger takes no appends.
+    /// Send a signed request to this URL when a breaker opens, an approval waits, or a ledger takes no appends.
     #[arg(
         long,
         env = "BITACORA_NOTIFY",
@@ -28,7 +28,7 @@ pub(crate) struct NoticeArguments {
     notify_secret_file: Option<PathBuf>,
 }
 
-/// Why nobody can be told.
+/// The reason why no notices can be sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoticeFailure {
     #[error("{}: {source}; nothing was opened", path.display())]
@@ -38,7 +38,7 @@ pub(crate) enum NoticeFailure {
 }
 
 impl NoticeArguments {
-    /// Who is told, if anybody is.
+    /// Returns the webhook, if one is named.
     pub(crate) fn target(&self) -> Result<Option<NoticeTarget>, NoticeFailure> {
         let (Some(url), Some(path)) = (&self.notify, &self.notify_secret_file) else { return Ok(None) };
         let read = input_file::read(path, MAX_SECRET_BYTES);

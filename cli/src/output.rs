@@ -1,4 +1,4 @@
-//! Results on their way to stdout.
+//! The writer of results to stdout.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
@@ -6,10 +6,10 @@ use std::io::{self, BufWriter, Write};
 use bitacora_formats::is_bidi_control;
 use serde_json::Value;
 
-/// Why a result did not reach stdout.
+/// The reason why a result did not reach stdout.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputError {
-    /// The reader at the other end is gone, as after `| head`; it wants nothing more.
+    /// The reader at the other end is gone, as after `| head`, and wants nothing more.
     #[error("stdout was closed")]
     Closed,
     /// Stdout failed.
@@ -23,7 +23,7 @@ impl From<io::Error> for OutputError {
     }
 }
 
-/// Where results go: stdout, except in tests. What was written is certain to be out only after [`Output::flush`].
+/// The writer of results: to stdout, except in tests. Output is certain to be written only after [`Output::flush`].
 pub(crate) struct Output {
     to: BufWriter<Box<dyn Write>>,
 }
@@ -41,17 +41,18 @@ impl Output {
         Ok(writeln!(self.to, "{line}")?)
     }
 
-    /// Bytes as they are, line feeds included.
+    /// Writes bytes unchanged, line feeds included.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
         Ok(self.to.write_all(bytes)?)
     }
 
-    /// One JSON value on a line of its own, with what would steer a terminal escaped as JSON has it: it means the same.
+    /// Writes one JSON value on a line of its own. Characters that would control a terminal are escaped as JSON has it,
+    /// which keeps the meaning.
     pub(crate) fn json(&mut self, value: &Value) -> Result<(), OutputError> {
         self.json_text(&value.to_string())
     }
 
-    /// The same of JSON that is text already, without line breaks between its tokens.
+    /// Writes JSON that is text already, without line breaks between its tokens.
     pub(crate) fn json_text(&mut self, text: &str) -> Result<(), OutputError> {
         if !text.chars().any(steers) {
             return self.line(text);
@@ -74,7 +75,7 @@ impl Output {
     }
 }
 
-/// The text without what would steer a terminal: events and answers come from elsewhere.
+/// Returns the text without characters that would control a terminal: events and answers come from elsewhere.
 pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for character in text.chars() {
@@ -87,7 +88,7 @@ pub(crate) fn printable(text: &str) -> String {
     printable
 }
 
-/// Whether it does something to a terminal, or to the text around it, instead of being shown.
+/// Returns `true` if the character would control a terminal, or the text around it, instead of being shown.
 fn steers(character: char) -> bool {
     character.is_control() || is_bidi_control(character)
 }
@@ -114,7 +115,7 @@ mod tests {
         assert_eq!(printable("a\u{202e}b\u{2069}\u{e9}"), "a\\u{202e}b\\u{2069}\u{e9}");
     }
 
-    /// Keeps what is written to it.
+    /// A writer that keeps everything.
     #[derive(Clone, Default)]
     struct Kept(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! Lists of a service, page after page.
+//! The lists of a service, page after page.
 
 use std::num::NonZeroUsize;
 
@@ -17,23 +17,23 @@ use crate::output::Output;
 use crate::service::{Answer, Service, ServiceFailure};
 use bitacora_client::percent_encoded;
 
-/// Items of one question, where it is said how many are wanted.
+/// The number of items of one page, where a total is given.
 const PAGE_ITEMS: usize = 1_000;
 
-/// How many items are wanted, from the command line.
+/// Parses the number of wanted items on the command line.
 pub(crate) fn wanted(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "not a number from 1 on")
 }
 
 /// A page of a list.
 pub(crate) trait Page: DeserializeOwned {
-    /// What goes on from page to page. All else holds of the whole list.
+    /// The lists that continue from page to page. All other members are of the whole list.
     const LISTS: &'static [&'static str];
 
-    /// How many items of the list it has.
+    /// Returns the number of items of the list on this page.
     fn items(&self) -> usize;
 
-    /// Where the next one begins.
+    /// Returns the position of the next page.
     fn next(&self) -> Option<&str>;
 }
 
@@ -83,7 +83,7 @@ pages! {
     UnregisteredToolList { tools },
 }
 
-/// Shows every page of a list to `each`: as it came, and as it is understood.
+/// Gives every page of a list to `each`: as it came, and parsed.
 pub(crate) fn each_page<T: Page>(
     service: &mut Service,
     path: &str,
@@ -92,7 +92,7 @@ pub(crate) fn each_page<T: Page>(
     each_page_by(Service::get, service, path, each)
 }
 
-/// The same of a list that is asked for so, under a ledger or under none.
+/// Does the same with a given request function, for a list under a ledger or under none.
 pub(crate) fn each_page_by<T: Page>(
     ask: fn(&mut Service, &str) -> Result<Answer, ServiceFailure>,
     service: &mut Service,
@@ -114,7 +114,7 @@ pub(crate) fn each_page_by<T: Page>(
     }
 }
 
-/// The same of so many items at most.
+/// Does the same for at most this many items.
 fn each_page_up_to<T: Page>(
     service: &mut Service,
     path: &str,
@@ -138,7 +138,7 @@ fn each_page_up_to<T: Page>(
     Ok(())
 }
 
-/// Every page of a list, where it is for people. With `--json` they are written as one document, and none is returned.
+/// Returns every page of a list, for people. With `--json` the pages are written as one document, and `None` is returned.
 pub(crate) fn pages_to_show<T: Page>(
     service: &mut Service,
     path: &str,
@@ -148,7 +148,7 @@ pub(crate) fn pages_to_show<T: Page>(
     shown(global, output, |each| each_page(service, path, each))
 }
 
-/// The same of so many items at most.
+/// Does the same for at most this many items.
 pub(crate) fn pages_to_show_up_to<T: Page>(
     service: &mut Service,
     path: &str,
@@ -179,7 +179,7 @@ fn shown<T: Page>(
     Ok(Some(pages))
 }
 
-/// All pages of a list as one document.
+/// Returns all pages of a list as one document.
 pub(crate) fn joined_pages<T: Page>(service: &mut Service, path: &str) -> Result<Joined, CommandError> {
     let mut joined = Joined::new(T::LISTS);
     each_page(service, path, |text, _: T| Ok(joined.take(text)?))?;

@@ -1,13 +1,13 @@
-//! Where the passphrase of a locked keyring comes from: the environment, or the terminal.
+//! The source of a locked keyring's passphrase: the environment, or the terminal.
 
 use std::env::VarError;
 
 use age::secrecy::{ExposeSecret, SecretString};
 
-/// Holds the passphrase where nobody can be asked, as under a service manager.
+/// The variable with the passphrase, for runs without a terminal, as under a service manager.
 const VARIABLE: &str = "BITACORA_PASSPHRASE";
 
-/// Why there is no passphrase.
+/// The reason why there is no passphrase.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PassphraseError {
     #[error("{VARIABLE} is not utf-8; set it to the passphrase or unset it to be asked")]
@@ -20,10 +20,10 @@ pub(crate) enum PassphraseError {
     NoTerminal,
 }
 
-/// Who knows the passphrase.
+/// The source of a passphrase.
 #[derive(Clone, Copy)]
 pub(crate) enum PassphraseSource {
-    /// The environment if it says so, else whoever sits at the terminal.
+    /// The environment if the variable is set, else the person at the terminal.
     User,
     /// The test.
     #[cfg(test)]
@@ -31,12 +31,12 @@ pub(crate) enum PassphraseSource {
 }
 
 impl PassphraseSource {
-    /// The passphrase that locks a keyring already.
+    /// Returns the passphrase that locks an existing keyring.
     pub(crate) fn current(self) -> Result<SecretString, PassphraseError> {
         self.known()?.map_or_else(|| ask("passphrase of the keyring: "), Ok)
     }
 
-    /// The passphrase that a keyring is to be locked with; typed twice.
+    /// Returns the passphrase to lock a keyring with; typed twice.
     pub(crate) fn new_one(self) -> Result<SecretString, PassphraseError> {
         if let Some(known) = self.known()? {
             return Ok(known);

@@ -1,4 +1,4 @@
-//! Places on the command line: folders, object stores, and what else a place may be.
+//! The parser of places on the command line: folders, object stores, and words.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 
-/// Reads a place from the command line. What is wrong with a URL is said without the URL, which may hold a secret.
+/// Parses a place from the command line. An error does not show the URL, which may hold a secret.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlaceParser<P>(PhantomData<P>);
 

@@ -1,4 +1,4 @@
-//! What tokens of models cost, as a person says it, for answers that did not tell.
+//! Prices of models' tokens, from a user's list, for answers without a reported cost.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use serde::Deserialize;
 use crate::document::{Document, DocumentError, place_of};
 use crate::exit::Exit;
 
-/// Tokens that a price is for.
+/// The number of tokens that a price is for.
 const TOKENS_OF_PRICE: u128 = 1_000_000;
 
-/// What tokens come to by their prices, exactly, so that sums of it are the same however they are put together.
+/// The cost of tokens by their prices. It is exact, so that sums do not depend on the order of their parts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Estimate {
-    /// Tokens times millionths of a US dollar for a million of them.
+    /// The number of tokens, times the price of a million of them in millionths of a US dollar.
     exact: u128,
 }
 
@@ -24,20 +24,20 @@ impl Estimate {
         self.exact = self.exact.saturating_add(other.exact);
     }
 
-    /// Millionths of a US dollar, rounded up.
+    /// Returns the cost in millionths of a US dollar, rounded up.
     pub(crate) fn micros(self) -> u128 {
         self.exact.div_ceil(TOKENS_OF_PRICE)
     }
 }
 
-/// A list of prices. The first whose model matches holds.
+/// A list of prices. The first one whose model matches holds.
 #[derive(Debug)]
 pub(crate) struct Prices(Vec<Price>);
 
-/// What a million tokens cost, millionths of a US dollar.
+/// The price of a million tokens, in millionths of a US dollar.
 #[derive(Debug)]
 struct Price {
-    /// The model's name, or what it begins with and a `*`.
+    /// The model's name, or its beginning and a `*`.
     model: String,
     read: u128,
     written: u128,
@@ -45,7 +45,7 @@ struct Price {
     cache_write: Option<u128>,
 }
 
-/// A price as it is written, US dollars for a million tokens.
+/// A price as it is written, in US dollars for a million tokens.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -56,7 +56,7 @@ struct Written {
     cache_write: Option<String>,
 }
 
-/// Why there is no estimate.
+/// The reason why there is no estimate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PricesError {
     #[error(transparent)]
@@ -77,7 +77,7 @@ impl PricesError {
 }
 
 impl Prices {
-    /// The list in this file: `[{"model": "m-*", "in": "3", "out": "15", "cache_read": "0.3", "cache_write": "3.75"}]`.
+    /// Reads the list in this file: `[{"model": "m-*", "in": "3", "out": "15", "cache_read": "0.3", "cache_write": "3.75"}]`.
     pub(crate) fn read(file: &Path) -> Result<Self, PricesError> {
         let place = place_of(file);
         let document = Document::read(file)?;
@@ -99,7 +99,7 @@ impl Prices {
         written.into_iter().map(price).collect::<Result<_, _>>().map(Self)
     }
 
-    /// What these tokens of this model come to; nothing where one of them has no price.
+    /// Returns the cost of these tokens of this model; `None` where one of them has no price.
     pub(crate) fn estimate(&self, model: &str, tokens: &TokensAnswer) -> Option<Estimate> {
         let price = self.0.iter().find(|price| price.is_of(model))?;
         let parts = [

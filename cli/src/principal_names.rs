@@ -1,4 +1,4 @@
-//! What people are called: the names that their tokens were made with, of those that are no longer taken too.
+//! The names of people: those that their tokens were made with, revoked ones included.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use bitacora_formats::vocabulary::{EventData, PrincipalCreated};
 use crate::event_page::EventPage;
 use crate::service::{Service, ServiceFailure};
 
-/// Events of one question.
+/// The number of events of one page.
 const PAGE_EVENTS: &str = "1000";
 
-/// Names by actors, as events name who wrote them.
+/// Names by actors, as events name their writers.
 pub(crate) struct KnownPeople(BTreeMap<String, String>);
 
 impl KnownPeople {
@@ -33,7 +33,7 @@ impl KnownPeople {
         }
     }
 
-    /// The actor, and behind it the name that the ledger knows for it.
+    /// Returns the actor, followed by the name that the ledger knows for it.
     pub(crate) fn named(&self, actor: &str) -> String {
         self.0.get(actor).map_or_else(|| actor.to_owned(), |name| format!("{actor} ({name})"))
     }

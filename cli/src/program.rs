@@ -1,4 +1,4 @@
-//! From the command line to the exit code.
+//! The program: from the command line to the exit code.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Progress of long work, on stderr, where somebody looks at it.
+//! The progress of long work, on stderr, if it is a terminal.
 
 use std::time::Duration;
 
@@ -38,10 +38,10 @@ impl Drop for ByteBar {
     }
 }
 
-/// How many events so far, of a number that nobody knows; silent unless stderr is a terminal.
+/// A count of events whose total is unknown; silent unless stderr is a terminal.
 pub(crate) struct EventCount(ProgressBar);
 
-/// How often the count is drawn while nothing happens.
+/// The interval of redraws while nothing happens.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
 impl EventCount {
@@ -65,7 +65,7 @@ impl Drop for EventCount {
     }
 }
 
-/// What is being done now; silent unless stderr is a terminal.
+/// The name of the current work; silent unless stderr is a terminal.
 pub(crate) struct Doing(ProgressBar);
 
 impl Doing {
@@ -100,7 +100,7 @@ impl ImportBar {
         Self(bar)
     }
 
-    /// How many events are acknowledged.
+    /// Shows the number of acknowledged events.
     pub(crate) fn events(&self, events: u64) {
         let per_second = events.checked_div(self.0.elapsed().as_secs().max(1)).unwrap_or_default();
         self.0.set_message(format!("{events} events, {per_second}/s"));

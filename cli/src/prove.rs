@@ -1,7 +1,7 @@
-//! Making the proof of one event from a ledger's folder: what evidence and receipts are made of.
+//! The proof of one event from a ledger's folder: evidence and receipts.
 //!
-//! The event is read with the formats alone; the inclusion proof comes from the ledger's own tree. What is made is verified
-//! as a stranger would before it leaves.
+//! The event is read with the formats alone; the inclusion proof comes from the ledger's own tree. A proof is verified
+//! as a third party would before it is given out.
 
 mod entry;
 
@@ -21,18 +21,18 @@ use crate::verify::LedgerFolder;
 
 pub(crate) use entry::EntryError;
 
-/// What of the event goes into its evidence.
+/// The part of the event that its evidence discloses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disclosed {
-    /// Its place, time and commitment.
+    /// Its position, time and commitment.
     Nothing,
     /// Its record.
     Record,
-    /// Its record and what it says of a data subject.
+    /// Its record and its data subject's part.
     Part,
 }
 
-/// Why there is no proof.
+/// The reason why there is no proof.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProveError {
     #[error("{file}: {source}; nothing was proven")]
@@ -73,7 +73,7 @@ impl<'a> Prover<'a> {
         Ok(Self { folder, keyring, ledger })
     }
 
-    /// The evidence of the event, as JSON.
+    /// Returns the evidence of the event, as JSON.
     pub(crate) fn evidence(&self, position: Position, disclosed: Disclosed) -> Result<String, ProveError> {
         let (head, proof) = self.proof(position)?;
         let content = match disclosed {
@@ -95,7 +95,7 @@ impl<'a> Prover<'a> {
         Ok(json)
     }
 
-    /// The receipt of the event, as text.
+    /// Returns the receipt of the event, as text.
     pub(crate) fn receipt(&self, position: Position) -> Result<String, ProveError> {
         let (head, InclusionProof { leaf, hashes, .. }) = self.proof(position)?;
         let keys = head.head().origin.keys(self.keyring.signing_chain());
@@ -131,7 +131,7 @@ impl<'a> Prover<'a> {
         Ok(EvidenceContent { blind, record: entry.record, part })
     }
 
-    /// The last head beside the segments that witnesses cosigned; with it the proof needs no other memory of the ledger.
+    /// Returns the last head beside the segments that witnesses cosigned. With it the proof needs no other memory of the ledger.
     fn last_cosigned(&self) -> Result<Option<SignedTreeHead>, ProveError> {
         let folder = LedgerFolder::new(self.folder);
         let failed = |file: String| move |source| ProveError::Disk { file, source };
@@ -151,7 +151,7 @@ impl<'a> Prover<'a> {
         Ok(None)
     }
 
-    /// The last tree head beside the segments that the ledger has signed.
+    /// Returns the last tree head beside the segments that the ledger has signed.
     fn last_head(&self) -> Result<Option<SignedTreeHead>, ProveError> {
         let folder = LedgerFolder::new(self.folder);
         let failed = |file: String| move |source| ProveError::Disk { file, source };
@@ -175,7 +175,7 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// A receipt of these parts.
+/// Returns a receipt of these parts.
 pub(crate) fn receipt_text(
     position: Position,
     leaf: LeafEntry,
@@ -185,14 +185,14 @@ pub(crate) fn receipt_text(
     Receipt { position, leaf, proof, tree_head }.to_string()
 }
 
-/// The note in the file of a segment's cosigned head; what is no text is no note.
+/// Returns the note in the file of a segment's cosigned head; bytes that are no text are no note.
 fn cosigned_note(folder: &LedgerFolder<'_>, number: SegmentNumber) -> io::Result<String> {
     let mut bytes = Vec::new();
     folder.open_cosigned(number)?.take(MAX_NOTE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(String::from_utf8(bytes).unwrap_or_default())
 }
 
-/// The notes in the file of a segment's heads.
+/// Returns the notes in the file of a segment's heads.
 fn notes(folder: &LedgerFolder<'_>, number: SegmentNumber) -> io::Result<Vec<String>> {
     let mut bytes = Vec::new();
     folder.open_heads(number)?.take(MAX_HEADS_BYTES as u64).read_to_end(&mut bytes)?;

@@ -1,8 +1,8 @@
-//! What is asked of a service, whichever it is: the one at `--url`, or, where none is named, one within this process for the
-//! ledger in the folder, which no other service may have meanwhile.
+//! A client for commands: of the service at `--url`, or of one within this process for a folder.
 //!
-//! A folder is opened for questions, which changes nothing in the ledger and leaves its anchor where it is, and for writing only
-//! once something is to be done.
+//! Without a URL, the service runs in this process for the ledger in the folder, which no other service may have
+//! meanwhile. The folder is first opened for queries, which change nothing in the ledger and leave its anchor where it
+//! is. It is opened for writing with the first act.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ use crate::token;
 use bitacora_client::percent_encoded;
 use bitacora_client::{ClientError, Connection, Doubt};
 
-/// How long a read model is waited for that is being folded.
+/// The timeout for a read model that is being folded.
 pub(crate) const FOLD_PATIENCE: Duration = Duration::from_secs(600);
-/// How long before it is asked again.
+/// The pause before it is asked again.
 pub(crate) const FOLD_PAUSE: Duration = Duration::from_millis(200);
 
 /// A service and the ledger that it is asked about.
@@ -40,20 +40,20 @@ pub(crate) struct Service {
     ledger: LedgerName,
     /// The position that answers have to rest on.
     at_least: Option<String>,
-    /// Whether that is still to be asked: where the ledger stands when the first answer is.
+    /// Set while that position is still unknown: it is the ledger's head at the first answer.
     rests_on_now: bool,
-    /// `true`: an agent asks, and no token is named for it.
+    /// Set when an agent asks, and no token is named for it.
     lacks_agents_token: bool,
     runtime: Runtime,
 }
 
-/// The way to it.
+/// The connection to the service, or the service of the folder.
 enum Way {
     Address(Connection),
     Folder { config: Box<LedgersConfig>, open: Option<Within>, doubt: Doubt },
 }
 
-/// The one who asks.
+/// The kind of caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asker {
     Person,
@@ -61,17 +61,17 @@ enum Asker {
     Agent,
 }
 
-/// What is done with a ledger.
+/// The purpose for which a ledger is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Purpose {
     Questions,
     Acts,
 }
 
-/// What the service answered: JSON of one line.
+/// An answer of the service: JSON of one line.
 pub(crate) struct Answer(Bytes);
 
-/// Why there is no answer, or no clean end after it.
+/// The reason why there is no answer, or no clean end after it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceFailure {
     #[error("{0}{advice}", advice = token::advice(.0))]
@@ -102,7 +102,7 @@ impl ServiceFailure {
     }
 }
 
-/// Does what needs a service, and ends it.
+/// Runs `work` with a service, and ends the service.
 pub(crate) fn with_service<T>(
     global: &Global,
     work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
@@ -110,7 +110,7 @@ pub(crate) fn with_service<T>(
     work_with(Service::open(global, false, Asker::Person)?, work)
 }
 
-/// The same as an executor, which asks with an agent's token: the one that is named, never the admin token beside the keyring.
+/// Does the same as an executor, which uses an agent's token: the one that is named, never the admin token beside the keyring.
 pub(crate) fn with_service_for_agents<T>(
     global: &Global,
     work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
@@ -118,7 +118,7 @@ pub(crate) fn with_service_for_agents<T>(
     work_with(Service::open(global, false, Asker::Agent)?, work)
 }
 
-/// The same of what asks read models: they are folded up to where the ledger stands before they are asked.
+/// Does the same for queries to read models, which are folded up to the ledger's head first.
 pub(crate) fn with_read_models<T>(
     global: &Global,
     work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
@@ -159,13 +159,13 @@ impl Service {
         Ok(Self { way, ledger, at_least: None, rests_on_now: false, lacks_agents_token, runtime })
     }
 
-    /// Has it open for as much as this.
+    /// Opens the ledger for this purpose, if it is not yet.
     fn open_for(&mut self, purpose: Purpose) -> Result<(), ServiceFailure> {
         self.way.client(purpose, &self.ledger, &self.runtime)?;
         Ok(())
     }
 
-    /// Has the answers from here on rest on all that stands in the ledger now.
+    /// Has later answers rest on everything that is in the ledger now.
     pub(crate) fn wait_for_now(&mut self) -> Result<(), ServiceFailure> {
         (self.at_least, self.rests_on_now) = (None, false);
         let head: HeadAnswer = self.get("head")?.read()?;
@@ -173,8 +173,7 @@ impl Service {
         Ok(())
     }
 
-    /// Learns the position that answers are to rest on, where that is still to be asked. A service that does not say it is not
-    /// waited for.
+    /// Gets the position that answers have to rest on, if it is still unknown. Nothing is waited for if the service does not name it.
     fn settle_position(&mut self) -> Result<(), ServiceFailure> {
         if !std::mem::take(&mut self.rests_on_now) {
             return Ok(());
@@ -190,22 +189,22 @@ impl Service {
         Ok(())
     }
 
-    /// The position that answers rest on, once one was asked for.
+    /// Returns the position that answers rest on, once one was asked for.
     pub(crate) fn at_least(&self) -> Option<&str> {
         self.at_least.as_deref()
     }
 
-    /// Whether it runs in this process, for a folder.
+    /// Returns `true` if the service runs in this process, for a folder.
     pub(crate) fn is_within(&self) -> bool {
         matches!(self.way, Way::Folder { .. })
     }
 
-    /// Gets what lies under the ledger: `mode`, `tools?after=1`.
+    /// Gets a resource under the ledger: `mode`, `tools?after=1`.
     pub(crate) fn get(&mut self, path: &str) -> Result<Answer, ServiceFailure> {
         self.exchange(&Method::GET, path, None)
     }
 
-    /// Asks what needs a body to be asked: nothing is changed by it.
+    /// Sends a query that needs a body; it changes nothing.
     pub(crate) fn ask_with(&mut self, path: &str, json: Option<String>) -> Result<Answer, ServiceFailure> {
         self.open_for(Purpose::Questions)?;
         self.exchange_opened(&Method::POST, path, json)
@@ -244,7 +243,7 @@ impl Service {
         self.ask(method, &path, &json.map(Bytes::from))
     }
 
-    /// Gets what lies under no ledger: `projections`.
+    /// Gets a resource that is under no ledger: `projections`.
     pub(crate) fn get_of_all(&mut self, path: &str) -> Result<Answer, ServiceFailure> {
         self.settle_position()?;
         self.ask(&Method::GET, &format!("/v1/{path}"), &None)
@@ -279,7 +278,7 @@ impl Service {
 }
 
 impl Way {
-    /// What speaks to the service. A folder that was opened for questions alone is closed, and opened again for the first act.
+    /// Returns the connection to the service. A folder that was opened for queries alone is closed, and opened again for the first act.
     fn client(
         &mut self,
         purpose: Purpose,
@@ -301,7 +300,7 @@ impl Way {
     }
 }
 
-/// A service of this process, open.
+/// An open service of this process.
 struct Within {
     client: Connection,
     service: Arc<InProcess>,
@@ -336,7 +335,7 @@ impl Within {
     }
 }
 
-/// How the ledger in the folder is opened: as by `append`.
+/// Returns the settings for opening the ledger in the folder: the same as for `append`.
 fn folder(global: &Global, data: &Path, read_models: bool) -> Result<LedgersConfig, AccessError> {
     let (environment, keyring): (Environment, _) = before_opening(global, data)?;
     let options = global.anchor()?.options(&environment, AnchorTrust::of(global)?)?;
@@ -345,12 +344,12 @@ fn folder(global: &Global, data: &Path, read_models: bool) -> Result<LedgersConf
 }
 
 impl Answer {
-    /// What it says.
+    /// Parses the answer.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ServiceFailure> {
         serde_json::from_slice(&self.0).map_err(|_| ServiceFailure::Strange)
     }
 
-    /// Shows that an act was recorded, and where.
+    /// Shows that an act was recorded, and its position.
     pub(crate) fn write_act(&self, global: &Global, output: &mut Output) -> Result<(), CommandError> {
         if global.json {
             return Ok(output.json_text(self.text())?);
@@ -359,14 +358,14 @@ impl Answer {
         Ok(output.line(format_args!("recorded at position {}", printable(&act.position)))?)
     }
 
-    /// As it came.
+    /// Returns the answer as it came.
     pub(crate) fn text(&self) -> &str {
-        // What is JSON is UTF-8.
+        // JSON is UTF-8.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
 
-/// A path with parameters, of which those without a value are left out.
+/// Returns a path with parameters; those without a value are left out.
 pub(crate) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
     let mut whole = path.to_owned();
     let given = parameters.iter().filter_map(|(name, value)| Some((name, (*value)?)));

@@ -1,9 +1,9 @@
-//! A stored event, read from the line of NDJSON that the service answers with, to be shown to people.
+//! A stored event, parsed from the service's NDJSON line, to be shown to people.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What of a stored event people are shown.
+/// The members of a stored event that people are shown.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StoredLine<'a> {
@@ -29,13 +29,13 @@ pub(crate) struct EventLine<'a> {
     data_base64: Option<String>,
 }
 
-/// An event's data, or why there is none.
+/// The data of an event, or the reason for its absence.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DataLine<'a> {
     Erased,
     /// The file of its data subject's key is damaged.
     Unreadable,
-    /// As the client wrote it.
+    /// The data as the client wrote them.
     Json(&'a str),
     Base64(&'a str),
     Nothing,
@@ -59,7 +59,7 @@ impl StoredLine<'_> {
     }
 }
 
-/// The beginning of a text, marked where it does not end there.
+/// Returns the beginning of a text, with a mark where it is cut.
 pub(crate) fn shortened(text: &str, characters: usize) -> String {
     let mut shown: String = text.chars().take(characters).collect();
     if shown.len() < text.len() {

@@ -1,13 +1,13 @@
-//! Tables and named values for people: columns under each other, nothing in them that steers a terminal.
+//! Tables and named values for people, in columns, without characters that control a terminal.
 
 use std::iter::once;
 
 use crate::output::{Output, OutputError, printable};
 
-/// Characters of a cell that are shown.
+/// The most characters of a cell that are shown.
 const MAX_CELL_CHARACTERS: usize = 160;
 
-/// Rows under a heading. The last column is as long as it is.
+/// Rows under a heading. The last column has no fixed width.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
@@ -17,12 +17,12 @@ impl Table {
         Self { rows: vec![heading.iter().map(|cell| (*cell).to_owned()).collect()] }
     }
 
-    /// What is in a row comes from elsewhere.
+    /// Adds a row. Its cells come from elsewhere, so they are shortened and made printable.
     pub(crate) fn row(&mut self, cells: &[&str]) {
         self.rows.push(cells.iter().map(|cell| shortened(cell)).collect());
     }
 
-    /// The same with a last cell that is shown whole.
+    /// Adds a row with a last cell that is shown whole.
     pub(crate) fn row_ending_in(&mut self, cells: &[&str], last: &str) {
         self.row(cells);
         if let Some(row) = self.rows.last_mut() {
@@ -34,7 +34,7 @@ impl Table {
         self.rows.len() < 2
     }
 
-    /// The table, or these words where it has no row.
+    /// Writes the table, or `empty` where it has no row.
     pub(crate) fn write(&self, empty: &str, output: &mut Output) -> Result<(), OutputError> {
         if self.is_empty() {
             return output.line(empty);
@@ -53,7 +53,7 @@ impl Table {
     }
 }
 
-/// Names and what is said of each, under each other; what there is nothing to say of is left out.
+/// Writes names with their values, one a line; those without a value are left out.
 pub(crate) fn write_fields(fields: &[(&str, Option<&str>)], output: &mut Output) -> Result<(), OutputError> {
     let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     for (name, value) in fields {
@@ -64,7 +64,7 @@ pub(crate) fn write_fields(fields: &[(&str, Option<&str>)], output: &mut Output)
     Ok(())
 }
 
-/// A time without what is below a second.
+/// Returns a time without its fraction of a second.
 pub(crate) fn to_the_second(time: &str) -> String {
     match time.split_once('.') {
         Some((seconds, rest)) if rest.ends_with('Z') => format!("{seconds}Z"),
@@ -72,7 +72,7 @@ pub(crate) fn to_the_second(time: &str) -> String {
     }
 }
 
-/// Text on its way to a line, if it is long its beginning.
+/// Returns a text for a cell: cut if it is long.
 pub(crate) fn shortened(text: &str) -> String {
     let mut characters = text.chars();
     let beginning: String = characters.by_ref().take(MAX_CELL_CHARACTERS).collect();

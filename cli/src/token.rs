@@ -1,4 +1,5 @@
-//! The token that requests to a service are sent with. It is shown where it is made, and nowhere else.
+//! The token of requests to a service.
+//! It is shown where it is created, and nowhere else.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,12 +12,12 @@ use bitacora_ledger::{Entropy, SystemEntropy};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-/// Where the token is looked for when no file is named.
+/// The variable with the token, used when no file is named.
 const VARIABLE: &str = "BITACORA_TOKEN";
-/// Bytes of a file that is read at all.
+/// The size limit of a token's file.
 pub(crate) const MAX_FILE_BYTES: usize = 1024;
 
-/// Why there is no token to send.
+/// The reason why there is no token to send.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
     #[error("{}: {source}; no token was read", path.display())]
@@ -40,7 +41,7 @@ pub(crate) enum TokenError {
     OfAnother { path: PathBuf, owner: u32, user: u32 },
 }
 
-/// A new one: 256 random bits.
+/// Generates a new token: 256 random bits.
 pub(crate) fn generate() -> io::Result<Token> {
     let mut bits = Zeroizing::new([0; 32]);
     SystemEntropy.fill(bits.as_mut_slice())?;
@@ -50,9 +51,9 @@ pub(crate) fn generate() -> io::Result<Token> {
 /// The token that a user names.
 pub(crate) enum Named {
     Token(Token),
-    /// The variable is there and empty: no token is sent.
+    /// The variable is set and empty: no token is sent.
     Nothing,
-    /// Neither a file nor the variable is named.
+    /// Neither a file nor the variable is set.
     Unsaid,
 }
 
@@ -79,7 +80,7 @@ pub(crate) fn named(file: Option<&Path>, data: Option<&Path>) -> Result<Named, T
     }
 }
 
-/// What a person can do about a token that is not there, or not taken.
+/// Returns advice on a missing or refused token.
 pub(crate) fn advice(error: &ClientError) -> &'static str {
     match error {
         ClientError::Refused(Refusal { problem, .. }) if problem.status == 401 => {
@@ -89,7 +90,7 @@ pub(crate) fn advice(error: &ClientError) -> &'static str {
     }
 }
 
-/// What the ledger keeps of a token.
+/// Returns the hash that the ledger keeps of a token.
 pub(crate) fn hash(token: &Token) -> Sha256Text {
     Sha256Text::of_digest(&Sha256::digest(token.reveal().as_bytes()).into())
 }

@@ -1,8 +1,8 @@
-//! How long something holds, as the command line says it.
+//! Durations on the command line.
 
 use bitacora_formats::Micros;
 
-/// `12h`, `30d`.
+/// Parses a duration: `12h`, `30d`.
 pub(crate) fn ttl(text: &str) -> Result<Micros, String> {
     let wrong = || "a number and one of m, h, d: 30d".to_owned();
     let unit = text.chars().next_back().ok_or_else(wrong)?;

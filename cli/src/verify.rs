@@ -1,8 +1,8 @@
-//! Verification of a ledger's folder with the formats alone: nothing of the crate that wrote it is asked.
+//! Verification of a ledger's folder with the formats alone, without the crate that wrote it.
 //!
-//! The folder may be a copy or one that a service is writing to. Without keys every byte of the segments is proven to be
-//! what the ledger's signing keys vouch for; with keys every frame is opened too, and the tree made again of its records.
-//! What an empty end of the log once held, neither can tell.
+//! The folder may be a copy, or one that a service is writing to. Without keys, every byte of the segments is proven to
+//! be what the ledger's signing keys vouch for. With keys, every frame is opened too, and the tree is rebuilt from its
+//! records. Neither can tell what stood at the end of a log that was cut.
 
 mod archive;
 mod archives;
@@ -53,30 +53,31 @@ pub use parts::PartCounts;
 pub(crate) use parts::{FoundParts, Parts};
 pub use report::{BegunGeneration, ContentsChecked, Head, HeadsChecked, LeavesChecked, Report, Verdict};
 
-/// How a ledger is verified.
+/// The options of a verification.
 #[derive(Clone, Copy)]
 pub struct VerifyOptions<'a> {
-    /// Verify the signature of every frame, not only of the last one of each segment.
+    /// Set to verify the signature of every frame, not only of the last one of each segment.
     pub every_signature: bool,
-    /// Open every frame with these keys.
+    /// The keys to open every frame with.
     pub keyring: Option<&'a Keyring>,
-    /// The name that the ledger should have; its first event tells, to whom has the keys.
+    /// The name that the ledger should have; its first event holds it, for verifiers with the keys.
     pub name: Option<&'a str>,
-    /// What of the leaves beside the segments is looked at.
+    /// The leaves beside the segments to check.
     pub leaves: LeavesWanted,
-    /// Threads that check, a segment each and the frames of the last ones together; as many as the machine has cores where it is not told.
+    /// The number of threads. They check a segment each, and share the frames of the last ones; by default as many as
+    /// the machine has cores.
     pub threads: Option<NonZero<usize>>,
-    /// Keys that the verifier knows to be the ledger's.
+    /// The keys that the verifier knows to be the ledger's.
     pub trusted: &'a [VerifierKey],
-    /// Tree heads that the verifier has kept.
+    /// The tree heads that the verifier has kept.
     pub known_heads: &'a [KnownHead],
-    /// Witnesses that the verifier knows, and how many of them must have cosigned a head; its logs are keys that it knows.
+    /// The witnesses that the verifier knows, and how many of them must have cosigned a head. The policy's logs count as known keys.
     pub witnesses: Option<&'a WitnessPolicy>,
-    /// The folder that the ledger's archives lie in, by their names in a store; it is needed where segments were released.
+    /// The folder of the ledger's archives, by their names in a store; needed where segments were released.
     pub archives: Option<&'a Path>,
-    /// How long a write in progress is waited for.
+    /// The time that a write in progress is waited for.
     pub patience: Patience,
-    /// Who is told how far it is.
+    /// The listener for the progress.
     pub progress: Option<&'a dyn Progress>,
 }
 
@@ -98,39 +99,38 @@ impl Default for VerifyOptions<'_> {
     }
 }
 
-/// What of the leaves beside the segments is looked at.
+/// The leaves beside the segments that are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeavesWanted {
-    /// Nothing: the chain and its signatures alone, and with keys the tree of the records.
+    /// None: only the chain and its signatures, and with keys the tree of the records.
     None,
-    /// Those that are there; that others are not is told.
+    /// Those that are there; absent ones are reported.
     WhereThere,
     /// All of them: without one the verification is incomplete.
     All,
 }
 
-/// How often and after which pause the end of a ledger is read again before it is called damaged: a service may be in the
-/// middle of writing there.
+/// The retries for the end of a ledger before it counts as damaged: a service may be writing there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// Readings after the first one.
+    /// The number of retries.
     pub retries: u32,
-    /// The pause before each of them.
+    /// The pause before each retry.
     pub pause: Duration,
 }
 
 impl Patience {
-    /// For a folder that may be written to.
+    /// The patience for a folder that may be written to.
     pub const LIVE: Self = Self { retries: 6, pause: Duration::from_millis(50) };
-    /// For a folder that nobody writes to.
+    /// The patience for a folder that nobody writes to.
     pub const NONE: Self = Self { retries: 0, pause: Duration::ZERO };
 }
 
-/// Who is told how far a verification is; called from several threads.
+/// A listener for the progress of a verification; called from several threads.
 pub trait Progress: Sync {
-    /// How many bytes there are to check.
+    /// Takes in the number of bytes to check.
     fn expect(&self, bytes: u64);
-    /// So many more are checked.
+    /// Takes in the number of bytes checked since the last call.
     fn advance(&self, bytes: u64);
 }
 

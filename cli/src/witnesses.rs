@@ -1,4 +1,4 @@
-//! The witnesses that a ledger's tree heads are brought to, from the policy file that names them.
+//! The witnesses of a ledger's tree heads, from the policy file that names them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use clap::Args;
 
 use crate::input_file;
 
-/// Which witnesses, as the command line says it.
+/// The witness options of the command line.
 #[derive(Debug, Args)]
 pub(crate) struct WitnessArguments {
-    /// Bring tree heads to these witnesses, and refuse a ledger that one of them has seen more of: a policy file
-    /// (c2sp.org/tlog-policy) with their keys, addresses and quorum.
+    /// Send tree heads to the witnesses of this policy file (c2sp.org/tlog-policy), and refuse a ledger that one of
+    /// them has seen more of.
     #[arg(long, env = "BITACORA_WITNESSES", value_name = "FILE")]
     witnesses: Option<PathBuf>,
 }
 
-/// Why they cannot be asked.
+/// The reason why the witnesses cannot be asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WitnessFailure {
     #[error("{}: {source}; nothing was opened", path.display())]
@@ -32,7 +32,7 @@ pub(crate) enum WitnessFailure {
 }
 
 impl WitnessArguments {
-    /// Has a ledger that is opened with these options ask them.
+    /// Adds the witnesses to the options of an opening.
     pub(crate) fn add_to(&self, options: &mut Options) -> Result<(), WitnessFailure> {
         let (Some(path), Some(heads)) = (&self.witnesses, &mut options.heads) else { return Ok(()) };
         let named = || path.clone();
@@ -46,7 +46,7 @@ impl WitnessArguments {
     }
 }
 
-/// A policy's bytes; of a longer file one byte more than a policy may have, so that it is refused by its length.
+/// Reads a policy; of a longer file, one byte more than a policy may have, so that it is refused by its length.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     input_file::read(path, MAX_POLICY_BYTES)
 }

@@ -1,4 +1,5 @@
-//! What would be said of a call, and what is: `predict URL TOOL ARGS`. A token is taken from `BITACORA_TOKEN`.
+//! An example: `predict URL TOOL ARGS` shows the cache's prediction and the decision of a call.
+//! A token is taken from `BITACORA_TOKEN`.
 
 use std::error::Error;
 

@@ -1,21 +1,22 @@
-//! What a service answers, as far as an executor needs it. Members that are not known here are passed over.
+//! The service's answers, as far as an executor needs them.
+//! Unknown members are passed over.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// What was appended.
+/// The answer to an append.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Appended {
     /// One for each event, in the request's order.
     pub results: Vec<Receipt>,
-    /// What the ledger added because of them, in the same atomic step.
+    /// Events that the ledger added because of them, in the same atomic step.
     pub derived: Vec<DerivedReceipt>,
     /// A durable head that covers all of it.
     pub head: HeadReference,
 }
 
-/// Where an event stands.
+/// The receipt of one appended event.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
@@ -27,21 +28,21 @@ pub struct Receipt {
     pub stream_version: String,
     /// The commitment to its record, hexadecimal.
     pub commitment: String,
-    /// Whether this append added it.
+    /// The status: new, or a repetition.
     pub status: ReceiptStatus,
 }
 
-/// Whether an append added an event.
+/// The status of an appended event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReceiptStatus {
-    /// It did.
+    /// This append added the event.
     Created,
-    /// An earlier one had; the receipt is the original one.
+    /// An earlier append had added the event; the receipt is the original one.
     Duplicate,
 }
 
-/// Where an event stands that the ledger added.
+/// The receipt of an event that the ledger added itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct DerivedReceipt {
     /// Its id.
@@ -62,48 +63,48 @@ pub struct HeadReference {
     pub hash: String,
 }
 
-/// What holds of a call.
+/// The verdict on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It may begin.
+    /// The call may begin.
     Allow,
     /// A person is asked first.
     Review,
-    /// It may not.
+    /// The call may not begin.
     Deny,
-    /// A word that this version does not know: it may not.
+    /// A word that this version does not know: the call may not begin.
     #[serde(other)]
     Unknown,
 }
 
-/// What was decided of a call.
+/// The decision about a call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// The call.
     pub call: String,
-    /// What holds.
+    /// The verdict in force.
     pub verdict: Verdict,
-    /// Why, in one word.
+    /// The reason, in one word.
     pub reason_code: String,
-    /// Why, in words that an agent can act on.
+    /// The reason, in words that an agent can act on.
     pub reason: String,
     /// The approval that waits for a person, or that allowed the call.
     pub approval: Option<ApprovalNeeded>,
-    /// An allowed call has to begin before this time, RFC 3339.
+    /// The deadline before which an allowed call has to begin, RFC 3339.
     pub expires: Option<String>,
-    /// How an allowed call has to be made.
+    /// The conditions on an allowed call.
     pub obligations: Option<Obligations>,
-    /// `enforce`, or `observe`, where everything is allowed and `would_be` tells what would have been said.
+    /// `enforce` or `observe`. In `observe` every call is allowed, and `would_be` holds the verdict of `enforce`.
     pub mode: String,
-    /// In mode `observe`: what would have been said.
+    /// The verdict that `enforce` would have given; present in mode `observe`.
     pub would_be: Option<Verdict>,
     /// The version of the policy.
     pub policy_version: Option<String>,
-    /// When another try may pass, milliseconds.
+    /// The time after which a retry may pass, milliseconds.
     pub retry_after_ms: Option<u64>,
-    /// Where the decision stands in the ledger.
+    /// The decision's position in the ledger.
     pub position: String,
 }
 
@@ -112,59 +113,60 @@ pub struct Decision {
 pub struct ApprovalNeeded {
     /// Its id.
     pub id: String,
-    /// Until when it can be answered, RFC 3339.
+    /// The end of the time in which it can be answered, RFC 3339.
     pub expires: Option<String>,
 }
 
-/// How an allowed call has to be made.
+/// The conditions on an allowed call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Obligations {
-    /// In this time, milliseconds.
+    /// The call's timeout, milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Without the files that `files.secret` of the active policy names, and `files.not_secret` does not.
+    /// Set when the call must leave out the files that `files.secret` of the active policy names and `files.not_secret`
+    /// does not.
     #[serde(default)]
     pub exclude_secret_files: bool,
 }
 
 impl Decision {
-    /// Whether the call may begin now. Nothing else is an allow.
+    /// Returns `true` if the call may begin now. Nothing else is an allow.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.verdict == Verdict::Allow
     }
 
-    /// When another try may pass, where the service says so.
+    /// Returns the time after which a retry may pass, where the service names one.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after_ms.map(Duration::from_millis)
     }
 }
 
-/// What the end of a call has come to.
+/// The answer to the reported end of a call.
 #[derive(Debug, Clone, Deserialize)]
 pub struct OutcomeAnswer {
     /// The call.
     pub call: String,
-    /// Where it stands in the ledger.
+    /// The outcome's position in the ledger.
     pub position: String,
 }
 
-/// A service's no, as RFC 9457 has it.
+/// A refusal by the service, in the form of RFC 9457.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// The HTTP status.
     pub status: u16,
-    /// What is wrong this time.
+    /// The fault of this request, in words.
     pub detail: String,
     /// A stable name for programs.
     pub code: String,
-    /// Whether the same request may succeed later.
+    /// Set when a retry of the same request may succeed.
     pub retryable: bool,
-    /// What the request may have left behind: `none`, `unknown` or `committed`.
+    /// The side effects that the request may have left behind: `none`, `unknown` or `committed`.
     pub side_effects: String,
-    /// Where it stands that refuses the request, if something does.
+    /// The position of the event that is the reason for the refusal, if there is one.
     pub position: Option<String>,
     /// The single faults, by their place.
     #[serde(default)]
@@ -174,7 +176,7 @@ pub struct Problem {
 /// One fault and its place.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Fault {
-    /// What is wrong there.
+    /// The fault, in words.
     pub detail: String,
     /// The value in the body, as a JSON pointer; in NDJSON within its line.
     pub pointer: Option<String>,

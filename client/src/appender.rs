@@ -12,12 +12,12 @@ use crate::client::Client;
 use crate::error::{ClientError, Refusal};
 use crate::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
 
-/// How events are put together.
+/// The batch and queue sizes of an appender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppenderOptions {
     /// Events of one request at most; up to 1,000.
     pub request_events: usize,
-    /// Events that wait at most, beside those on their way; who appends more waits for room.
+    /// Events that wait at most, beside those on their way. A caller that appends more waits for room.
     pub queue_events: usize,
 }
 
@@ -27,34 +27,34 @@ impl Default for AppenderOptions {
     }
 }
 
-/// Why an event was not acknowledged.
+/// The reason why an event was not acknowledged.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NotAppended {
-    /// The service refused it, or could not be asked any longer; then it is unknown whether it is there, and it may be appended
-    /// again.
+    /// The service refused the event, or could not be reached any longer. In the second case it is unknown whether the
+    /// event was appended, and it may be appended again.
     #[error(transparent)]
     Failed(Arc<ClientError>),
-    /// The appender ended before.
+    /// The appender ended before the event was sent.
     #[error("the appender ended before the event was sent")]
     Ended,
 }
 
-/// Appends the events of many callers, in the order in which they were given, one request after the other. Copies are of the same
-/// one; it ends with the last of them, after everything was sent.
+/// Appends the events of many callers, in the order in which they were given, one request after the other. Clones share
+/// one appender. It ends with the last clone, after everything was sent.
 #[derive(Clone)]
 pub struct Appender {
     queue: mpsc::Sender<Waiting>,
 }
 
-/// An event that waits, as its line of NDJSON, and who wants to know.
+/// A waiting event, as its line of NDJSON, and the channel to its caller.
 struct Waiting {
     line: Vec<u8>,
     told: oneshot::Sender<Result<Receipt, NotAppended>>,
 }
 
 impl Appender {
-    /// Begins on the current runtime; the handle is of its task, which ends after all copies of the appender are gone and everything
-    /// was sent.
+    /// Starts an appender on the current runtime. The handle is of its task, which ends once all clones of the appender
+    /// are gone and everything was sent.
     #[must_use]
     pub fn start(client: Client, options: AppenderOptions) -> (Self, JoinHandle<()>) {
         let (queue, waiting) = mpsc::channel(options.queue_events.max(1));
@@ -71,7 +71,7 @@ impl Appender {
         self.queue(event).await?.await.unwrap_or(Err(NotAppended::Ended))
     }
 
-    /// Puts an event behind those that wait, once there is room; what is returned tells what became of it.
+    /// Puts an event behind those that wait, once there is room. The returned receiver yields its receipt or its error.
     ///
     /// # Errors
     /// [`NotAppended::Ended`].
@@ -119,8 +119,8 @@ async fn send_all(client: Client, mut waiting: mpsc::Receiver<Waiting>, at_once:
     }
 }
 
-/// Sends events together. Where the service refuses them for what may be one event's fault, halves are sent by themselves, so that it fails
-/// by itself alone.
+/// Sends events together. Where the service refuses them for what may be one event's fault, halves are sent separately,
+/// so that only the faulty event fails.
 async fn send(client: &Client, batch: Vec<Waiting>) {
     let mut parts = vec![batch];
     while let Some(mut part) = parts.pop() {
@@ -134,7 +134,7 @@ async fn send(client: &Client, batch: Vec<Waiting>) {
             Err(error) => {
                 let error = Arc::new(error);
                 for waiting in part {
-                    // Who does not listen any more does not want to know.
+                    // A caller that dropped its receiver needs no answer.
                     let _unheard = waiting.told.send(Err(NotAppended::Failed(Arc::clone(&error))));
                 }
             }
@@ -142,7 +142,8 @@ async fn send(client: &Client, batch: Vec<Waiting>) {
     }
 }
 
-/// Whether the service may take some of the events that it refused together: not where it knows neither the ledger nor who asks.
+/// Returns `true` if the refusal may be one event's fault. It is not where the service knows neither the ledger nor the
+/// caller.
 fn may_be_of_one_event(refusal: &Refusal) -> bool {
     !refusal.problem.retryable
         && !matches!(

@@ -1,10 +1,10 @@
-//! How long to wait before something is tried again.
+//! The pauses before a retry.
 
 use std::time::Duration;
 
 use crate::limits::{FIRST_PAUSE, MAX_PAUSE, MAX_RETRIES};
 
-/// Pauses that grow: each is twice the one before, up to a limit, and never shorter than who is asked wishes.
+/// Growing pauses: each is twice the one before, up to a limit, and never shorter than the service asks for.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     next: Duration,
@@ -12,26 +12,26 @@ pub struct Backoff {
 }
 
 impl Default for Backoff {
-    /// Ten tries after the first one, the first of them after 100 ms.
+    /// Returns ten retries, the first of them after 100 ms.
     fn default() -> Self {
         Self::with_retries(MAX_RETRIES)
     }
 }
 
 impl Backoff {
-    /// So many tries after the first one.
+    /// Returns pauses for this number of retries.
     #[must_use]
     pub fn with_retries(retries: u32) -> Self {
         Self { next: FIRST_PAUSE, left: retries }
     }
 
-    /// Tries without an end.
+    /// Returns pauses for retries without an end.
     #[must_use]
     pub fn endless() -> Self {
         Self::with_retries(u32::MAX)
     }
 
-    /// How long to wait before the next try; `None` where there is none.
+    /// Returns the pause before the next retry; `None` when no retry is left.
     pub fn pause(&mut self, asked: Option<Duration>) -> Option<Duration> {
         self.left = self.left.checked_sub(1)?;
         let pause = asked.unwrap_or_default().max(self.next).min(MAX_PAUSE);

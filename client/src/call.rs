@@ -1,10 +1,10 @@
-//! What is asked before a call, and told after it.
+//! The request before a call, and the report after it.
 
 use bitacora_formats::{JsonError, check_json};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The text is not JSON that the ledger takes.
+/// The error for a text that is not JSON that the ledger takes.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the arguments: {0}")]
 pub struct NotJson(#[from] JsonError);
@@ -25,7 +25,7 @@ pub struct CallRequest {
     /// The model that asked for the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What kind of task it is part of.
+    /// The kind of task that it is part of.
     #[serde(rename = "task_type", skip_serializing_if = "Option::is_none")]
     pub task_type: Option<String>,
     /// The session it is part of.
@@ -43,19 +43,19 @@ pub struct CallRequest {
     /// One effect for one key: a repeated call gets the result of the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// What it will cost, in US dollars with up to six decimals.
+    /// The estimated cost, in US dollars with up to six decimals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<String>,
-    /// How long it may take, milliseconds.
+    /// The time that the call may take, milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
-    /// Whether a person is there to be asked.
+    /// Set when a person is there to be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<bool>,
 }
 
 impl CallRequest {
-    /// A call of this tool without arguments.
+    /// Returns a call of this tool without arguments.
     #[must_use]
     pub fn new(call: impl Into<String>, tool: impl Into<String>) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl CallRequest {
         }
     }
 
-    /// With these arguments, a JSON text that is kept as it is.
+    /// Sets the arguments: a JSON text that is kept as it is.
     ///
     /// # Errors
     /// [`NotJson`].
@@ -88,43 +88,43 @@ impl CallRequest {
     }
 }
 
-/// How a call ended.
+/// The status with which a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutcomeStatus {
-    /// It did what it was called for.
+    /// The call did what it was called for.
     Ok,
-    /// It failed.
+    /// The call failed.
     Error,
-    /// It took too long.
+    /// The call took too long.
     Timeout,
-    /// It was broken off.
+    /// The call was interrupted.
     Interrupted,
-    /// A person did not let it run.
+    /// A person rejected the call.
     Rejected,
-    /// Something else did not let it run.
+    /// Something other than a person blocked the call.
     Blocked,
 }
 
-/// How a call ended, and what it took.
+/// The report of a call's end, and of the resources it used.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OutcomeReport {
     call: String,
     status: OutcomeStatus,
-    /// What went wrong, in one word.
+    /// The kind of error, in one word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_type: Option<String>,
-    /// What its program ended with.
+    /// The exit code of its program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// How long it took, milliseconds.
+    /// The duration, milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// What it cost, in US dollars with up to six decimals.
+    /// The cost, in US dollars with up to six decimals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<String>,
-    /// What the check after it said.
+    /// The result of the check after the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub post_check_passed: Option<bool>,
     /// The agent that called, as it was decided.
@@ -139,7 +139,7 @@ pub struct OutcomeReport {
 }
 
 impl OutcomeReport {
-    /// The call ended so.
+    /// Returns the report of a call that ended with this status.
     #[must_use]
     pub fn new(call: impl Into<String>, status: OutcomeStatus) -> Self {
         Self {
@@ -156,7 +156,7 @@ impl OutcomeReport {
         }
     }
 
-    /// The call did what it was called for.
+    /// Returns the report of a call that did what it was called for.
     #[must_use]
     pub fn ok(call: impl Into<String>) -> Self {
         Self::new(call, OutcomeStatus::Ok)

@@ -1,4 +1,4 @@
-//! What is saved of a thread, and what is found of it.
+//! Checkpoints as an executor saves them, and as the service answers them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub enum ChannelVersion {
     Text(String),
 }
 
-/// What made a checkpoint.
+/// The origin of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckpointSource {
@@ -33,22 +33,22 @@ pub enum CheckpointSource {
     Unknown,
 }
 
-/// What a channel holds, or a task wrote: bytes, and how they are to be read in the executor's words.
+/// A channel's value, or a task's write: bytes, and their encoding in the executor's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// How the bytes are to be read: `msgpack`, `application/json`.
+    /// The encoding of the bytes: `msgpack`, `application/json`.
     pub encoding: Option<String>,
     /// At most 64 MiB.
     pub bytes: Vec<u8>,
 }
 
 impl Content {
-    /// These bytes, to be read so.
+    /// Returns these bytes with this encoding.
     pub fn new(encoding: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { encoding: Some(encoding.into()), bytes: bytes.into() }
     }
 
-    /// A JSON text, which people see as what it is.
+    /// Returns a JSON text, which people see as JSON.
     pub fn json(text: impl Into<String>) -> Self {
         Self::new(JSON_ENCODING, text.into())
     }
@@ -66,27 +66,28 @@ pub struct NewCheckpoint {
     pub namespace: String,
     /// The checkpoint before it.
     pub parent: Option<String>,
-    /// After which step; -1 is the input before the first.
+    /// The step that it follows; -1 is the input before the first.
     pub step: i64,
-    /// What made it.
+    /// The origin.
     pub source: CheckpointSource,
     /// A JSON object that lists are filtered by.
     pub metadata: Option<Value>,
-    /// A JSON object: what else belongs to the state.
+    /// A JSON object with the rest of the state.
     pub document: Option<Value>,
     /// The version of each channel.
     pub channel_versions: BTreeMap<String, ChannelVersion>,
-    /// What channels hold. One that is not here has what it has in the parent, where its version is the same.
+    /// The contents of channels. A channel that is absent here has its content of the parent, where its version is the
+    /// same.
     pub values: BTreeMap<String, Content>,
-    /// What tasks wrote behind the parent, and what came of which this is: recorded in the same step, where it was not saved with
-    /// [`Checkpoints::write`](crate::Checkpoints::write) before.
+    /// The writes of tasks behind the parent, from which this checkpoint came. They are recorded in the same step,
+    /// where they were not saved with [`Checkpoints::write`](crate::Checkpoints::write) before.
     pub writes: Vec<TaskWrites>,
-    /// Where it belongs, and whose it is.
+    /// The agent, session and run that it belongs to, and its data subject.
     pub about: About,
 }
 
 impl NewCheckpoint {
-    /// One that holds nothing yet.
+    /// Returns a checkpoint that holds nothing yet.
     pub fn new(checkpoint: impl Into<String>, step: i64, source: CheckpointSource) -> Self {
         Self {
             checkpoint: checkpoint.into(),
@@ -104,14 +105,14 @@ impl NewCheckpoint {
     }
 }
 
-/// What one task wrote.
+/// The writes of one task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskWrites {
     /// The task.
     pub task: String,
-    /// Where it stands in the graph; writes are read in the order of it.
+    /// The task's path in the graph; writes are read in the order of it.
     pub path: Option<String>,
-    /// Whether they take the place of what stands at their indexes; else what stands there first stays.
+    /// Set when the writes replace those at their indexes. Otherwise the first write at an index stays.
     pub replace: bool,
     /// The writes, in order.
     pub writes: Vec<TaskWrite>,
@@ -124,17 +125,17 @@ pub struct TaskWrite {
     pub channel: String,
     /// Its place among the task's; without it they are counted from 0.
     pub index: Option<i64>,
-    /// What was written.
+    /// The value written.
     pub content: Content,
 }
 
-/// Where something that is saved belongs, and whose it is.
+/// The agent, session and run that a saved item belongs to, and its data subject.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct About {
-    /// Whose data the contents are: they are sealed under that person's key, and gone with it.
+    /// The data subject of the contents. They are sealed under that person's key, and are lost when the key is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datasubject: Option<String>,
-    /// Who works, where the token does not say so.
+    /// The agent, where the token does not name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The session.
@@ -145,7 +146,7 @@ pub struct About {
     pub run: Option<String>,
 }
 
-/// Which checkpoint of a thread.
+/// A choice of one checkpoint of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Which {
     /// The subgraph; empty is the outermost one.
@@ -155,19 +156,19 @@ pub struct Which {
 }
 
 impl Which {
-    /// The newest of the outermost graph.
+    /// Returns the choice of the newest checkpoint of the outermost graph.
     #[must_use]
     pub fn newest() -> Self {
         Self::default()
     }
 
-    /// The one of this id in the outermost graph.
+    /// Returns the choice of the checkpoint with this id in the outermost graph.
     pub fn of(checkpoint: impl Into<String>) -> Self {
         Self { namespace: String::new(), checkpoint: Some(checkpoint.into()) }
     }
 }
 
-/// What of a thread is copied.
+/// The part of a thread that is copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Copied {
     /// Only this subgraph.
@@ -176,7 +177,7 @@ pub struct Copied {
     pub checkpoint: Option<String>,
 }
 
-/// What of a thread is deleted.
+/// The part of a thread that is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deleted {
     /// All of it.
@@ -192,18 +193,19 @@ pub enum Deleted {
     },
 }
 
-/// That something was recorded.
+/// The receipt of something recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Recorded {
-    /// Where.
+    /// The position of the record.
     pub position: String,
-    /// Whether it stood there before.
+    /// Set when the record existed before this request.
     pub repeated: bool,
-    /// Of a checkpoint with a parent, whether that is there; of writes, whether their checkpoint is there; `None` while nobody knows.
+    /// For a checkpoint with a parent: `true` if the parent is there. For writes: `true` if their checkpoint is there.
+    /// `None` while nobody knows.
     pub found: Option<bool>,
 }
 
-/// Which checkpoints are listed.
+/// The filter of a list of checkpoints.
 #[derive(Debug, Clone, Default)]
 pub struct CheckpointFilter {
     /// Only those of this thread, the greatest id first; without it of all, those saved last first.
@@ -214,7 +216,7 @@ pub struct CheckpointFilter {
     pub before: Option<String>,
     /// A JSON object: only those whose metadata has these members.
     pub metadata: Option<Value>,
-    /// So many at once, up to 1,000.
+    /// The number of checkpoints of one page, up to 1,000.
     pub limit: Option<usize>,
 }
 
@@ -223,7 +225,7 @@ pub struct CheckpointFilter {
 pub struct CheckpointPage {
     /// The checkpoints. A page may be short.
     pub checkpoints: Vec<SavedCheckpoint>,
-    /// Where the next page begins; `None` at the end.
+    /// The `after` of the next page; `None` at the end.
     pub next: Option<String>,
 }
 
@@ -239,21 +241,21 @@ pub struct SavedCheckpoint {
     pub checkpoint: String,
     /// The checkpoint before it.
     pub parent: Option<String>,
-    /// After which step.
+    /// The step that it follows.
     pub step: i64,
-    /// What made it.
+    /// The origin.
     pub source: CheckpointSource,
-    /// Where it was saved, or copied.
+    /// The position at which it was saved or copied.
     pub position: String,
-    /// When it was saved first, RFC 3339.
+    /// The time at which it was saved first, RFC 3339.
     pub time: String,
-    /// Who saved it.
+    /// The agent that saved it.
     pub agent: Option<String>,
-    /// In which session.
+    /// The session that it belongs to.
     pub session: Option<String>,
-    /// Of which run.
+    /// The run that it belongs to.
     pub run: Option<String>,
-    /// What is said of it.
+    /// The metadata that lists are filtered by.
     pub metadata: Option<Value>,
     /// The version of each channel.
     pub channel_versions: BTreeMap<String, ChannelVersion>,
@@ -264,43 +266,43 @@ pub struct SavedCheckpoint {
 pub struct FoundCheckpoint {
     /// The checkpoint.
     pub saved: SavedCheckpoint,
-    /// Of one with a parent, whether that is there.
+    /// For a checkpoint with a parent: `true` if the parent is there.
     pub parent_found: Option<bool>,
-    /// What else belongs to the state.
+    /// The JSON object with the rest of the state.
     pub document: Option<Box<RawValue>>,
-    /// What channels hold.
+    /// The contents of channels.
     pub values: BTreeMap<String, Held>,
-    /// What tasks wrote behind it, by path, task and index.
+    /// The writes of tasks behind it, by path, task and index.
     pub writes: Vec<Written>,
 }
 
-/// What a task wrote.
+/// A recorded write of a task.
 #[derive(Debug, Clone)]
 pub struct Written {
     /// The task.
     pub task: String,
-    /// Where the task stands in the graph.
+    /// The task's path in the graph.
     pub path: Option<String>,
     /// Its place among the task's.
     pub index: i64,
     /// The channel.
     pub channel: String,
-    /// Where it is recorded.
+    /// The position at which it is recorded.
     pub position: String,
-    /// What was written.
+    /// The value written.
     pub held: Held,
 }
 
-/// What is left of a content.
+/// The retrieved state of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Held {
-    /// All of it.
+    /// The whole content.
     Content(Content),
-    /// It is larger than an answer; [`Checkpoints::read`](crate::Checkpoints::read) gets it.
+    /// The content is larger than an answer; [`Checkpoints::read`](crate::Checkpoints::read) gets it.
     Large(LargeContent),
-    /// It was sealed under the key of a data subject, which is gone.
+    /// The content was sealed under the key of a data subject, which is gone.
     Erased,
-    /// It was named before it was recorded.
+    /// The content was named before it was recorded.
     Missing,
 }
 
@@ -313,13 +315,13 @@ pub struct LargeContent {
 }
 
 impl LargeContent {
-    /// How its bytes are to be read.
+    /// Returns the encoding of its bytes.
     #[must_use]
     pub fn encoding(&self) -> Option<&str> {
         self.encoding.as_deref()
     }
 
-    /// How many they are.
+    /// Returns its size in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -25,14 +25,15 @@ use crate::limits::{CONTENT_PART_BYTES, MAX_REQUEST_BYTES};
 use crate::percent::percent_encoded;
 use crate::request_id::request_id;
 
-/// The checkpoints of a ledger. What is saved here is found here: questions wait for what this one, or a copy of it, has recorded.
+/// The checkpoints of a ledger. A handle reads its own writes: reads wait for everything that it, or a clone of it, has
+/// recorded.
 ///
-/// Every request that records something has an id of its own, and is sent again under it, as it was, while the service is busy, gone,
-/// or its answer lost; it is done once. Returned `Ok` ⇒ it is durable.
+/// Every request that records something has an id of its own. It is sent again under that id, unchanged, while the
+/// service is busy or gone, or its answer is lost. It takes effect once. Returned `Ok` ⇒ it is durable.
 #[derive(Debug, Clone)]
 pub struct Checkpoints {
     client: Client,
-    /// The last position that something was recorded at; questions rest on it.
+    /// The last position that something was recorded at; reads wait for it.
     recorded: Arc<AtomicU64>,
 }
 
@@ -117,7 +118,7 @@ struct FoundAnswer {
     parent_found: Option<bool>,
 }
 
-/// What stands beside that: what is raw JSON does not go through a flattened shape.
+/// The rest of a found checkpoint, decoded by itself: raw JSON does not pass through a flattened struct.
 #[derive(Deserialize)]
 struct FoundContents {
     document: Option<Box<RawValue>>,
@@ -151,10 +152,12 @@ impl Checkpoints {
         Self { client, recorded: Arc::default() }
     }
 
-    /// Saves the state of a thread behind a step. Contents that do not fit a request go ahead of it, the largest ones.
+    /// Saves the state of a thread behind a step. Of contents that together do not fit a request, the largest ones are
+    /// sent ahead.
     ///
     /// # Errors
-    /// [`ClientError`]; where it is not [`ClientError::Refused`] it is unknown whether it was saved, and the same may be saved again.
+    /// [`ClientError`]; where it is not [`ClientError::Refused`] it is unknown whether it was saved, and the same may
+    /// be saved again.
     pub async fn save(&self, thread: &str, new: &NewCheckpoint) -> Result<Recorded, ClientError> {
         let writes = new.writes.iter().flat_map(|task| &task.writes).map(|write| &write.content);
         let contents: Vec<&Content> = new.values.values().chain(writes).collect();
@@ -213,8 +216,8 @@ impl Checkpoints {
         self.act(thread, "copy", &About::default(), CopyTold { to, namespace, checkpoint }).await
     }
 
-    /// Goes on from a checkpoint another way: a new one that has it for its parent, and all that it holds; with other metadata, if
-    /// there is any.
+    /// Forks a thread: saves a new checkpoint that has another one for its parent and holds all that it holds. It has
+    /// other metadata if some is given.
     ///
     /// # Errors
     /// As [`Self::save`].
@@ -247,7 +250,8 @@ impl Checkpoints {
         self.note(self.client.ask(&Method::DELETE, &resource, None, None).await?)
     }
 
-    /// The newest checkpoint of a thread, or another one, with all that belongs to it; `None` where there is none.
+    /// Returns the newest checkpoint of a thread, or another one, with all that belongs to it; `None` where there is
+    /// none.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -269,7 +273,8 @@ impl Checkpoints {
         found.map(Some).ok_or_else(|| self.client.strange())
     }
 
-    /// Checkpoints page by page, without what their channels hold; `after` is the `next` of the page before.
+    /// Lists checkpoints page by page, without the contents of their channels; `after` is the `next` of the page
+    /// before.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -297,10 +302,11 @@ impl Checkpoints {
         self.client.ask(&Method::GET, &resource, None, self.at_least().as_deref()).await
     }
 
-    /// A content that is larger than an answer, piece by piece: all of it, or that it was erased meanwhile.
+    /// Reads a content that is larger than an answer, piece by piece. Returns [`Held::Erased`] where it was erased
+    /// meanwhile.
     ///
     /// # Errors
-    /// [`ClientError`]; [`ClientError::Strange`] where the pieces do not come to it.
+    /// [`ClientError`]; [`ClientError::Strange`] where the pieces do not add up to it.
     pub async fn read(&self, large: &LargeContent) -> Result<Held, ClientError> {
         let mut bytes = Vec::new();
         for position in &large.positions {
@@ -321,7 +327,7 @@ impl Checkpoints {
         Ok(Held::Content(Content { encoding: large.encoding.clone(), bytes }))
     }
 
-    /// Contents as a request names them; those that go ahead of it are durable before it is sent.
+    /// Returns contents as a request names them. Those sent ahead of it are durable before it is sent.
     async fn sent(
         &self,
         contents: &[&Content],
@@ -342,7 +348,7 @@ impl Checkpoints {
         Ok(values)
     }
 
-    /// Has the service store a content; the pieces that it is then.
+    /// Has the service store a content, and returns the names of its pieces.
     async fn send_ahead(&self, content: &Content, about: &About) -> Result<Vec<String>, ClientError> {
         let mut resource = "contents?".to_owned();
         if let Some(subject) = &about.datasubject {

@@ -25,7 +25,7 @@ use crate::pool::Pool;
 use crate::service_url::ServiceUrl;
 use crate::token::Token;
 
-/// What events are sent as: one a line.
+/// The media type that events are sent as: one event a line.
 const NDJSON: &str = "application/x-ndjson";
 const JSON: &str = "application/json";
 
@@ -38,19 +38,19 @@ pub struct Client {
 }
 
 impl Client {
-    /// The ledger of this name at a service. Nothing is connected yet.
+    /// Returns the client of the ledger with this name at a service. It connects with the first request.
     #[must_use]
     pub fn new(url: ServiceUrl, ledger: LedgerName, token: Option<Token>) -> Self {
         Self { pool: Arc::new(Pool::new(url, token)), ledger, backoff: Backoff::default() }
     }
 
-    /// The same of a service in this process.
+    /// Returns the client of a service in this process.
     #[must_use]
     pub fn within(service: Arc<dyn Connector>, ledger: LedgerName) -> Self {
         Self { pool: Arc::new(Pool::within(service)), ledger, backoff: Backoff::default() }
     }
 
-    /// The same with other patience.
+    /// Returns the client with another retry policy.
     #[must_use]
     pub fn with_backoff(self, backoff: Backoff) -> Self {
         Self { backoff, ..self }
@@ -62,12 +62,12 @@ impl Client {
         self.pool.doubt()
     }
 
-    /// Appends events, as one atomic request. Returned `Ok` ⇒ they are durable. What is busy, or whose outcome is unknown, is sent
-    /// again as it was: each event is taken once, by its source and id.
+    /// Appends events, as one atomic request. Returned `Ok` ⇒ they are durable. A request that met a busy service, or
+    /// whose outcome is unknown, is sent again unchanged: each event is taken once, by its source and id.
     ///
     /// # Errors
-    /// [`ClientError`]; where it is not [`ClientError::Refused`] it is unknown whether they were appended, and the same events may be
-    /// appended again.
+    /// [`ClientError`]; where it is not [`ClientError::Refused`] it is unknown whether they were appended, and the same
+    /// events may be appended again.
     pub async fn append(&self, events: &[Event<'_>]) -> Result<Appended, ClientError> {
         let mut body = Vec::new();
         for event in events {
@@ -77,12 +77,12 @@ impl Client {
         self.append_lines(body.into()).await
     }
 
-    /// The same of events as lines of NDJSON.
+    /// Appends events that are lines of NDJSON already.
     pub(crate) async fn append_lines(&self, lines: Bytes) -> Result<Appended, ClientError> {
         self.post("events", NDJSON, lines).await
     }
 
-    /// Asks whether a call may begin now. The same request once more is answered as the first time, so it is sent again where the
+    /// Asks whether a call may begin now. A repeated request gets the first answer, so it is sent again where the
     /// answer was lost.
     ///
     /// # Errors
@@ -91,10 +91,10 @@ impl Client {
         self.post("decide", JSON, self.json(call)?).await
     }
 
-    /// Tells how a call ended. Returned `Ok` ⇒ it is durable.
+    /// Reports how a call ended. Returned `Ok` ⇒ it is durable.
     ///
     /// # Errors
-    /// [`ClientError`]; it may be told again.
+    /// [`ClientError`]; the report may be sent again.
     pub async fn outcome(&self, outcome: &OutcomeReport) -> Result<OutcomeAnswer, ClientError> {
         self.post("outcome", JSON, self.json(outcome)?).await
     }
@@ -108,21 +108,22 @@ impl Client {
         Following::new(self.pool.take().another(), &self.path("events"), filters, cursor)
     }
 
-    /// The checkpoints of threads of work.
+    /// Returns the checkpoints of threads of work.
     #[must_use]
     pub fn checkpoints(&self) -> Checkpoints {
         Checkpoints::new(self.clone())
     }
 
-    /// What would be said of one executor's calls, kept fresh from now on by a task of the current runtime. It answers in microseconds,
-    /// and never allows: see [`PolicyCache`].
+    /// Starts a policy cache of one executor's calls, kept fresh by a task of the current runtime. It answers in
+    /// microseconds, and never allows: see [`PolicyCache`].
     #[must_use]
     pub fn policy_cache(&self, options: &PolicyCacheOptions) -> PolicyCache {
         PolicyCache::start(self, options)
     }
 
-    /// Asks whether a call may begin now, unless the cache knows that it may not. What the cache denies is not recorded; who wants every
-    /// no in the ledger asks [`Self::decide`]. Whatever the cache cannot tell, the ledger is asked.
+    /// Asks whether a call may begin now, unless the cache knows that it may not. The ledger is asked about everything
+    /// that the cache cannot tell. Denials by the cache are not recorded. An executor that wants every denial in the
+    /// ledger calls [`Self::decide`].
     ///
     /// # Errors
     /// [`ClientError`]: the call may not begin.
@@ -139,7 +140,7 @@ impl Client {
         self.decide(call).await.map(|decision| Said::Decided(Box::new(decision)))
     }
 
-    /// A connection of its own for a policy cache, and what it asks for.
+    /// Returns a separate connection for a policy cache, and the path of its stream.
     pub(crate) fn policy_cache_stream(&self, agent: Option<&str>) -> (Connection, String) {
         let path = self.path("policy-cache:watch");
         let path = match agent {
@@ -149,7 +150,7 @@ impl Client {
         (self.pool.take().another(), path)
     }
 
-    /// Posts what may be posted again, until its outcome is known or patience ends.
+    /// Posts a request that is safe to repeat, until its outcome is known or the retries are used up.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -167,7 +168,7 @@ impl Client {
         }
     }
 
-    /// Asks what may be asked again, of what rests on a position if there is one, likewise.
+    /// Sends a query that is safe to repeat, likewise. If a position is given, the answer rests on it.
     pub(crate) async fn ask<T: DeserializeOwned>(
         &self,
         method: &Method,
@@ -186,7 +187,7 @@ impl Client {
         }
     }
 
-    /// Whether an answer ends a request, or after which pause it is sent again.
+    /// Returns the answer that ends a request, or the pause before its retry.
     fn settled<T: DeserializeOwned>(
         &self,
         connection: Connection,
@@ -213,7 +214,7 @@ impl Client {
         json.map(Bytes::from).map_err(|_| self.strange())
     }
 
-    /// What to say of an answer that was taken and not understood.
+    /// Returns the error for an answer that was not understood.
     pub(crate) fn strange(&self) -> ClientError {
         self.pool.take().strange()
     }
@@ -222,7 +223,7 @@ impl Client {
         format!("/v1/ledgers/{}/{resource}", self.ledger)
     }
 
-    /// Asks for anything else under the ledger: `runs?limit=10`. Not sent again.
+    /// Gets any other resource under the ledger: `runs?limit=10`. There is no retry.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -235,7 +236,7 @@ impl Client {
     }
 }
 
-/// What becomes of a request that was answered, or was not.
+/// The next step of a request: its result, or a retry after a pause.
 enum Settled<T> {
     Done(Result<T, ClientError>),
     Again(Duration),

@@ -1,4 +1,5 @@
-//! One HTTP/1.1 connection to a service over TCP, a Unix socket or a pipe within this process, one request at a time.
+//! One HTTP/1.1 connection to a service, for one request at a time.
+//! It goes over TCP, a Unix socket or a pipe within this process.
 
 use std::fmt;
 use std::future::Future;
@@ -25,7 +26,7 @@ use crate::limits::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_ANSWER_BYTES};
 use crate::service_url::ServiceUrl;
 use crate::token::Token;
 
-/// What bytes go over, both ways.
+/// A byte stream in both directions.
 pub trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Pipe for T {}
@@ -35,12 +36,12 @@ pub type Connecting<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Pipe>>>
 
 /// Makes connections to a service that has no address: one of this process.
 pub trait Connector: Send + Sync {
-    /// A new connection, which speaks HTTP/1.1.
+    /// Opens a new connection, which speaks HTTP/1.1.
     fn connect(&self) -> Connecting<'_>;
 }
 
-/// Asks one service. A connection that broke is made anew for the next request, never within one: whether the service did
-/// what was asked is then for the caller to find out.
+/// Sends requests to one service. A broken connection is made anew for the next request, never within one. The caller
+/// then has to find out whether the service did what was asked.
 pub struct Connection {
     url: ServiceUrl,
     token: Option<Token>,
@@ -57,19 +58,19 @@ pub struct Pieces {
 }
 
 impl Connection {
-    /// Asks the service at this address. Nothing is connected yet.
+    /// Returns a connection to the service at this address. It connects with the first request.
     #[must_use]
     pub fn new(url: ServiceUrl, token: Option<Token>) -> Self {
         Self { url, token, within: None, connection: None, doubt: Doubt::default() }
     }
 
-    /// Asks a service of this process. Who has the folder needs no token.
+    /// Returns a connection to a service in this process. It needs no token: this process has the folder itself.
     pub fn within(service: Arc<dyn Connector>) -> Self {
         let (url, doubt) = (ServiceUrl::Within, Doubt::default());
         Self { url, token: None, within: Some(service), connection: None, doubt }
     }
 
-    /// The same, with the doubt of its answers noted there.
+    /// Returns the connection with the doubt of its answers noted there.
     #[must_use]
     pub fn noting(self, doubt: &Doubt) -> Self {
         Self { doubt: doubt.clone(), ..self }
@@ -81,7 +82,7 @@ impl Connection {
         &self.doubt
     }
 
-    /// Another one for the same service, with a connection of its own.
+    /// Returns another connection to the same service.
     pub fn another(&self) -> Self {
         let (url, token) = (self.url.clone(), self.token.clone());
         Self { url, token, within: self.within.clone(), connection: None, doubt: self.doubt.clone() }
@@ -93,7 +94,8 @@ impl Connection {
         self.ask(request, body).await?.whole().await
     }
 
-    /// Asks with JSON, if there is something to say, for what rests on a position, if there is one, and takes the whole answer.
+    /// Sends a request, with a JSON body if there is one, and returns the whole answer. If a position is given, the
+    /// answer rests on it.
     pub async fn exchange(
         &mut self,
         method: &Method,
@@ -113,7 +115,7 @@ impl Connection {
         self.ask(request, json.unwrap_or_default()).await?.whole().await
     }
 
-    /// Follows a ledger, past the last id that was seen if there is one.
+    /// Follows a ledger, past the last seen id if there is one.
     pub async fn follow(&mut self, path: &str, last_id: Option<&str>) -> Result<Pieces, ClientError> {
         // An answer without an end keeps its connection to itself, also after it was given up.
         self.connection = None;
@@ -181,7 +183,7 @@ impl Connection {
         connected.map_err(failed)?.map_err(|error| self.broken(&error))
     }
 
-    /// What to say of an answer that was taken and not understood.
+    /// Returns the error for an answer that was not understood.
     pub fn strange(&self) -> ClientError {
         ClientError::Strange { url: self.url.clone() }
     }
@@ -196,12 +198,12 @@ impl Connection {
 }
 
 impl Pieces {
-    /// Which ledger answers, where the answer says so.
+    /// Returns the id of the ledger that answers, where the answer names it.
     pub fn ledger_id(&self) -> Option<&str> {
         self.ledger_id.as_deref()
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {
             let frame = timeout(ANSWER_PATIENCE, self.body.frame()).await;
@@ -215,7 +217,7 @@ impl Pieces {
         }
     }
 
-    /// All of it, if it is not too long.
+    /// Returns the whole body, if it is not too long.
     pub async fn whole(mut self) -> Result<Bytes, ClientError> {
         let mut whole = Vec::new();
         while let Some(piece) = self.next().await? {
@@ -227,7 +229,7 @@ impl Pieces {
         Ok(whole.into())
     }
 
-    /// What the service says against it, or what its status says where nobody else does.
+    /// Returns the service's refusal, or one made from the status where the body holds none.
     async fn refusal(self, status: StatusCode, retry_after: Option<Duration>) -> ClientError {
         let url = self.url.clone();
         let body = match self.whole().await {

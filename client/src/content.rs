@@ -1,4 +1,4 @@
-//! Contents as requests and answers have them; which of them go ahead of the request that names them.
+//! Contents in requests and answers, and the choice of those sent ahead of their request.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -32,19 +32,19 @@ pub(crate) struct ContentValue {
 const VALUE_BYTES: usize = 128;
 
 impl ContentValue {
-    /// A content within the request.
+    /// Returns a content within the request.
     pub(crate) fn within(content: &Content) -> Self {
         let base64 = Some(STANDARD.encode(&content.bytes));
         Self { encoding: content.encoding.clone(), base64, ..Self::default() }
     }
 
-    /// A content that was sent ahead as these pieces.
+    /// Returns a content that was sent ahead as these pieces.
     pub(crate) fn ahead(content: &Content, pieces: Vec<String>) -> Self {
         let bytes = Some(content.bytes.len() as u64);
         Self { encoding: content.encoding.clone(), bytes, pieces: Some(pieces), ..Self::default() }
     }
 
-    /// What is answered of a content; `None` where that is no answer.
+    /// Returns the content of an answer; `None` where the members do not fit together.
     pub(crate) fn held(self) -> Option<Held> {
         let Self { encoding, base64, json, bytes, positions, erased, missing, .. } = self;
         Some(match (base64, json, positions) {
@@ -63,7 +63,7 @@ impl ContentValue {
     }
 }
 
-/// Which contents go ahead, so that what is left fits in so many bytes of a request: the largest ones.
+/// Chooses the contents that are sent ahead, so that the rest fits in `room` bytes of a request: the largest ones.
 pub(crate) fn ahead(contents: &[&Content], room: usize) -> Vec<bool> {
     let taken = |content: &Content| {
         let encoding = content.encoding.as_ref().map_or(0, String::len);

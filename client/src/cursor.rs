@@ -1,4 +1,4 @@
-//! How far somebody who follows a ledger has come, in a file.
+//! The cursor of a follower, in a file.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a cursor's file that are read at all.
 const MAX_CURSOR_BYTES: u64 = 4_096;
 
-/// The file of a cursor. What was handled is noted by [`Cursor::save`]; after a crash the events after that come again, and none is
-/// left out.
+/// The file of a cursor. [`Cursor::save`] notes the handled events. After a crash the events after those come again,
+/// and none is left out.
 #[derive(Debug, Clone)]
 pub struct Cursor {
     path: PathBuf,
 }
 
-/// Why a cursor is not read or kept.
+/// The reason why a cursor is not read or kept.
 #[derive(Debug, thiserror::Error)]
 pub enum CursorError {
     /// The disk gave an error. The cursor stands where it stood, or at the new place.
@@ -31,14 +31,14 @@ pub enum CursorError {
     /// The file holds something else.
     #[error("{}: not a cursor; remove it to begin anew", .0.display())]
     Malformed(PathBuf),
-    /// It is of another ledger: its position says nothing here.
+    /// The cursor is of another ledger: its position says nothing here.
     #[error("{}: a cursor of ledger {found}, not of {expected}; remove it to begin anew", path.display())]
     OtherLedger {
         /// The file.
         path: PathBuf,
         /// The ledger that is followed.
         expected: String,
-        /// The one that it is of.
+        /// The ledger that the cursor is of.
         found: String,
     },
 }
@@ -51,13 +51,14 @@ struct Text {
 }
 
 impl Cursor {
-    /// The one in this file, which need not exist yet; the folder that it lies in must.
+    /// Returns the cursor in this file, which need not exist yet; its folder must.
     #[must_use]
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Of which ledger it is, and up to where everything was handled; `None` where there is none yet.
+    /// Returns the cursor's ledger, and the position up to which everything was handled; `None` where there is none
+    /// yet.
     ///
     /// # Errors
     /// [`CursorError::Disk`], [`CursorError::Malformed`].
@@ -108,7 +109,7 @@ impl Cursor {
         write().map_err(failed)
     }
 
-    /// Where to go on in this ledger.
+    /// Returns the position to resume from in this ledger.
     pub(crate) fn after(&self, ledger: &str) -> Result<Option<After>, CursorError> {
         match self.load()? {
             Some((found, _)) if found != ledger => {

@@ -1,4 +1,4 @@
-//! Why there is no answer, or a no.
+//! The errors of requests: no answer, or a refusal.
 
 use std::fmt;
 use std::io;
@@ -8,63 +8,63 @@ use crate::answers::Problem;
 use crate::limits::ANSWER_PATIENCE;
 use crate::service_url::ServiceUrl;
 
-/// Why there is no answer.
+/// The reason why there is no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody takes the connection. Nothing was sent.
     #[error("{url}: {source}; is the service running?")]
     Connect {
-        /// Where.
+        /// The service's address.
         url: ServiceUrl,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The connection broke on the way: whether the service did what was asked is unknown.
     #[error("{url}: the connection broke: {what}")]
     Broken {
-        /// Where.
+        /// The service's address.
         url: ServiceUrl,
-        /// How.
+        /// The fault.
         what: String,
     },
     /// Nothing came in time: whether the service did what was asked is unknown.
     #[error("{url}: nothing came for {} s", ANSWER_PATIENCE.as_secs())]
     Late {
-        /// Where.
+        /// The service's address.
         url: ServiceUrl,
     },
-    /// Whoever answers is no such service, or one of another version.
+    /// The answer is not one of this service, or of another version of it.
     #[error("{url}: an answer that is not what a bitacora service says; check the address")]
     Strange {
-        /// Where.
+        /// The service's address.
         url: ServiceUrl,
     },
     /// A content is larger than any that is taken. Nothing was sent.
     #[error("a content of {bytes} bytes; at most {most} are taken")]
     TooLarge {
-        /// How many it has.
+        /// The size of the content, bytes.
         bytes: usize,
-        /// How many are taken.
+        /// The limit, bytes.
         most: usize,
     },
-    /// The service says no.
+    /// The service refuses the request.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// The service's own no.
+/// A refusal by the service.
 #[derive(Debug, Clone)]
 pub struct Refusal {
-    /// What it says.
+    /// The problem that the service reports.
     pub problem: Box<Problem>,
-    /// When to ask again.
+    /// The pause before a retry, where the service names one.
     pub retry_after: Option<Duration>,
 }
 
 impl std::error::Error for Refusal {}
 
 impl fmt::Display for Refusal {
-    /// In characters that a terminal only shows.
+    /// Writes the refusal in characters that a terminal only shows.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Problem { detail, code, status, .. } = &*self.problem;
         for text in [detail, " (", code] {
@@ -81,7 +81,7 @@ impl fmt::Display for Refusal {
 }
 
 impl ClientError {
-    /// Whether the same request may be answered by the next try: nobody answered, or who did says so.
+    /// Returns `true` if a retry may succeed: nobody answered, or the service says that it is retryable.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
@@ -91,7 +91,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the same question will be answered in a while.
+    /// Returns `true` if a read model is behind; the same question will be answered after a while.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         self.code() == Some("projection-behind")
@@ -103,7 +103,7 @@ impl ClientError {
         self.code() == Some("unauthorized")
     }
 
-    /// What the service calls its no.
+    /// Returns the service's code of the refusal.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
@@ -112,7 +112,7 @@ impl ClientError {
         }
     }
 
-    /// How long the service asks to wait before the next try.
+    /// Returns the pause before a retry that the service asks for.
     #[must_use]
     pub fn asked_pause(&self) -> Option<Duration> {
         match self {

@@ -13,50 +13,50 @@ use crate::error::ClientError;
 use crate::limits::MAX_MESSAGE_BYTES;
 use crate::messages::{Message, Messages};
 
-/// What comes next.
+/// The next item of a ledger that is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Followed {
     /// A stored event that matches: the service's line of NDJSON without a line feed.
     Event {
-        /// Where it stands.
+        /// The event's position.
         position: After,
         /// The line.
         line: Vec<u8>,
     },
-    /// Everything durable up to here was given, and everything else up to here does not match.
+    /// Everything durable up to this position was given, or does not match.
     CaughtUp {
-        /// Up to where.
+        /// The position.
         position: After,
     },
-    /// The connection is gone, and made again by the next call.
+    /// The connection is lost; the next call makes it again.
     Away {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It is back.
+    /// The connection is back.
     Back,
 }
 
-/// Why it does not go on.
+/// The reason why following ended.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
-    /// There was no first answer, or the service says no.
+    /// There was no first answer, or the service refuses.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// What was followed ended on an error that stays.
+    /// The stream ended on a lasting error.
     #[error("{what}; go on past position {position}")]
     Failed {
         /// In the service's words.
         what: String,
-        /// Up to where everything was given.
+        /// The position up to which everything was given.
         position: After,
     },
-    /// The service gave an event that was given before.
+    /// The service repeated an event that was given before.
     #[error(
         "an event at or before position {position}, which was given before; check what answers at this address"
     )]
     Repeated {
-        /// Up to where everything was given.
+        /// The position up to which everything was given.
         position: After,
     },
     /// The cursor is not read, not kept, or of another ledger.
@@ -71,9 +71,9 @@ pub struct Following {
     pieces: Option<Pieces>,
     messages: Messages,
     ready: VecDeque<Message>,
-    /// Everything up to here was given, or does not match.
+    /// The position up to which everything was given, or does not match.
     seen: After,
-    /// Which ledger it is, once it has said so.
+    /// The id of the ledger, once the service has named it.
     ledger: Option<String>,
     cursor: Option<Cursor>,
     backoff: Backoff,
@@ -106,7 +106,7 @@ impl Following {
         })
     }
 
-    /// Over a connection of its own, which nobody else uses, past a position; `path` is the resource of the events, `filters` a query
+    /// Follows past a position, over a separate connection; `path` is the resource of the events, `filters` a query
     /// without `?`.
     ///
     /// # Errors
@@ -121,28 +121,29 @@ impl Following {
         Ok(Self { seen: after, ..following })
     }
 
-    /// Up to where everything was given, or does not match.
+    /// Returns the position up to which everything was given, or does not match.
     #[must_use]
     pub fn seen(&self) -> After {
         self.seen
     }
 
-    /// Whether something more came already, so that the next call does not wait.
+    /// Returns `true` if something more has arrived already, so that the next call does not wait.
     #[must_use]
     pub fn has_more(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Whether there was an answer yet.
+    /// Returns `true` if there was an answer yet.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.ledger.is_some()
     }
 
-    /// What comes next; waits for it as long as it takes. A connection that breaks is made again, and each event comes once.
+    /// Returns the next item, and waits for it without a timeout. A broken connection is made again, and each event
+    /// comes once.
     ///
     /// # Errors
-    /// [`FollowError`]; what was given stands.
+    /// [`FollowError`]; everything given stays valid.
     pub async fn next(&mut self) -> Result<Followed, FollowError> {
         loop {
             if let Some(message) = self.ready.pop_front() {
@@ -189,7 +190,7 @@ impl Following {
         }
     }
 
-    /// Notes in the cursor that everything up to the last event that was given was handled. Returned `Ok` ⇒ durable.
+    /// Notes in the cursor that everything up to the last given event was handled. Returned `Ok` ⇒ durable.
     ///
     /// # Errors
     /// [`FollowError::Cursor`].
@@ -246,7 +247,7 @@ impl Following {
         self.backoff = Backoff::endless();
     }
 
-    /// Gives the connection up; told once.
+    /// Drops the connection; reported once.
     fn away(&mut self, why: String) -> Option<Followed> {
         self.pieces = None;
         self.ready.clear();

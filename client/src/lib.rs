@@ -1,4 +1,4 @@
-//! Talking to a Bitacora service from an executor: append, decide, tell outcomes, follow, keep checkpoints.
+//! A client for executors: append, decide, report outcomes, follow, keep checkpoints.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,11 +15,11 @@
 //! # }
 //! ```
 //!
-//! Whatever is not an answer of the service that allows is a no: an error of this crate, too. Everything that writes is sent again as
-//! it was, under the same ids, until its outcome is known or patience ends, since the ledger takes each event once and answers each
-//! call as the first time.
+//! Only an answer of the service that allows is an allow. Everything else is a no, also an error of this crate. Every
+//! write is sent again unchanged, under the same ids, until its outcome is known or the retries are used up. That is
+//! safe: the ledger takes each event once, and answers a repeated call as the first time.
 //!
-//! What this crate may not know: the ledger, files of the service; what it writes to the disk is its own cursor.
+//! This crate may not know the ledger or the files of the service. It writes nothing to the disk but its own cursor.
 
 mod answers;
 mod appender;

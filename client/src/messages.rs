@@ -1,9 +1,9 @@
-//! `text/event-stream`, taken apart: what the service says of a ledger, message by message.
+//! A parser of the `text/event-stream` that a service sends of a ledger, message by message.
 
 use bitacora_formats::After;
 use serde::Deserialize;
 
-/// What the service says.
+/// A message of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
     /// A stored event, as a line of NDJSON without its line feed.
@@ -16,7 +16,7 @@ pub(crate) enum Message {
     Ending { why: &'static str },
     /// The stream ends on an error.
     Failed { what: String, is_retryable: bool },
-    /// A heartbeat, and whatever else is not for us.
+    /// A heartbeat, or another message that is not for us.
     Other,
 }
 
@@ -24,11 +24,11 @@ pub(crate) enum Message {
 #[derive(Default)]
 pub(crate) struct Messages {
     unread: Vec<u8>,
-    /// Bytes that were looked at for an end.
+    /// The number of bytes that were searched for an end.
     scanned: usize,
 }
 
-/// The service says what is no message.
+/// The error for bytes that are no message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoMessage;
 
@@ -44,17 +44,17 @@ impl Messages {
         self.unread.extend_from_slice(piece);
     }
 
-    /// Bytes that wait for the rest of their message.
+    /// Returns the number of bytes that wait for the rest of their message.
     pub(crate) fn waiting(&self) -> usize {
         self.unread.len()
     }
 
-    /// The next whole messages.
+    /// Returns the next whole messages.
     pub(crate) fn take(&mut self) -> Result<Vec<Message>, NoMessage> {
         self.take_as(read_message)
     }
 
-    /// The same, read by somebody else.
+    /// Returns the next whole messages, parsed by `read`.
     pub(crate) fn take_as<T>(
         &mut self,
         read: impl Fn(&[u8]) -> Result<T, NoMessage>,
@@ -76,7 +76,7 @@ impl Messages {
     }
 }
 
-/// What stands in a message, as it stands there.
+/// The fields of a message, undecoded.
 #[derive(Default)]
 pub(crate) struct Fields<'b> {
     pub(crate) kind: &'b [u8],

@@ -1,4 +1,5 @@
-//! What would be said of calls, known without asking: a replica of the state that decides, kept fresh by the service.
+//! The policy cache: verdicts predicted from a replica of the state that decides.
+//! The service keeps the replica fresh.
 //!
 //! It denies, and never allows: an allow comes from the ledger, with its record.
 
@@ -24,12 +25,12 @@ use freshness::Freshness;
 pub use call_members::UnfitCall;
 pub use prediction::{Denied, Predicted, Said};
 
-/// How a cache is kept.
+/// The options of a policy cache.
 #[derive(Debug, Clone)]
 pub struct PolicyCacheOptions {
-    /// The agent whose calls are predicted, where the token does not say so.
+    /// The agent whose calls are predicted, where the token does not name it.
     pub agent: Option<String>,
-    /// What is older is not told: 3 s, and never less than 1 s.
+    /// The age from which on the replica is too old to predict from: 3 s by default, and never less than 1 s.
     pub stale_after: Duration,
 }
 
@@ -39,21 +40,21 @@ impl Default for PolicyCacheOptions {
     }
 }
 
-/// Why nothing is predicted. The ledger can be asked all the same.
+/// The reason why nothing is predicted. The ledger can still be asked.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CacheError {
-    /// The service has not said yet how things stand.
+    /// The service has not sent the state yet.
     #[error("the service has not said yet how things stand")]
     NotYet,
-    /// What is known is older than is allowed.
+    /// The replica is older than is allowed.
     #[error("what is known is up to {} ms old, more than the {} ms that are allowed", age.as_millis(), allowed.as_millis())]
     Stale {
-        /// How old it may be.
+        /// The replica's age, at most.
         age: Duration,
-        /// What is allowed.
+        /// The greatest age allowed.
         allowed: Duration,
     },
-    /// The service decides by other rules than this program has: it would be a guess.
+    /// The service decides by other rules than this program has: a prediction would be a guess.
     #[error(
         "the service decides by version {rules} of the rules, in form {form}; this program has version {} in form {}",
         REACTOR_VERSION,
@@ -62,10 +63,10 @@ pub enum CacheError {
     OtherRules {
         /// The service's version of the rules.
         rules: u32,
-        /// The form in which it tells the state.
+        /// The form in which the service sends the state.
         form: u32,
     },
-    /// The service does not say how things stand, and will not: the token has ended, or there is no such ledger.
+    /// The service does not send the state, and will not: the token has ended, or there is no such ledger.
     #[error("the service does not tell how things stand: {0}")]
     Ended(Arc<str>),
     /// The call is another agent's than the cache.
@@ -76,31 +77,32 @@ pub enum CacheError {
         /// The call's.
         asked: Option<String>,
     },
-    /// The call is none that the ledger takes.
+    /// The ledger would not take the call.
     #[error(transparent)]
     Unfit(#[from] UnfitCall),
-    /// The ledger would not decide about it anew.
+    /// The ledger would not decide about the call anew.
     #[error(transparent)]
     Unpredictable(#[from] Unpredictable),
 }
 
-/// What would be said of one executor's calls. Copies are of the same cache, which is kept fresh until the last of them is gone.
+/// Predictions of the verdicts on one executor's calls. Copies are of the same cache, which is kept fresh until the
+/// last of them is gone.
 #[derive(Clone)]
 pub struct PolicyCache {
     shared: Arc<Shared>,
-    /// Its end is what ends the task.
+    /// A sender whose drop ends the task.
     _kept: Arc<watch::Sender<()>>,
 }
 
-/// What the task that keeps the cache shares with those who ask it.
+/// The state shared by the task that keeps the cache and its callers.
 pub(crate) struct Shared {
     stale_after: Duration,
     known: RwLock<Known>,
-    /// Counts what was heard.
+    /// The number of messages taken in.
     heard: watch::Sender<u64>,
 }
 
-/// What is known.
+/// The cache's knowledge of the state.
 pub(crate) enum Known {
     Nothing,
     OtherRules { rules: u32, form: u32 },
@@ -108,7 +110,7 @@ pub(crate) enum Known {
     Replica(Box<Kept>),
 }
 
-/// A replica, and how fresh it is.
+/// A replica with its freshness.
 pub(crate) struct Kept {
     replica: Replica,
     is_bound: bool,
@@ -129,7 +131,7 @@ impl PolicyCache {
         Self { shared, _kept: Arc::new(kept) }
     }
 
-    /// What would be said of a call now. Nothing is recorded, and nothing is allowed by it.
+    /// Predicts the verdict on a call now. Nothing is recorded, and nothing is allowed by it.
     ///
     /// # Errors
     /// See [`CacheError`]: the ledger has to be asked.
@@ -164,7 +166,7 @@ impl PolicyCache {
         Ok(Predicted { prediction: said, position: kept.position, age })
     }
 
-    /// Waits until the cache knows how things stand, or will not.
+    /// Waits until the cache has the state, or will not get it.
     ///
     /// # Errors
     /// [`CacheError::OtherRules`], [`CacheError::Ended`].
@@ -195,7 +197,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// Whether what is known counts as too old.
+    /// Returns `true` if the replica counts as too old.
     pub(crate) fn is_stale(&self) -> bool {
         match &*self.known.read().unwrap_or_else(PoisonError::into_inner) {
             Known::Replica(kept) => kept.freshness.age(Instant::now()) > self.stale_after,

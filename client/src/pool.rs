@@ -1,4 +1,4 @@
-//! Connections that are used by turns: as many as there are requests at once, and some of them kept for the next ones.
+//! A pool of connections: as many as concurrent requests, some kept for the next ones.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,13 +27,13 @@ impl Pool {
         self.first.doubt()
     }
 
-    /// A connection that nobody else uses; made when it is first used.
+    /// Takes a connection that nobody else uses; it is made with its first request.
     pub(crate) fn take(&self) -> Connection {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.pop().unwrap_or_else(|| self.first.another())
     }
 
-    /// Gives one back whose answer was taken whole.
+    /// Gives a connection back whose answer was read completely.
     pub(crate) fn put_back(&self, connection: Connection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MAX_IDLE_CONNECTIONS {

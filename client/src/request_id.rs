@@ -1,8 +1,8 @@
-//! What a request is known by when it is sent again.
+//! The id of a request, which stays the same when it is sent again.
 
 use std::hash::{BuildHasher as _, RandomState};
 
-/// A new one: 128 bits that nobody else has.
+/// Returns a new id: 128 bits that nobody else has.
 pub(crate) fn request_id() -> String {
     // Each of these has keys of its own, which the system's randomness begins.
     let random = || RandomState::new().hash_one(());

@@ -1,4 +1,4 @@
-//! Where a service is.
+//! The address of a service.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,18 +8,18 @@ use std::str::FromStr;
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;
 
-/// Where a service is.
+/// The address of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServiceUrl {
     /// Host and port.
     Tcp(String),
     /// The path of a Unix socket.
     Unix(PathBuf),
-    /// In this process, reached by a [`Connector`](crate::Connector). No text is parsed as it.
+    /// A service in this process, reached by a [`Connector`](crate::Connector). No text is parsed as it.
     Within,
 }
 
-/// The text is not the address of a service.
+/// The error for a text that is not the address of a service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not the address of a service: http://HOST:PORT or unix:PATH")]
 pub struct NotAServiceUrl;

@@ -8,34 +8,34 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::header::HeaderValue;
 use zeroize::Zeroizing;
 
-/// What every token begins with.
+/// The prefix of every token.
 const PREFIX: &str = "bt_";
-/// Bytes of chance in one.
+/// The number of random bytes in a token.
 const RANDOM_BYTES: usize = 32;
 
-/// A token, as `bitacora token create` shows it. No `Debug` shows it, so that it reaches no log.
+/// A token, as `bitacora token create` shows it. It has no `Debug`, so that it reaches no log.
 #[derive(Clone)]
 pub struct Token(Zeroizing<String>);
 
-/// The text is not a token. It is not shown: it may be nearly one.
+/// The error for a text that is not a token. The text is not shown: it may be nearly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a token; one is `bt_` and 43 characters, as `bitacora token create` shows it")]
 pub struct NotAToken;
 
 impl Token {
-    /// The token of these bits, which nobody else can know.
+    /// Returns the token of these bits, which nobody else can know.
     #[must_use]
     pub fn of_bits(bits: &[u8; RANDOM_BYTES]) -> Self {
         Self(Zeroizing::new(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bits))))
     }
 
-    /// Its text, for the one place that shows it, and the one that hashes it.
+    /// Returns its text, for the one place that shows it, and the one that hashes it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// As it is sent. Nothing that prints headers shows it.
+    /// Returns the `Authorization` header. It is marked as sensitive, so that nothing that prints headers shows it.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("Bearer {}", &*self.0)).ok()?;
         value.set_sensitive(true);

@@ -1,7 +1,8 @@
-//! What an archive of real events takes, and how fast it is checked.
+//! A measurement of an archive of real events: its size, and the speed of its check.
 //!
-//! `cargo run --release -p bitacora-formats --example archive -- FILE [COPIES]` makes an event of each line of FILE, archives them,
-//! as often as COPIES says, and prints the bytes of it, and how fast it is checked without keys beside plain BLAKE3 of the same bytes.
+//! `cargo run --release -p bitacora-formats --example archive -- FILE [COPIES]` makes an event of each line of FILE.
+//! It archives these events COPIES times. It prints the archive's bytes, and the speed of the check without keys
+//! beside that of plain BLAKE3 over the same bytes.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,6 @@
-//! What a witness is asked to cosign, and what it answers (c2sp.org/tlog-witness). Layout: `docs/formats/add_checkpoint.md`.
+//! Requests to a witness for a cosignature, and its answers (c2sp.org/tlog-witness).
+//!
+//! Layout: `docs/formats/add_checkpoint.md`.
 
 use std::fmt;
 
@@ -10,14 +12,14 @@ use crate::limits::{MAX_ADD_CHECKPOINT_BYTES, MAX_ADD_CHECKPOINT_HASHES, MAX_ADD
 use crate::note::{NoteError, NoteSignature, UnverifiedNote, parse_signature_lines};
 use crate::tree_head::plain_number;
 
-/// What follows a witness's submission prefix and a slash.
+/// The path of the endpoint, behind a witness's submission prefix and a slash.
 pub const ADD_CHECKPOINT_PATH: &str = "add-checkpoint";
 /// The content type of an answer that gives a size.
 pub const SIZE_CONTENT_TYPE: &str = "text/x.tlog.size";
 
 const OLD: &str = "old ";
 
-/// Why a text is not what a witness is asked, or answers.
+/// An error in the text of a request to a witness, or of its answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddCheckpointError {
     /// More text than a request can have.
@@ -70,7 +72,7 @@ impl AddCheckpoint {
     ///
     /// # Errors
     /// [`AddCheckpointError::NothingToProve`] or [`AddCheckpointError::TooManyHashes`] for a proof that no witness takes,
-    /// [`AddCheckpointError::Checkpoint`] for what is no signed note.
+    /// [`AddCheckpointError::Checkpoint`] for a checkpoint that is no signed note.
     pub fn new(old: u64, proof: &[TreeHash], checkpoint: &str) -> Result<Self, AddCheckpointError> {
         if proof.len() > MAX_ADD_CHECKPOINT_HASHES {
             return Err(AddCheckpointError::TooManyHashes);

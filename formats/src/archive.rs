@@ -1,4 +1,6 @@
-//! Cold archives: a range of a ledger's events, sealed, in one file. Layout: `docs/formats/archive.md`.
+//! Cold archives: a range of a ledger's events, sealed, in one file.
+//!
+//! Layout: `docs/formats/archive.md`.
 //!
 //! `formats` neither reads nor writes files: a [`Packer`] gives the bytes to append, one piece after another, and a reader
 //! brings the ranges that an [`Outline`] names.

@@ -12,7 +12,7 @@ use crate::limits::{
     MAX_REQUEST_ENTRIES,
 };
 
-/// Bytes before a request's entries: how many the client submitted, how many there are.
+/// Bytes before a request's entries: the number of submitted entries and the number of all.
 pub const REQUEST_HEADER_BYTES: usize = 4 + 4;
 /// Bytes before an entry's record: stream version, bytes of the record, bytes of the sealed part.
 pub const ENTRY_HEADER_BYTES: usize = 8 + 4 + 4;
@@ -31,10 +31,10 @@ impl<'a> FrameBody<'a> {
     }
 }
 
-/// What one request added to the ledger.
+/// The entries that one request added to the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestEntries<'a> {
-    /// How many of the entries, the first ones, were submitted; the others were derived from them.
+    /// The number of entries that were submitted. They come first; the others were derived from them.
     pub submitted: u32,
     /// At least one.
     pub entries: Vec<Entry<'a>>,
@@ -51,7 +51,7 @@ pub struct Entry<'a> {
     pub part: Option<&'a [u8]>,
 }
 
-/// Why bytes are not a frame's body, or why a body does not take what it is given.
+/// An error in the bytes of a frame's body, or in an entry for a body that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
     /// The body would be larger than a frame's may be.
@@ -100,13 +100,13 @@ pub enum BodyError {
     /// The bytes end within a request or an entry.
     #[error("frame body ends early at byte {offset}; the frame does not hold what its counts say")]
     Truncated {
-        /// Where something longer than the rest begins.
+        /// The offset of something longer than the rest.
         offset: usize,
     },
     /// An entry's stream version is 0.
     #[error("entry at byte {offset} of the frame body has stream version 0; versions begin at 1")]
     StreamVersion {
-        /// Where the entry begins.
+        /// The offset of the entry.
         offset: usize,
     },
     /// The body has another number of entries than the frame's header says.
@@ -247,7 +247,7 @@ impl BodyWriter {
         self.bytes.len()
     }
 
-    /// Whether nothing has been written.
+    /// Returns `true` if nothing has been written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -279,7 +279,7 @@ impl BodyWriter {
     }
 }
 
-/// Reads a frame's body. The entries borrow from it; what is allocated is bounded by its length.
+/// Reads a frame's body. The entries borrow from it; its length bounds the allocations.
 ///
 /// # Errors
 ///
@@ -301,7 +301,7 @@ pub fn decode_body(bytes: &[u8], expected_entries: u32) -> Result<FrameBody<'_>,
     }
 }
 
-/// What is left of a body that is being read.
+/// The unread rest of a body.
 struct Rest<'a> {
     bytes: &'a [u8],
     offset: usize,

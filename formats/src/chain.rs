@@ -1,11 +1,11 @@
-//! The hash chain: every stored thing is a link that commits to the hash and the signature of the one before.
+//! The hash chain: every link commits to the hash and the signature of the one before.
 
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 
 use crate::ids::{ChainHash, Signature};
 use crate::kdf::{KeyUse, chain_hasher};
 
-/// What the next link builds on.
+/// The tip that the next link builds on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainTip {
     /// The hash of the last link.
@@ -38,9 +38,9 @@ pub(crate) fn sign(key: &SigningKey, hash: ChainHash) -> ChainTip {
 }
 
 impl ChainTip {
-    /// Whether the signature over the hash holds under this public key.
+    /// Returns `true` if the signature over the hash holds under this public key.
     ///
-    /// Strictly: no second form of a valid signature is taken, and a weak key signs nothing.
+    /// The check is strict: no second form of a valid signature is taken, and a weak key signs nothing.
     #[must_use]
     pub fn is_signed_by(&self, public: &[u8; 32]) -> bool {
         let signature = ed25519_dalek::Signature::from_bytes(&self.signature.0);

@@ -33,7 +33,7 @@ pub enum BodyForm {
     Json,
 }
 
-/// Why a request's body is not taken, and where.
+/// An error in a request's body, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     /// The line of the body, from 1: always in NDJSON, elsewhere only where the JSON itself is broken.
@@ -42,11 +42,11 @@ pub struct ParseError {
     pub column: Option<usize>,
     /// The value at fault as a JSON pointer, in NDJSON within its line: `/3/source`. Empty for the whole.
     pub pointer: String,
-    /// What is wrong.
+    /// The kind of error.
     pub kind: ParseErrorKind,
 }
 
-/// What can be wrong with a request's body.
+/// A kind of error in a request's body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseErrorKind {
     /// Not the JSON that is taken.

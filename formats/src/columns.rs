@@ -1,5 +1,6 @@
-//! A group of events as columns: what cold archives keep of a range of positions, much smaller than frames are, and every
-//! record and part of it byte for byte. Layout: `docs/formats/columns.md`.
+//! A group of events as columns, for cold archives: much smaller than frames.
+//!
+//! Every record and part of a range of positions comes back byte for byte. Layout: `docs/formats/columns.md`.
 
 mod assembly;
 mod blocks;
@@ -27,7 +28,7 @@ use crate::compression::{MAX_COMPRESSION_LEVEL, MIN_COMPRESSION_LEVEL};
 use crate::ids::{Micros, StreamVersion};
 use crate::limits::{MAX_PART_BYTES, MAX_RECORD_BYTES};
 
-/// How a group of columns begins.
+/// The magic that a group of columns begins with.
 pub const COLUMNS_MAGIC: [u8; 8] = *b"BITACCOL";
 /// The one format that is written, and the one that can be read.
 pub const COLUMNS_FORMAT: u16 = 1;
@@ -35,8 +36,8 @@ pub const COLUMNS_FORMAT: u16 = 1;
 pub const MAX_GROUP_ROWS: usize = 16_384;
 /// Bytes of records and parts at which a group is full.
 const FULL_GROUP_BYTES: usize = 8 * 1_024 * 1_024;
-/// Bytes of the records and parts of one group. Whoever fills groups ends one before an event would take it past 8 MiB;
-/// an event that is itself larger than what is left of that still fits a group of its own.
+/// Bytes of the records and parts of one group. A writer of groups ends one before an event would take it past 8 MiB.
+/// An event that is larger than the rest of that still fits a group of its own.
 pub const MAX_GROUP_BYTES: usize = FULL_GROUP_BYTES + MAX_RECORD_BYTES + MAX_PART_BYTES;
 
 /// One event of a group, as its frame's body held it. Positions are implied: dense from the group's first one.
@@ -44,11 +45,11 @@ pub const MAX_GROUP_BYTES: usize = FULL_GROUP_BYTES + MAX_RECORD_BYTES + MAX_PAR
 pub struct ColumnRow<'a> {
     /// The time of its frame.
     pub time: Micros,
-    /// Whether it is the first event of its frame.
+    /// `true` for the first event of its frame.
     pub begins_frame: bool,
-    /// Whether it is the first event of its request.
+    /// `true` for the first event of its request.
     pub begins_request: bool,
-    /// Whether it was derived from the submitted ones before it in its request.
+    /// `true` if it was derived from the submitted events before it in its request.
     pub derived: bool,
     /// Its place in its stream.
     pub stream_version: StreamVersion,
@@ -65,19 +66,19 @@ impl ColumnRow<'_> {
     }
 }
 
-/// Why rows do not become a group, or bytes are none.
+/// An error in rows for a group, or in the bytes of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ColumnsError {
     /// More events than a group has.
     #[error("{found} events; a group has at most {MAX_GROUP_ROWS}")]
     TooManyRows {
-        /// How many.
+        /// The number of rows.
         found: usize,
     },
     /// More bytes of records and parts than a group has.
     #[error("{found} bytes of records and parts; a group has at most {MAX_GROUP_BYTES}")]
     TooLarge {
-        /// How many.
+        /// The number of bytes.
         found: usize,
     },
     /// A level zstd does not have, or that is not taken here.
@@ -98,7 +99,7 @@ pub enum ColumnsError {
         /// The format there is.
         found: u16,
     },
-    /// The bytes end within what they announce.
+    /// The bytes end earlier than they announce.
     #[error("the group of columns ends early; it is refused")]
     Truncated,
     /// Reading it takes more memory than any group that is written.
@@ -109,7 +110,7 @@ pub enum ColumnsError {
     /// Something that no group of columns holds.
     #[error("malformed columns ({what}); the group is refused")]
     Malformed {
-        /// Where in the layout.
+        /// The problem, or its place in the layout.
         what: &'static str,
     },
 }
@@ -120,7 +121,7 @@ pub struct Rows {
     places: Vec<Place>,
 }
 
-/// Where a row's record and part lie in the bytes, and what else it is.
+/// The place of a row's record and part in the bytes, with its other fields.
 struct Place {
     time: Micros,
     begins_frame: bool,
@@ -132,13 +133,13 @@ struct Place {
 }
 
 impl Rows {
-    /// How many rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
@@ -190,7 +191,7 @@ fn check_rows(rows: &[ColumnRow<'_>]) -> Result<(), ColumnsError> {
     if found > MAX_GROUP_BYTES { Err(ColumnsError::TooLarge { found }) } else { Ok(()) }
 }
 
-/// The rows of a blob, in room for what it holds and never for more than a group may.
+/// Decodes the rows of a blob. It reserves memory for the contents only, and never for more than a group may hold.
 ///
 /// # Errors
 ///

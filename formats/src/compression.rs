@@ -1,7 +1,7 @@
 //! Compression of a frame's body: zstd, with the built-in dictionary for small bodies.
 //!
-//! Both directions hold contexts that are used again for every frame. What zstd writes differs between its versions,
-//! so nothing is ever compressed again to check it.
+//! Both directions hold contexts that are used again for every frame. Versions of zstd compress differently, so
+//! nothing is ever compressed again to check it.
 
 use std::num::NonZeroU32;
 use std::sync::{LazyLock, OnceLock};
@@ -14,8 +14,8 @@ use zstd::zstd_safe::{
 
 use crate::limits::MAX_FRAME_BODY_BYTES;
 
-/// The dictionary of [`Codec::ZstdDictionary1`]. Its bytes never change: stored frames need them. How they were made
-/// stands in `docs/formats/dictionary.md`; a better dictionary is another codec.
+/// The dictionary of [`Codec::ZstdDictionary1`]. Its bytes never change, because stored frames need them. Their making
+/// is described in `docs/formats/dictionary.md`; a better dictionary is another codec.
 const DICTIONARY_1: &[u8] = include_bytes!("../dictionary/v1.zdict");
 /// The id by which zstd frames name that dictionary.
 const DICTIONARY_1_ID: Option<NonZeroU32> = NonZeroU32::new(1_661_983_392);
@@ -32,7 +32,7 @@ pub const MAX_COMPRESSION_LEVEL: i32 = 19;
 /// The first bytes of a zstd frame, which a skippable frame does not have.
 const ZSTD_FRAME_START: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 
-/// How a frame's body is compressed; the header's codec byte. Retired numbers stay retired.
+/// The compression of a frame's body; the header's codec byte. Retired numbers stay retired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// Not at all.
@@ -62,7 +62,7 @@ impl Codec {
     }
 }
 
-/// Why bytes are not a compressed body, or a compressor cannot be made.
+/// An error in a compressed body, or in making a compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CompressionError {
     /// A level zstd does not have, or that is not taken here.
@@ -105,7 +105,7 @@ pub enum CompressionError {
     /// Something follows the zstd frame, another frame perhaps.
     #[error("{bytes} bytes follow the compressed body; the body is refused")]
     Trailing {
-        /// How many.
+        /// The number of bytes.
         bytes: usize,
     },
     /// Not a zstd frame, or not one that decompresses.
@@ -134,7 +134,7 @@ impl Compressor {
         Ok(Self { plain, with_dictionary, compressed: Vec::new() })
     }
 
-    /// Compresses `body`. What is returned is `body` itself if it would not become smaller, and else lies in the
+    /// Compresses `body`. The result is `body` itself if it would not become smaller; otherwise it lies in the
     /// compressor until the next call.
     pub fn compress<'a>(&'a mut self, body: &'a [u8]) -> (Codec, &'a [u8]) {
         let (codec, compressor) = if body.len() < DICTIONARY_BODY_BYTES {
@@ -208,7 +208,7 @@ impl Decompressor {
     }
 }
 
-/// Checks what can be known before anything is decompressed: one frame, nothing after it, the stated length.
+/// Checks everything that can be known before decompression: one frame, nothing after it, the stated length.
 fn check_zstd_frame(bytes: &[u8], body_bytes: usize) -> Result<(), CompressionError> {
     if bytes.len() >= body_bytes {
         return Err(CompressionError::NotSmaller { bytes: bytes.len(), body_bytes });

@@ -1,11 +1,12 @@
-//! Contents that are kept once, however often they are named: cut into pieces at places that they themselves say, and each
-//! piece known by a keyed digest. Layout: `docs/formats/content.md`.
+//! Contents that are stored once: cut into pieces by content, each known by a keyed digest.
+//!
+//! A content may be named any number of times. Layout: `docs/formats/content.md`.
 
 use std::ops::Range;
 
 use crate::{KeyUse, LedgerId, Secret, derive};
 
-/// Bytes of one content: what its pieces come to.
+/// Bytes of one content: the sum of its pieces.
 pub const MAX_CONTENT_BYTES: usize = 64 << 20;
 /// Contents up to this size are cut finely, so that a small change stores little.
 const FINELY_CUT_BYTES: usize = 1 << 20;
@@ -14,7 +15,7 @@ const FINE: PieceWidths = PieceWidths { least: 2 << 10, most: 32 << 10, bits: 13
 /// The widths of pieces of a larger one, of which there would be too many.
 const COARSE: PieceWidths = PieceWidths { least: 32 << 10, most: 512 << 10, bits: 17 };
 
-/// How wide the pieces of a content are.
+/// The limits on the widths of a content's pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PieceWidths {
     /// Bytes of all but the last piece, at least.
@@ -35,7 +36,7 @@ const _: () = {
     assert!(COARSE.most <= crate::limits::MAX_DATA_BYTES, "a piece fits an event");
 };
 
-/// What each byte adds to the rolling hash: any numbers without pattern will do, as long as they stay these.
+/// The numbers that each byte adds to the rolling hash. Any numbers without a pattern will do, but they must never change.
 static ADDENDS: [u64; 256] = addends();
 
 /// The ranges of a content's pieces, in order, without gaps; none of a content without bytes.
@@ -59,7 +60,7 @@ fn first_piece(content: &[u8], widths: PieceWidths) -> usize {
     let mut hash = 0_u64;
     // The bits that a byte has moved furthest, and that therefore all of the last 64 bytes had a part in.
     let mask = u64::MAX << (u64::BITS - widths.bits);
-    // What lies further back than 64 bytes is shifted out.
+    // Bytes further back than 64 are shifted out.
     let from = widths.least.saturating_sub(u64::BITS as usize);
     for (at, byte) in content.iter().enumerate().take(widths.most).skip(from) {
         hash = (hash << 1).wrapping_add(ADDENDS.get(usize::from(*byte)).copied().unwrap_or_default());

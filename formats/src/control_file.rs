@@ -1,14 +1,15 @@
-//! The seal of a control file: a file that an opening acts on, so that only a holder of the keyring can have written it.
-//! Layout: `docs/formats/control_file.md`.
+//! The seal of a control file, by which an opening knows that a holder of the keyring wrote it.
+//!
+//! A control file is one that an opening acts on. Layout: `docs/formats/control_file.md`.
 
 use std::fmt;
 
 use crate::{KeyUse, Secret, derive};
 
-/// How the last line begins; the seal follows in hexadecimal digits.
+/// The beginning of the last line; the seal follows in hexadecimal digits.
 const SEAL: &str = "seal ";
 
-/// The control files. Each is sealed as what it is: one in the place of another is refused.
+/// The control files. The seal of each covers its kind, so that one in the place of another is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ControlFile {
     /// The file `declared-loss` of a ledger.

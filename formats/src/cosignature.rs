@@ -1,8 +1,9 @@
-//! Cosignatures (c2sp.org/tlog-cosignature): what a witness says of a tree head, and when. Layout:
-//! `docs/formats/cosignature.md`.
+//! Cosignatures (c2sp.org/tlog-cosignature): a witness's timed statements about tree heads.
 //!
-//! Whoever cosigns says that no head of this log that it ever saw is larger or of another history. It speaks for nothing else,
-//! so that the ledger's own signature must stand beside it.
+//! Layout: `docs/formats/cosignature.md`.
+//!
+//! A witness states that no head of this log that it ever saw is larger or of another history. It states nothing else,
+//! so the ledger's own signature must stand beside it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +27,7 @@ const ML_DSA_KIND: u8 = 0x06;
 /// Bytes of the time before the signature.
 const TIME_BYTES: usize = 8;
 
-/// Why a text is not the key of a witness.
+/// An error in the key of a witness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessKeyError {
     /// It is no verifier key of any kind.
@@ -48,7 +49,7 @@ pub enum WitnessKeyError {
     },
 }
 
-/// Why a note's cosignatures show nothing.
+/// An error in a note's cosignatures, because of which they show nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CosignatureError {
     /// A name that no key can have, a text that no note can have, or too many lines.
@@ -114,7 +115,7 @@ pub fn cosign(
     Ok(NoteSignature::new(name, KeyId::of_kind(COSIGNATURE_KIND, name, &key.verifying_key()), bytes))
 }
 
-/// What is signed.
+/// Returns the message that a cosignature signs.
 fn message(text: &str, seconds: u64) -> String {
     format!("cosignature/v1\ntime {seconds}\n{text}")
 }
@@ -192,10 +193,11 @@ impl FromStr for WitnessKey {
 }
 
 impl UnverifiedNote {
-    /// Which of these witnesses cosigned the note, in the order of the keys, each once.
+    /// Returns the cosignatures of these witnesses, in the order of the keys, one a witness.
     ///
     /// # Errors
-    /// [`CosignatureError`] if a line bears the name and id of one of them and is not its cosignature, whatever else is right.
+    /// [`CosignatureError`] if a line bears the name and id of a witness and is not its cosignature, even if other
+    /// lines are right.
     pub fn cosigned_by(&self, keys: &[WitnessKey]) -> Result<Vec<Cosignature>, CosignatureError> {
         cosigned_by(self.text(), self.signatures(), keys)
     }
@@ -210,12 +212,12 @@ impl SignedNote {
         cosigned_by(self.text(), self.signatures(), keys)
     }
 
-    /// The note with those of the added lines that these witnesses made, one line a witness: the one of the latest time. Lines
-    /// of other keys are left out of what is added.
+    /// Returns the note with the lines that these witnesses made, one line a witness: the one of the latest time.
+    /// Added lines of other keys are left out.
     ///
     /// # Errors
-    /// [`CosignatureError`] if a line, added or there before, bears the name and id of one of them and is not its cosignature;
-    /// [`NoteError::TooManySignatures`] if the note would have too many lines.
+    /// [`CosignatureError`] if a line, added or there before, bears the name and id of one of them and is not its
+    /// cosignature; [`NoteError::TooManySignatures`] if the note would have too many lines.
     pub fn with_cosignatures(
         self,
         added: &[NoteSignature],
@@ -268,7 +270,7 @@ fn cosigned_by(
     Ok(found)
 }
 
-/// Which of the witnesses made the line, and the time it gave; `None` for a line that none of them is said to have made.
+/// Returns the witness that made the line, and the time it gave; `None` if the line names none of the witnesses.
 fn cosignature<'a>(
     text: &str,
     line: &NoteSignature,

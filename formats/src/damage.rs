@@ -1,4 +1,4 @@
-//! Damage to a segment: where it is, what is wrong, and whether a torn write alone explains it.
+//! Damage to a segment: its place, its kind, and whether a torn write alone explains it.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use crate::ids::{ChainHash, Epoch, Generation, LedgerId, Position, SegmentNumber
 use crate::limits::{MAX_FRAME_BYTES, MAX_SEGMENT_BYTES};
 use crate::segment::{MAX_SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SegmentError};
 
-/// What is wrong with the bytes of a segment at one place.
+/// Damage to the bytes of a segment at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
-    /// Where the damaged thing begins, in bytes from the start of the file.
+    /// The offset of the damaged thing, in bytes from the start of the file.
     pub offset: u64,
     /// The first position that the damage may touch.
     pub first_position: Position,
     /// The last one, where it is known; else everything from the first on may be touched.
     pub last_position: Option<Position>,
-    /// What was expected and what was found.
+    /// The kind of damage, with expected and found values.
     pub kind: DamageKind,
 }
 
@@ -93,9 +93,9 @@ pub enum DamageKind {
     /// The footer counts other frames than there are.
     #[error("a footer over {expected} frames expected, over {found} found")]
     FrameCount {
-        /// How many frames there are.
+        /// The number of frames.
         expected: u64,
-        /// How many the footer names.
+        /// The number that the footer names.
         found: u64,
     },
     /// The first position is not the next one.
@@ -117,7 +117,7 @@ pub enum DamageKind {
     /// The link before is another.
     #[error("previous chain hash {expected} expected, {found} found")]
     PreviousHash {
-        /// The chain hash of what lies before.
+        /// The chain hash before this place.
         expected: ChainHash,
         /// The one that is named.
         found: ChainHash,
@@ -142,7 +142,7 @@ pub enum DamageKind {
     /// The root of the tree is another.
     #[error("tree root {expected} expected, {found} found")]
     TreeRoot {
-        /// The root after what lies before.
+        /// The root of the tree before this place.
         expected: TreeHash,
         /// The one that is named, or that the frontier makes.
         found: TreeHash,
@@ -150,7 +150,7 @@ pub enum DamageKind {
     /// Time goes back, or the footer names other times.
     #[error("{what} of {expected} microseconds since 1970 expected, {found} found")]
     Time {
-        /// Which time.
+        /// The time's name.
         what: &'static str,
         /// The time it must be, or must not lie before.
         expected: u64,
@@ -166,8 +166,9 @@ pub enum DamageKind {
 }
 
 impl DamageKind {
-    /// Whether a write that was cut short can look like this: what passes its checksum was written whole, and a later
-    /// version's format is not for this one to judge.
+    /// Returns `true` if a write that was cut short can look like this.
+    ///
+    /// Bytes that pass their checksum were written whole. A later version's format is not for this version to judge.
     pub(crate) fn may_be_torn(&self) -> bool {
         match self {
             Self::Header(error) => match error {
@@ -189,7 +190,7 @@ impl DamageKind {
     }
 }
 
-/// What is left of a file from a damaged place on: one write that was cut short, or more.
+/// The rest of a file from a damaged place on: one write that was cut short, or more.
 pub(crate) struct Tail<'a> {
     bytes: &'a [u8],
     /// Bytes up to and with the last one that is not zero.
@@ -201,18 +202,19 @@ impl<'a> Tail<'a> {
         Self { bytes, written_bytes: written_bytes(bytes) }
     }
 
-    /// Whether this can be one frame or footer, torn: nothing of a later one is in it.
+    /// Returns `true` if this can be one frame or footer, torn: nothing of a later one is in it.
     ///
-    /// `ends` is where the damaged thing ends, when that is beyond doubt. A later frame counts by its header alone:
-    /// frame N+1 is only written after frame N has been synced, so a single header of it proves that N was whole
-    /// once, whatever has become of the rest of N+1.
+    /// `ends` is the end of the damaged thing, if that is beyond doubt. A later frame counts by its header alone.
+    /// Frame N+1 is only written after frame N has been synced. A single header of it therefore proves that N was
+    /// whole once, whatever has become of the rest of N+1.
     pub(crate) fn is_torn_frame(&self, ends: Option<usize>) -> bool {
         let most_bytes = ends.unwrap_or(MAX_FRAME_BYTES).min(MAX_FRAME_BYTES);
         self.written_bytes <= most_bytes && self.followers().next().is_none()
     }
 
-    /// Whether this can be a segment's header and first frame, torn: they are one write, so that the frame may be
-    /// whole where the header is not.
+    /// Returns `true` if this can be a segment's header and first frame, torn.
+    ///
+    /// They are one write, so the frame may be whole although the header is not.
     pub(crate) fn is_torn_start(&self) -> bool {
         let mut followers = self.followers();
         self.written_bytes <= MAX_SEGMENT_HEADER_BYTES + MAX_FRAME_BYTES
@@ -231,7 +233,7 @@ impl<'a> Tail<'a> {
     }
 }
 
-/// What lies after a damaged place and shows that the damage is no torn write.
+/// A valid thing after a damaged place, which shows that the damage is no torn write.
 enum Follower {
     /// A frame's header, with the frame's number.
     Frame(u64),
@@ -252,7 +254,7 @@ impl Follower {
 /// Bytes compared at a time: enough for the compiler to use wide registers.
 const BLOCK_BYTES: usize = 256;
 
-/// Whether all bytes are zero, as in a segment's part that was never written.
+/// Returns `true` if all bytes are zero, as in a part of a segment that was never written.
 #[must_use]
 pub fn is_all_zeros(bytes: &[u8]) -> bool {
     bytes.chunks(BLOCK_BYTES).all(is_zero_block)

@@ -1,4 +1,6 @@
-//! A loss whose declaration has begun and is not in the log yet. Layout: `docs/formats/declared_loss.md`.
+//! A loss whose declaration has begun and is not in the log yet.
+//!
+//! Layout: `docs/formats/declared_loss.md`.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +15,7 @@ pub const DECLARED_LOSS_FORMAT: &str = "bitacora-declared-loss v2";
 /// A tree head whose events are lost, or others by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostHead {
-    /// How many events it covers.
+    /// The number of events it covers.
     pub size: u64,
     /// The root over their leaves; `None` where only a witness remembers the head, which tells its size alone.
     pub root: Option<TreeHash>,
@@ -21,7 +23,7 @@ pub struct LostHead {
     pub note: Option<String>,
 }
 
-/// What an owner has declared, to be gone on with until the log says it.
+/// A loss that an owner has declared. It is resumed until the log records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LossDeclaration {
     /// The generation that is to begin, from 2.
@@ -32,11 +34,11 @@ pub struct LossDeclaration {
     pub lost: Option<LostHead>,
     /// The note that the anchor remembered, from which it is to be moved on.
     pub anchored: Option<String>,
-    /// `true`: the ledger was made again of its archives, and what came after them is unknown.
+    /// `true`: the ledger was made again of its archives, and the events after them are unknown.
     pub restored: bool,
 }
 
-/// Why bytes are no declaration of a loss.
+/// An error in the bytes of a declared loss.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeclaredLossError {
     /// More bytes than one can have.
@@ -48,7 +50,7 @@ pub enum DeclaredLossError {
     /// Not an object of the members that it has.
     #[error("not a declared loss: {what}")]
     Form {
-        /// What is wrong.
+        /// The problem with the object.
         what: String,
     },
     /// The format is another one.
@@ -57,12 +59,12 @@ pub enum DeclaredLossError {
     /// The seal is missing or another one.
     #[error("not a declared loss of this ledger: {0}")]
     Seal(#[from] ControlFileError),
-    /// A member is not what it must be.
+    /// A member does not have its form.
     #[error("not a declared loss: its member '{member}' must be {form}")]
     Member {
         /// The member.
         member: &'static str,
-        /// What it must be.
+        /// The form that it must have.
         form: &'static str,
     },
 }

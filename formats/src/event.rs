@@ -9,16 +9,16 @@ use crate::limits::{
 };
 use crate::rfc3339::check_time;
 
-/// What a client says happened: a CloudEvents 1.0 event, with the extensions that Bitacora knows as fields.
+/// A client's statement of what happened: a CloudEvents 1.0 event, with the extensions that Bitacora knows as fields.
 ///
 /// It borrows from the body it was parsed from, or from the record it was decoded from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event<'a> {
     /// `id`: with `source` the identity of the event.
     pub id: Cow<'a, str>,
-    /// `source`: who says so.
+    /// `source`: the origin of the statement.
     pub source: Cow<'a, str>,
-    /// `type`: what happened.
+    /// `type`: the kind of occurrence.
     pub kind: Cow<'a, str>,
     /// `subject`: the stream the event belongs to.
     pub stream: Cow<'a, str>,
@@ -65,7 +65,7 @@ pub enum ExtensionValue<'a> {
     Boolean(bool),
 }
 
-/// What an event carries besides its attributes.
+/// The data of an event, besides its attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data<'a> {
     /// Nothing.
@@ -82,11 +82,11 @@ pub enum Data<'a> {
 pub struct EventError {
     /// The attribute's name in CloudEvents; `extensions` where an extension's name is itself the problem.
     pub attribute: Cow<'static, str>,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: AttributeProblem,
 }
 
-/// What can be wrong with an attribute, or with the data.
+/// A problem with an attribute, or with the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AttributeProblem {
     /// A required attribute is not there.
@@ -107,7 +107,7 @@ pub enum AttributeProblem {
     /// A value of another JSON type.
     #[error("not {expected}")]
     WrongType {
-        /// What it should be.
+        /// The type or form that it should have.
         expected: &'static str,
     },
     /// Not an RFC 3339 time.
@@ -116,7 +116,7 @@ pub enum AttributeProblem {
     /// Not of the grammar that CloudEvents names for it.
     #[error("not {expected}")]
     Grammar {
-        /// What it should be.
+        /// The form that it should have.
         expected: &'static str,
     },
     /// Not base64 with padding.
@@ -247,7 +247,7 @@ impl<'a> Event<'a> {
         ]
     }
 
-    /// Checks every limit on attributes and the size of the data; whoever takes an event in calls it once.
+    /// Checks every limit on attributes and the size of the data; a caller that takes in an event calls it once.
     ///
     /// # Errors
     ///
@@ -295,7 +295,7 @@ impl Data<'_> {
         }
     }
 
-    /// Whether there is not a byte of data.
+    /// Returns `true` if there is not a byte of data.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -333,7 +333,7 @@ pub(crate) fn text_problem(text: &str, max: usize) -> Option<AttributeProblem> {
     }
 }
 
-/// Whether a text holds what a CloudEvents string may not: U+0000–U+001F, U+007F–U+009F, or a noncharacter.
+/// Returns `true` if a text holds what a CloudEvents string may not: U+0000–U+001F, U+007F–U+009F, or a noncharacter.
 fn has_forbidden_character(text: &str) -> bool {
     let plain = |byte: u8| matches!(byte, b' '..=b'~');
     let forbidden = |character: char| {
@@ -387,13 +387,13 @@ fn check_extensions(extensions: &[(Cow<'_, str>, ExtensionValue<'_>)]) -> Result
     Ok(())
 }
 
-/// Whether an unknown extension may have this name: CloudEvents' alphabet, and not an attribute with a field.
+/// Returns `true` if an unknown extension may have this name: of CloudEvents' alphabet, and not an attribute with a field.
 pub(crate) fn is_extension_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (1..=MAX_EXTENSION_NAME_BYTES).contains(&name.len()) && name.bytes().all(allowed) && !has_field(name)
 }
 
-/// Whether CloudEvents or Bitacora gives this name a meaning of its own.
+/// Returns `true` if CloudEvents or Bitacora gives this name a meaning of its own.
 fn has_field(name: &str) -> bool {
     matches!(
         name,

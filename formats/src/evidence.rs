@@ -1,8 +1,10 @@
-//! The evidence of one event: what a stranger needs to check offline that this event, and no other, was recorded. Layout:
-//! `docs/formats/evidence.md`.
+//! The evidence of one event, for a stranger to check offline that this event was recorded.
 //!
-//! A tree head is signed; a leaf of position, time and commitment is in its tree; blind and record give that commitment. So
-//! the record that is shown is the one that was committed to, and never merely one that came along with a valid proof.
+//! Layout: `docs/formats/evidence.md`.
+//!
+//! A tree head is signed. A leaf of position, time and commitment is in its tree. Blind and record give that
+//! commitment. The record that is shown is therefore the one that was committed to, and never merely one that came
+//! along with a valid proof.
 
 mod text;
 
@@ -23,7 +25,7 @@ use crate::tree_head::{KeyProblem, SignedTreeHead, TreeHeadError, UnverifiedTree
 
 pub use text::EVIDENCE_FORMAT;
 
-/// Why evidence proves nothing.
+/// An error because of which evidence proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvidenceError {
     /// More bytes than evidence can have.
@@ -35,7 +37,7 @@ pub enum EvidenceError {
     /// Not an object of the members that evidence has.
     #[error("not evidence: {what}; obtain it again")]
     Form {
-        /// What is wrong.
+        /// The problem with the object.
         what: String,
     },
     /// The format is another one.
@@ -48,7 +50,7 @@ pub enum EvidenceError {
     Member {
         /// The member.
         member: &'static str,
-        /// What it must be.
+        /// The form that it must have.
         form: &'static str,
     },
     /// The note of signing keys does not hold.
@@ -62,7 +64,7 @@ pub enum EvidenceError {
     Key {
         /// The key.
         key: String,
-        /// What is wrong.
+        /// The problem with the key.
         problem: KeyProblem,
     },
     /// The tree head does not cover the event.
@@ -70,7 +72,7 @@ pub enum EvidenceError {
     Proof {
         /// The position.
         position: Position,
-        /// What is wrong.
+        /// The error of the proof.
         source: ProofError,
     },
     /// The record is not the one that was committed to.
@@ -84,9 +86,9 @@ pub enum EvidenceError {
     /// The record, or part, that was committed to is none.
     #[error("{what} that was committed to cannot be read: {source}")]
     Record {
-        /// Which of them.
+        /// The thing that cannot be read: the record or the part.
         what: &'static str,
-        /// What is wrong.
+        /// The error of the record or part.
         source: RecordError,
     },
     /// The part is not the one that the record was sealed with.
@@ -95,7 +97,7 @@ pub enum EvidenceError {
     /// A part came with a record that has none.
     #[error("a part beside a record without a seal; it is not of this event")]
     UnsealedPart,
-    /// What was committed to is no event that a ledger records.
+    /// The record that was committed to holds no event that a ledger records.
     #[error("what was committed to is no event: {0}")]
     Event(#[from] EventError),
     /// Its data is no JSON that a ledger records.
@@ -106,13 +108,13 @@ pub enum EvidenceError {
 /// The evidence of one event, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
-    /// Where the event stands.
+    /// The position of the event.
     pub position: Position,
     /// The time of its frame.
     pub time: Micros,
     /// The commitment to its record.
     pub commitment: Commitment,
-    /// What is disclosed of it.
+    /// The contents of the event that are disclosed; `None` if none are.
     pub content: Option<EvidenceContent>,
     /// The inclusion proof, the lowest hash first.
     pub proof: Vec<TreeHash>,
@@ -174,11 +176,11 @@ impl UnverifiedEvidence {
         text::parse(json).map(Self)
     }
 
-    /// Verifies all of it. The keys in `trusted` are ones that the caller knows to be the ledger's; without any it is only
-    /// proven that whoever holds the keys in the evidence recorded this.
+    /// Verifies all of it. The keys in `trusted` are known to the caller as the ledger's. Without any, it is only
+    /// proven that a holder of the keys in the evidence recorded this event.
     ///
     /// # Errors
-    /// An [`EvidenceError`]: nothing is proven then. So it is also where one of the keys is not the ledger's.
+    /// An [`EvidenceError`]: nothing is proven then. That is also the case if one of the keys is not the ledger's.
     pub fn verify(self, trusted: &[VerifierKey]) -> Result<ProvenEvent, EvidenceError> {
         let evidence = self.0;
         let chain = parse_signing_chain(&evidence.signing_keys)?;
@@ -239,7 +241,7 @@ impl EvidenceContent {
 }
 
 impl ProvenEvent {
-    /// What was proven: position, time, commitment, and what is disclosed.
+    /// Returns the proven evidence: position, time, commitment, and the disclosed contents.
     #[must_use]
     pub fn evidence(&self) -> &Evidence {
         &self.evidence
@@ -272,7 +274,7 @@ impl ProvenEvent {
         Some(decode_record(&content.record).ok()?.into_event(part))
     }
 
-    /// Whether the event has a part that is not disclosed.
+    /// Returns `true` if the event has a part that is not disclosed.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         let content = self.evidence.content.as_ref();

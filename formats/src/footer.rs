@@ -1,18 +1,20 @@
-//! The footer that closes a segment. Layout: `docs/formats/segment.md`.
+//! The footer that closes a segment.
+//!
+//! Layout: `docs/formats/segment.md`.
 
 use crate::chain::{self, ChainTip};
 use crate::fields::{Ended, Fields};
 use crate::ids::{ChainHash, Micros, Position, Signature, TreeHash};
 use crate::kdf::KeyUse;
 
-/// How a stored footer begins.
+/// The magic that a stored footer begins with.
 pub const FOOTER_MAGIC: [u8; 8] = *b"BITACEND";
 /// The one footer format that is written, and the one that can be read.
 pub const FOOTER_FORMAT: u16 = 1;
 /// Bytes of a stored footer.
 pub const FOOTER_BYTES: usize = 188;
 
-/// Why bytes are not a footer.
+/// An error in the bytes of a footer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FooterError {
     /// Fewer bytes than a footer has.
@@ -54,10 +56,10 @@ pub enum FooterError {
     Empty,
 }
 
-/// What a footer says of its segment, and the chain over it.
+/// The footer of a segment: facts about the segment, and the chain over it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentFooter {
-    /// How many frames the segment holds.
+    /// The number of frames in the segment.
     pub frames: u32,
     /// The position of the first event.
     pub first_position: Position,

@@ -1,4 +1,6 @@
-//! A frame as it is stored: header, ciphertext, tag, signature, checksum. Layout: `docs/formats/frame.md`.
+//! A frame as it is stored: header, ciphertext, tag, signature, checksum.
+//!
+//! Layout: `docs/formats/frame.md`.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +12,7 @@ use crate::kdf::KeyUse;
 use crate::limits::{MAX_FRAME_BODY_BYTES, MAX_FRAME_BYTES, MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES};
 use crate::padding::PADDED_BYTES;
 
-/// How a stored frame begins.
+/// The magic that a stored frame begins with.
 pub const FRAME_MAGIC: [u8; 4] = *b"BITF";
 /// The flag of a padded frame.
 const PADDED_FLAG: u8 = 1;
@@ -31,10 +33,10 @@ const _: () =
     assert!(FRAME_OVERHEAD_BYTES <= MAX_FRAME_OVERHEAD_BYTES, "the largest body fits the largest frame");
 const _: () = assert!(FRAME_OVERHEAD_BYTES + MAX_FRAME_BODY_BYTES <= MAX_FRAME_BYTES);
 
-/// Where `sealed_bytes` lies in the header.
+/// The offset of `sealed_bytes` in the header.
 const SEALED_BYTES_OFFSET: usize = 32;
 
-/// Why bytes are not a frame.
+/// An error in the bytes of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Fewer bytes than the frame needs.
@@ -72,7 +74,7 @@ pub enum FrameError {
         min: u64,
         /// The most it may be.
         max: u64,
-        /// What it is.
+        /// The value of the field.
         found: u64,
     },
     /// The checksum is not that of the bytes.
@@ -88,7 +90,7 @@ pub enum FrameError {
 /// The header of a frame. Every byte of the layout is a field, so that encoding gives back what was parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// How the body was compressed; of a padded one the padding says it.
+    /// The codec of the body; the padding names that of a padded body.
     pub codec: Codec,
     /// `true`: the body is padded to one of [`PADDED_BYTES`].
     pub is_padded: bool,
@@ -96,7 +98,7 @@ pub struct FrameHeader {
     pub number: u64,
     /// The position of the first event.
     pub first_position: Position,
-    /// How many events there are: 1 to [`MAX_FRAME_ENTRIES`].
+    /// The number of events: 1 to [`MAX_FRAME_ENTRIES`].
     pub count: u32,
     /// Bytes of the body before compression: 1 to [`MAX_FRAME_BODY_BYTES`].
     pub body_bytes: u32,
@@ -117,8 +119,8 @@ pub struct FrameHeader {
 impl FrameHeader {
     /// Reads a header from the first [`FRAME_HEADER_BYTES`] bytes and checks every field against its limits.
     ///
-    /// What it says is not proven: neither the checksum nor the chain is looked at. [`Self::stored_bytes`] says how much
-    /// to read for that.
+    /// Its fields are not proven: neither the checksum nor the chain is looked at. [`Self::stored_bytes`] returns the
+    /// number of bytes to read for that.
     ///
     /// # Errors
     /// A [`FrameError`] for the first field that is wrong.
@@ -196,7 +198,7 @@ impl FrameHeader {
         FRAME_OVERHEAD_BYTES + self.sealed_bytes as usize
     }
 
-    /// Every limit of the layout; what is written passes here too.
+    /// Checks every limit of the layout; written frames pass here too.
     pub(crate) fn check(&self) -> Result<(), FrameError> {
         let count = u64::from(self.count);
         let (body_bytes, sealed_bytes) = (u64::from(self.body_bytes), u64::from(self.sealed_bytes));
@@ -226,7 +228,7 @@ impl FrameHeader {
 pub struct StoredFrame<'a> {
     header: FrameHeader,
     bytes: &'a [u8],
-    /// What the chain hash covers: header, ciphertext and tag.
+    /// The bytes that the chain hash covers: header, ciphertext and tag.
     linked: &'a [u8],
     sealed: &'a [u8],
     signature: Signature,
@@ -276,7 +278,7 @@ impl<'a> StoredFrame<'a> {
 
     /// Checks the checksum and gives the tip that the frame makes of the one before it, in one pass over the bytes.
     ///
-    /// Whether the frame says that it follows `before` ([`FrameHeader::previous`]) is for the caller to compare.
+    /// The caller must compare `before` with the link that the frame names ([`FrameHeader::previous`]).
     ///
     /// # Errors
     /// [`FrameError::Crc`].
@@ -309,7 +311,7 @@ pub(crate) fn hash_and_crc(before: &ChainTip, linked: &[u8]) -> (ChainHash, crc3
     (chain::finish(&hasher), crc)
 }
 
-/// Whether the bytes begin with something of a frame's shape whose checksum holds, whatever its other fields say.
+/// Returns `true` if the bytes begin with a thing of a frame's shape whose checksum holds, whatever its other fields say.
 ///
 /// A frame that was written whole but cannot be read is no torn one.
 pub(crate) fn is_whole(bytes: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! The ledger of two events that the pages on tree heads, heads, evidence and receipts show, for the tests of this crate.
+//! The ledger of two events on the pages about tree heads, heads, evidence and receipts, for tests.
 
 use crate::heads::{HEADED_KIND, HEADED_STREAM, HeadEntry, Headed, service_source};
 use crate::ids::{ChainHash, Commitment, Generation, LedgerId, Micros, Position, TreeHash};

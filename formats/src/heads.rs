@@ -1,8 +1,9 @@
-//! The tree heads of one segment, in clear, each with the event that names the stored bytes under it. Layout:
-//! `docs/formats/heads.md`.
+//! The tree heads of one segment, in clear, each with the event that names its stored bytes.
 //!
-//! The checksum tells rot from a write cut short. What a head says is believed for its signature, and what its event says for
-//! the leaf that the event has in the tree.
+//! Layout: `docs/formats/heads.md`.
+//!
+//! The checksum tells rot from a write cut short. A head is believed because of its signature, and its event because
+//! of the leaf that it has in the tree.
 
 mod headed;
 
@@ -13,7 +14,7 @@ use crate::ids::{LedgerId, Position, SegmentNumber};
 use crate::limits::{MAX_HEADED_RECORD_BYTES, MAX_NOTE_BYTES};
 pub use headed::{HEADED_KIND, HEADED_STREAM, Headed, HeadedError, service_source};
 
-/// How a file of heads begins.
+/// The magic that a file of heads begins with.
 pub const HEADS_MAGIC: [u8; 8] = *b"BITACHDS";
 /// The one format that is written, and the one that can be read.
 pub const HEADS_FORMAT: u16 = 1;
@@ -27,7 +28,7 @@ const CRC_BYTES: usize = 4;
 /// The longest entry, in bytes.
 pub const MAX_HEAD_ENTRY_BYTES: usize = ENTRY_OVERHEAD_BYTES + MAX_HEADED_RECORD_BYTES + MAX_NOTE_BYTES;
 
-/// Why bytes are not a file of heads, or not an entry of one.
+/// An error in a file of heads, or in an entry of one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeadsError {
     /// Fewer bytes than the header has, or nothing but zeros: a file that was never written.
@@ -60,7 +61,7 @@ pub enum HeadsError {
     /// A part of an entry is longer than it may be.
     #[error("{part} of {bytes} bytes in an entry of heads; at most {max} are taken")]
     TooLarge {
-        /// Which part.
+        /// The part that is too long.
         part: &'static str,
         /// Its bytes.
         bytes: usize,
@@ -75,9 +76,9 @@ pub enum HeadsError {
         "checksum {expected:08x} of an entry of heads expected, {found:08x} found; it is not what was written"
     )]
     Checksum {
-        /// What the bytes give.
+        /// The checksum of the bytes.
         expected: u32,
-        /// What is written.
+        /// The checksum that is stored.
         found: u32,
     },
     /// The note is not UTF-8.
@@ -140,7 +141,7 @@ impl HeadsHeader {
 /// One tree head, with the event that was appended for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadEntry {
-    /// Where the event `ledger.headed` stands; the head covers it.
+    /// The position of the event `ledger.headed`; the head covers it.
     pub position: Position,
     /// The blind of that event's commitment.
     pub blind: Secret,
@@ -172,7 +173,7 @@ impl HeadEntry {
         Ok(())
     }
 
-    /// The entry that the bytes begin with, and how many bytes it has; `None` if they end before it does.
+    /// Returns the entry that the bytes begin with, and its length in bytes; `None` if they end before it does.
     fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadsError> {
         let Some((length, rest)) = bytes.split_first_chunk() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
@@ -183,7 +184,7 @@ impl HeadEntry {
         Ok(Some((entry, LENGTH_BYTES + length)))
     }
 
-    /// `content` is what the entry's first field counts; `bytes` begin with that field.
+    /// Decodes an entry. Its first field counts the bytes of `content`; `bytes` begin with that field.
     fn decode_content(bytes: &[u8], content: &[u8]) -> Result<Self, HeadsError> {
         let mut fields = Fields::new(content);
         let (position, mut blind) = (fields.u64()?, fields.bytes()?);
@@ -211,7 +212,7 @@ impl HeadEntry {
     }
 }
 
-/// What a file of heads has next.
+/// The next step in a file of heads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeadStep {
     /// An entry, whole and as it was written.
@@ -238,7 +239,7 @@ impl<'a> HeadsWalk<'a> {
         Self { file, offset: HEADS_HEADER_BYTES }
     }
 
-    /// Where the next entry begins, in bytes: after the end, where the next one is to be written.
+    /// Returns the offset of the next entry, in bytes: after the end, the offset at which the next one is to be written.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -267,7 +268,7 @@ impl<'a> HeadsWalk<'a> {
     }
 }
 
-/// Whether an entry begins anywhere after the first byte.
+/// Returns `true` if an entry begins anywhere after the first byte.
 fn has_entry_inside(bytes: &[u8]) -> bool {
     (1..bytes.len()).any(|at| matches!(HeadEntry::decode(bytes.split_at(at).1), Ok(Some(_))))
 }

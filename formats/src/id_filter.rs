@@ -1,7 +1,10 @@
-//! The filter of an id table: which identities it certainly lacks. Layout: `docs/formats/id_table.md`.
+//! The Bloom filter of an id table, which tells identities that the table certainly lacks.
 //!
-//! A blocked Bloom filter: each identity sets a few bits of one block, so that asking costs one cache line. Identities
-//! are keyed hashes, so their own bits serve as the hashes, and nobody without the key can choose which collide.
+//! Layout: `docs/formats/id_table.md`.
+//!
+//! It is a blocked filter: each identity sets a few bits of one block, so that a look-up costs one cache line.
+//! Identities are keyed hashes. Their own bits therefore serve as the hashes, and only a holder of the key can choose
+//! which collide.
 
 use crate::EventKey;
 
@@ -19,7 +22,7 @@ const _: () = assert!(BITS_PER_ID * BIT_CHOICE <= u64::BITS, "half a key chooses
 
 type Block = [u8; ID_FILTER_BLOCK_BYTES];
 
-/// Tells whether an identity may be in a table.
+/// A Bloom filter over the identities of a table. A false positive costs one look-up; there are no false negatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdFilter {
     blocks: Vec<Block>,
@@ -52,7 +55,7 @@ impl IdFilter {
         }
     }
 
-    /// Whether the identity may have been added; `false` is certain.
+    /// Returns `true` if the identity may have been added; `false` is certain.
     #[must_use]
     pub fn may_contain(&self, key: &EventKey) -> bool {
         let (index, bits) = self.place(key);

@@ -1,8 +1,10 @@
-//! The table of the identities in ended segments. Layout: `docs/formats/id_table.md`.
+//! The table of the identities in ended segments.
 //!
-//! Everything in it can be made again from the log, so whoever doubts it does not repair it. What it must never do is
-//! give a wrong answer: the file as a whole is authenticated where it is loaded, and each block again whenever it is
-//! read.
+//! Layout: `docs/formats/id_table.md`.
+//!
+//! Everything in it can be made again from the log, so a doubtful table is replaced instead of repaired. It must never
+//! give a wrong answer. The file as a whole is therefore authenticated where it is loaded, and each block again
+//! whenever it is read.
 
 use subtle::ConstantTimeEq;
 
@@ -11,7 +13,7 @@ use crate::id_filter::{ID_FILTER_BLOCK_BYTES, IdFilter};
 use crate::kdf::derive;
 use crate::{ChainHash, EventKey, Generation, KeyUse, LedgerId, Position, Secret, SegmentNumber};
 
-/// How an id table begins.
+/// The magic that an id table begins with.
 pub const ID_TABLE_MAGIC: [u8; 8] = *b"BITACIDS";
 /// The one format that is written, and the one that can be read. Format 1, whose keys came of another derivation, is retired.
 pub const ID_TABLE_FORMAT: u16 = 2;
@@ -36,7 +38,7 @@ const HEADER_FIELDS_BYTES: usize = 80;
 
 const _: () = assert!(ID_BLOCK_ENTRIES * ENTRY_BYTES + BLOCK_TRAILER_BYTES == ID_BLOCK_BYTES);
 
-/// Why bytes are not the id table they should be, or not any more.
+/// An error in the bytes of an id table: it is none, or not the expected one, or has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdTableError {
     /// No id table begins so.
@@ -61,7 +63,7 @@ pub enum IdTableError {
         first: u32,
         /// The last one.
         last: u32,
-        /// How many entries it says it has.
+        /// The number of entries that it claims.
         entries: u64,
     },
     /// The file is longer or shorter than its header says.
@@ -81,13 +83,13 @@ pub enum IdTableError {
     /// The keyed hash over a block does not fit.
     #[error("block {block} of the id table is not what was written")]
     BlockNotAuthentic {
-        /// Which block, from 0.
+        /// The block's number, from 0.
         block: u64,
     },
     /// Keys out of order, a position 0, a block with too few entries: authentic, and wrong all the same.
     #[error("block {block} of the id table breaks its own rules")]
     Block {
-        /// Which block, from 0.
+        /// The block's number, from 0.
         block: u64,
     },
 }
@@ -98,7 +100,7 @@ impl From<Ended> for IdTableError {
     }
 }
 
-/// What a table is a table of. Another binding is another table.
+/// The ledger and the segments that a table covers. Another binding is another table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdTableBinding {
     /// The ledger.
@@ -118,7 +120,7 @@ pub struct IdTableBinding {
 pub struct IdEntry {
     /// The identity.
     pub key: EventKey,
-    /// Where its event stands.
+    /// The position of its event.
     pub position: Position,
     /// The first bytes of its commitment.
     pub content: [u8; 8],
@@ -127,9 +129,9 @@ pub struct IdEntry {
 /// The first block of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdTableHeader {
-    /// What it is a table of.
+    /// The ledger and the segments that it covers.
     pub binding: IdTableBinding,
-    /// How many identities it holds.
+    /// The number of identities it holds.
     pub entries: u64,
 }
 
@@ -181,7 +183,7 @@ impl IdTableHeader {
         self.entries.div_ceil(ID_BLOCK_ENTRIES as u64)
     }
 
-    /// Where a block of entries begins, in bytes; that of the one after the last is where the filter begins.
+    /// Returns the offset of a block of entries, in bytes. For the block after the last, it is the filter's offset.
     #[must_use]
     pub const fn block_offset(block: u64) -> u64 {
         (block + 1) * ID_BLOCK_BYTES as u64
@@ -242,13 +244,13 @@ impl IdTableCheck {
         self.0.update(bytes);
     }
 
-    /// What stands at the table's end.
+    /// Returns the check that stands at the table's end.
     #[must_use]
     pub fn finish(&self) -> [u8; ID_TABLE_CHECK_BYTES] {
         *self.0.finalize().as_bytes()
     }
 
-    /// Whether this stands at the table's end.
+    /// Checks that this stands at the table's end.
     ///
     /// # Errors
     ///

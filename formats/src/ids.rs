@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use zeroize::Zeroize;
 
-/// Why a text is not the identity or place it was given as.
+/// An error in the text of an identity or place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// Not a decimal number from 1 to 2^64 - 1.
@@ -227,7 +227,7 @@ impl FromStr for LedgerId {
 
 /// A ledger's name: 1 to 64 characters of `a-z`, `0-9` and `-`, beginning with a letter or digit.
 ///
-/// It is also the name of the ledger's folder, which is why nothing else is let in.
+/// It is also the name of the ledger's folder, so no other characters are allowed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LedgerName(String);
 

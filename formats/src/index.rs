@@ -1,8 +1,9 @@
-//! Blocks of the index: where the events of a range of positions stand, by what they are labelled with, sealed.
+//! Sealed blocks of the index: the events of a range of positions by their labels.
+//!
 //! Layout: `docs/formats/index.md`.
 //!
-//! A block is one sorted set of entries, cut into pages that are sealed one by one, so that a look-up opens a page or
-//! two. What stands in an authentic block is all there is: an entry that is missing was never there.
+//! A block is one sorted set of entries. It is cut into pages that are sealed one by one, so that a look-up opens a
+//! page or two. An authentic block is complete: an entry that is missing was never there.
 
 mod page;
 mod term;
@@ -21,7 +22,7 @@ use crate::kdf::{KeyUse, chain_hasher, derive, keyed_hasher};
 pub use page::{IndexPage, MAX_INDEX_PAGE_CONTENT_BYTES};
 pub use term::{INDEX_OFFSET_BITS, IndexField, IndexTerm, IndexTerms};
 
-/// How a block of the index begins.
+/// The magic that a block of the index begins with.
 pub const INDEX_MAGIC: [u8; 8] = *b"BITACIDX";
 /// The one format that is written, and the one that can be read.
 pub const INDEX_FORMAT: u16 = 1;
@@ -38,7 +39,7 @@ pub const MAX_INDEX_BLOCK_PAGES: usize = MAX_INDEX_BLOCK_ENTRIES / 512 + 1;
 /// Bytes of the tag of AES-256-GCM.
 const TAG_BYTES: usize = 16;
 
-/// Why bytes are not a block of the index. Whatever the reason, the block can be made again from the log.
+/// An error in a block of the index. Whatever the reason, the block can be made again from the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     /// Too few or too many bytes.
@@ -66,7 +67,7 @@ pub enum IndexError {
     OutOfRange {
         /// The field's name in the layout.
         field: &'static str,
-        /// What it is.
+        /// The value of the field.
         found: u64,
     },
     /// Sealed under another key, in another place, or changed since.
@@ -75,7 +76,7 @@ pub enum IndexError {
         /// 0 for the directory, else the number of the page.
         part: u32,
     },
-    /// Authentic, but not what is written.
+    /// Authentic, but not as this version writes it.
     #[error("a page of an index block holds what is never written")]
     Malformed,
 }
@@ -104,7 +105,7 @@ pub struct IndexExtent {
 /// The beginning of a block. It is in clear and proven only once the directory has opened under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexHeader {
-    /// What the block covers.
+    /// The range of events that the block covers.
     pub extent: IndexExtent,
     /// Pages behind the directory, at least 1.
     pub pages: u32,
@@ -161,13 +162,13 @@ impl IndexHeader {
         bytes
     }
 
-    /// Where the sealed directory lies in the block.
+    /// Returns the offset and length of the sealed directory in the block.
     #[must_use]
     pub fn directory_place(&self) -> (u64, usize) {
         (INDEX_HEADER_BYTES as u64, self.pages as usize * 8 + TAG_BYTES)
     }
 
-    /// Where a sealed page lies in a block of `block_bytes`, from page 0; `None` where there is no such page.
+    /// Returns the offset and length of a sealed page in a block of `block_bytes`, from page 0; `None` if there is no such page.
     ///
     /// # Errors
     /// [`IndexError::Length`] if the block has no length that fits its pages.
@@ -282,7 +283,7 @@ impl IndexBlock {
     /// The block with this header and sealed directory, `block_bytes` long in all.
     ///
     /// # Errors
-    /// An [`IndexError`] for anything but what [`seal_index_block`] made under this key.
+    /// An [`IndexError`] for anything but a block that [`seal_index_block`] made under this key.
     pub fn open(
         derived_state_key: &Secret,
         header: IndexHeader,
@@ -312,7 +313,7 @@ impl IndexBlock {
         &self.header
     }
 
-    /// Which pages may hold entries of `range`.
+    /// Returns the pages that may hold entries of `range`.
     #[must_use]
     pub fn pages_with(&self, range: &RangeInclusive<u64>) -> std::ops::Range<u32> {
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
@@ -321,7 +322,7 @@ impl IndexBlock {
         number(begin)..number(end)
     }
 
-    /// Where a sealed page lies; `None` where there is no such page.
+    /// Returns the offset and length of a sealed page; `None` if there is no such page.
     #[must_use]
     pub fn page_place(&self, page: u32) -> Option<(u64, usize)> {
         self.header.page_place(page, self.block_bytes).ok().flatten()

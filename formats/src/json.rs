@@ -1,7 +1,7 @@
-//! JSON that every reader understands alike: I-JSON (RFC 7493), checked and then kept as the bytes it came in.
+//! JSON that every reader understands alike: I-JSON (RFC 7493), checked and kept as its bytes.
 //!
-//! `serde_json` reads the grammar; what it lets pass (duplicate keys, numbers that lose digits, deep nesting) is
-//! refused by the visitor here. Nothing is ever re-serialised.
+//! `serde_json` reads the grammar. The visitor here refuses further faults: duplicate keys, numbers that lose digits,
+//! deep nesting. Nothing is ever re-serialised.
 
 #[cfg(test)]
 mod tests;
@@ -19,8 +19,8 @@ pub use text::write_json_text;
 
 /// Keys of one object up to which each pair is compared; above it they are sorted.
 const FEW_KEYS: usize = 12;
-/// Where numbers with a fraction or an exponent end: 2^53 - 8. What is read of them is a double that may be a few units
-/// off; with this distance none past 2^53 is taken.
+/// The bound of numbers with a fraction or an exponent: 2^53 - 8. They are read as a double that may be a few units
+/// off. With this distance, none past 2^53 is taken.
 const FRACTION_LIMIT: f64 = 9_007_199_254_740_984.0;
 /// Bytes of a JSON pointer in an error; the steps that would go past it are left out.
 const MAX_POINTER_BYTES: usize = 256;
@@ -34,7 +34,7 @@ impl<'a> Json<'a> {
     ///
     /// # Errors
     ///
-    /// What [`check_json`] refuses.
+    /// Anything that [`check_json`] refuses.
     pub fn check(bytes: impl Into<Cow<'a, [u8]>>) -> Result<Self, JsonError> {
         let bytes = bytes.into();
         check_json(&bytes)?;
@@ -84,10 +84,10 @@ fn without_outer_space(bytes: &[u8]) -> &[u8] {
     bytes.get(start..end).unwrap_or_default()
 }
 
-/// What is wrong with bytes that should be one JSON value, and where.
+/// An error in bytes that should be one JSON value, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
-    /// What is wrong.
+    /// The kind of error.
     pub kind: JsonErrorKind,
     /// The value it is in, as a JSON pointer (RFC 6901); the last steps may be missing.
     pub pointer: String,
@@ -188,7 +188,7 @@ pub(crate) fn invalid_utf8(bytes: &[u8], valid_up_to: usize) -> JsonError {
     JsonError { kind: JsonErrorKind::InvalidUtf8, pointer: String::new(), line, column }
 }
 
-/// What kind of problem `serde_json` met on its own, in a text without anything a visitor refused.
+/// Returns the kind of problem that `serde_json` met on its own, in a text that the visitor did not refuse.
 ///
 /// Its error codes are private, so some kinds are told by their messages; a test holds them to it.
 pub(crate) fn grammar_problem(error: &serde_json::Error, bytes: &[u8]) -> JsonErrorKind {
@@ -220,13 +220,13 @@ fn byte_at(bytes: &[u8], line: usize, column: usize) -> Option<u8> {
     line.get(column.checked_sub(1)?).copied()
 }
 
-/// Whether a line and column of a `serde_json` error are the last byte there is.
+/// Returns `true` if a line and column of a `serde_json` error are the last byte there is.
 fn is_end(bytes: &[u8], line: usize, column: usize) -> bool {
     let mut lines = bytes.split(|byte| *byte == b'\n').skip(line.saturating_sub(1));
     lines.next().is_some_and(|last| last.len() == column) && lines.next().is_none()
 }
 
-/// What is remembered along the way from the root to the value being read.
+/// The state along the way from the root to the value being read.
 #[derive(Default)]
 struct Checker<'de> {
     /// The keys of every open object, outermost first; an object knows where its own begin.

@@ -11,7 +11,7 @@ use zeroize::Zeroize;
 
 use crate::Secret;
 
-/// What is hashed under a context after it.
+/// The input that is hashed under a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyInput {
     /// A 32-byte key, then each field behind its length (u32, little-endian): [`derive()`].
@@ -22,7 +22,7 @@ pub enum KeyInput {
 
 macro_rules! key_uses {
     ($($(#[$doc:meta])* $name:ident = $context:literal, $input:ident;)+) => {
-        /// What a derived value is for. One row of the table in `docs/formats/keys.md` each.
+        /// The use of a derived value. Each is one row of the table in `docs/formats/keys.md`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum KeyUse {
             $($(#[$doc])* $name,)+
@@ -40,7 +40,7 @@ macro_rules! key_uses {
                 }
             }
 
-            /// What is hashed under this context.
+            /// Returns the kind of input that is hashed under this context.
             #[must_use]
             pub const fn input(self) -> KeyInput {
                 match self {
@@ -136,9 +136,9 @@ key_uses! {
     ArchivePart = "archive part", KeyAndFields;
     /// Keys the hash of one kind of label in an archive's index.
     ArchiveTerm = "archive term", KeyAndFields;
-    /// What the ledger's signing key signs in a segment's header.
+    /// The hash that the ledger's signing key signs in a segment's header.
     SegmentCertificate = "segment certificate", Bytes;
-    /// What the ledger's signing key signs of a released segment.
+    /// The hash of a released segment that the ledger's signing key signs.
     ReleasedSegment = "released segment", Bytes;
     /// A frame's link of the chain.
     FrameChain = "frame chain", Bytes;
@@ -146,7 +146,7 @@ key_uses! {
     SegmentChain = "segment chain", Bytes;
     /// A segment footer's link of the chain.
     SegmentFooter = "segment footer", Bytes;
-    /// What a signing key signs of its successor.
+    /// The hash of its successor that a signing key signs.
     SigningKeyEndorsement = "signing key endorsement", Bytes;
     /// The check over the keyring's lines.
     KeyringCheck = "keyring check", Bytes;
@@ -197,8 +197,8 @@ impl Derivation {
         self.hasher(fields).finalize()
     }
 
-    /// The value for these further fields and what follows it in the extended output, of which one block of hashing gives
-    /// 64 bytes.
+    /// Derives the value for these further fields and the bytes after it in the extended output. One block of hashing
+    /// gives 64 bytes of it.
     pub(crate) fn extended<const BYTES: usize>(&self, fields: &[&str]) -> [u8; BYTES] {
         let mut output = [0; BYTES];
         self.hasher(fields).finalize_xof().fill(&mut output);

@@ -1,4 +1,6 @@
-//! The keyring: the secrets that everything else is derived from. Layout: `docs/formats/keyring.md`.
+//! The keyring: the secrets that everything else is derived from.
+//!
+//! Layout: `docs/formats/keyring.md`.
 //!
 //! It never lies in the data folder. Rotation applies forward: a new key is used from the next segment on and the old
 //! ones stay, so that what they wrapped stays readable. The blinding key and the derived-state key never rotate:
@@ -45,7 +47,7 @@ impl fmt::Debug for KekId {
     }
 }
 
-/// Why a text is not a keyring, or a keyring cannot rotate. Never holds a key.
+/// An error in the text of a keyring, or in a rotation. Never holds a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
     /// The text is an age file.
@@ -75,7 +77,7 @@ pub enum KeyringError {
     Line {
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with the line.
         problem: LineProblem,
     },
     /// There is no room for another key.
@@ -89,7 +91,7 @@ pub enum KeyringError {
     NotRandom,
 }
 
-/// What is wrong with one line of a keyring or of a note of signing keys. Never holds the line.
+/// A problem with one line of a keyring or of a note of signing keys. Never holds the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LineProblem {
     /// No line begins with this word.
@@ -101,7 +103,7 @@ pub enum LineProblem {
         /// The word the missing line begins with.
         keyword: &'static str,
     },
-    /// The words after the first are not what the line needs.
+    /// The words after the first do not fit the line.
     #[error("not of the form '{form}' in lower-case hexadecimal")]
     Form {
         /// The form of such a line.
@@ -175,7 +177,7 @@ pub struct ActiveSigner<'a> {
 }
 
 impl Keyring {
-    /// Makes a keyring from random bytes: `random` fills what it is given, unpredictably.
+    /// Makes a keyring from random bytes: `random` fills its argument, unpredictably.
     pub fn generate(random: &mut dyn FnMut(&mut [u8])) -> Self {
         let active_kek = random_kek(random);
         let blinding = random_secret(random);
@@ -193,7 +195,7 @@ impl Keyring {
         }
     }
 
-    /// Whether the bytes of a keyring's file are an age file, which must be decrypted before [`Keyring::parse`].
+    /// Returns `true` if the bytes of a keyring's file are an age file, which must be decrypted before [`Keyring::parse`].
     #[must_use]
     pub fn is_encrypted(file: &[u8]) -> bool {
         AGE_PREFIXES.iter().any(|prefix| file.starts_with(prefix))
@@ -270,7 +272,7 @@ impl Keyring {
         &self.signing_chain
     }
 
-    /// [`Keyring::signing_chain`] as a clear note, for those who verify without the keyring.
+    /// Returns [`Keyring::signing_chain`] as a clear note, for verification without the keyring.
     #[must_use]
     pub fn signing_chain_note(&self) -> String {
         self.signing_chain.to_note()

@@ -1,4 +1,6 @@
-//! The keys of one ledger that every event needs, ready for use. The derivations stand in `docs/formats/keys.md`.
+//! The keys of one ledger that every event needs, ready for use.
+//!
+//! The derivations stand in `docs/formats/keys.md`.
 
 use std::fmt;
 
@@ -40,8 +42,8 @@ impl LedgerKeys {
         self.ledger
     }
 
-    /// The blind of the event with this `source` and `id`, and its name in indexes. Both come of one derivation, since both
-    /// are needed on the path of every append; who learns the blind learns nothing of the name.
+    /// Returns the blind of the event with this `source` and `id`, and its name in indexes. Both come of one
+    /// derivation, since every append needs both. The blind tells nothing of the name.
     #[must_use]
     pub fn identity(&self, source: &str, id: &str) -> (Secret, EventKey) {
         let mut both = self.blind.extended::<48>(&[source, id]);
@@ -111,8 +113,8 @@ pub fn commitment(blind: &Secret, record: &[u8]) -> Commitment {
     Commitment(*blake3::keyed_hash(blind.expose(), record).as_bytes())
 }
 
-/// The first 16 bytes of the derived value. That a name is shorter than a key costs nothing: who can make names
-/// collide must know the key first.
+/// Returns the first 16 bytes of the derived value. A name may be shorter than a key, because only a holder of the key
+/// can make names collide.
 fn name(derivation: &Derivation, fields: &[&str]) -> [u8; 16] {
     let hash = derivation.of(fields);
     let mut name = [0; 16];

@@ -1,4 +1,6 @@
-//! The leaves of one segment, in clear: what a tree is made from by one who has no keys. Layout: `docs/formats/leaves.md`.
+//! The leaves of one segment in clear, from which a tree is made without keys.
+//!
+//! Layout: `docs/formats/leaves.md`.
 //!
 //! Nothing here is under a check of its own: every byte follows from the segment's header and from the roots in its
 //! frames, and is compared with them.
@@ -7,7 +9,7 @@ use crate::fields::{Ended, Fields};
 use crate::ids::{Commitment, LedgerId, Micros, Position, SegmentNumber, TreeHash};
 use crate::tree::leaf_hash;
 
-/// How a file of leaves begins.
+/// The magic that a file of leaves begins with.
 pub const LEAVES_MAGIC: [u8; 8] = *b"BITACLVS";
 /// The one format that is written, and the one that can be read.
 pub const LEAVES_FORMAT: u16 = 1;
@@ -16,7 +18,7 @@ pub const LEAVES_HEADER_BYTES: usize = LEAF_ENTRY_BYTES;
 /// Bytes of one entry: the frame's time and the commitment. The position follows from the entry's place.
 pub const LEAF_ENTRY_BYTES: usize = 8 + 32;
 
-/// Why bytes are not the header of a file of leaves.
+/// An error in the header of a file of leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeavesError {
     /// Fewer bytes than the header has.
@@ -102,20 +104,20 @@ impl LeavesHeader {
         bytes
     }
 
-    /// Where in the file the entry of an event begins, in bytes; `None` for an event before the first.
+    /// Returns the offset of an event's entry in the file, in bytes; `None` for an event before the first.
     #[must_use]
     pub fn offset_of(&self, position: Position) -> Option<u64> {
         let index = position.get().checked_sub(self.first_position.get())?;
         index.checked_add(1)?.checked_mul(LEAF_ENTRY_BYTES as u64)
     }
 
-    /// How many bytes a file with this many entries has.
+    /// Returns the length in bytes of a file with this many entries.
     #[must_use]
     pub const fn file_bytes(entries: u64) -> u64 {
         entries.saturating_add(1).saturating_mul(LEAF_ENTRY_BYTES as u64)
     }
 
-    /// How many whole entries a file of this many bytes has.
+    /// Returns the number of whole entries in a file of this many bytes.
     #[must_use]
     pub const fn entries_in(file_bytes: u64) -> u64 {
         (file_bytes / LEAF_ENTRY_BYTES as u64).saturating_sub(1)
@@ -146,7 +148,7 @@ impl LeafEntry {
         Self { time: Micros(u64::from_be_bytes(time)), commitment: Commitment(commitment) }
     }
 
-    /// The entries that these bytes are, in order; what is left at the end and no whole entry is not among them.
+    /// Returns the entries in these bytes, in order; an incomplete entry at the end is left out.
     pub fn all(bytes: &[u8]) -> impl ExactSizeIterator<Item = Self> + '_ {
         let (entries, _) = bytes.as_chunks();
         entries.iter().map(Self::decode)

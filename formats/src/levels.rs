@@ -1,11 +1,12 @@
-//! The tree above its leaves: the roots of all complete groups of leaves, and of groups of those. Layout of the lowest
-//! level in a file: `docs/formats/levels.md`.
+//! The tree above its leaves: the roots of all complete groups of leaves, and of groups of those.
+//!
+//! Layout of the lowest level in a file: `docs/formats/levels.md`.
 
 use crate::fields::{Ended, Fields};
 use crate::ids::{LedgerId, TreeHash};
 use crate::tree::{Frontier, TILE_HEIGHT, TILE_WIDTH, fold_complete};
 
-/// How a file of a level begins.
+/// The magic that a file of a level begins with.
 pub const LEVELS_MAGIC: [u8; 8] = *b"BITACLVL";
 /// The one format that is written, and the one that can be read.
 pub const LEVELS_FORMAT: u16 = 1;
@@ -17,7 +18,7 @@ pub const TREE_HASH_BYTES: usize = 32;
 /// The one level that is kept in a file; the others are folded from it.
 const STORED_LEVEL: u32 = 1;
 
-/// Why bytes are not the header of a file of a level.
+/// An error in the header of a file of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LevelsError {
     /// Fewer bytes than the header has.
@@ -99,13 +100,13 @@ impl LevelsHeader {
         bytes
     }
 
-    /// Where in the file a hash begins, in bytes.
+    /// Returns the offset of a hash in the file, in bytes.
     #[must_use]
     pub const fn offset_of(index: u64) -> u64 {
         index.saturating_add(1).saturating_mul(TREE_HASH_BYTES as u64)
     }
 
-    /// The hashes that these bytes are, in order; what is left at the end and no whole hash is not among them.
+    /// Returns the hashes in these bytes, in order; an incomplete hash at the end is left out.
     pub fn hashes(bytes: &[u8]) -> impl ExactSizeIterator<Item = TreeHash> + '_ {
         let (hashes, _) = bytes.as_chunks();
         hashes.iter().map(|hash| TreeHash(*hash))
@@ -152,7 +153,7 @@ impl Levels {
         }
     }
 
-    /// How many groups of leaves there are: the hashes of level 1.
+    /// Returns the number of groups of leaves: of the hashes of level 1.
     #[must_use]
     pub fn groups(&self) -> u64 {
         self.row(1).len() as u64
@@ -178,7 +179,7 @@ impl Levels {
         fold_complete(self.row(level).get(from..from.checked_add(1 << rest)?)?)
     }
 
-    /// Whether these are all groups of the tree that has these peaks.
+    /// Returns `true` if these are all groups of the tree that has these peaks.
     #[must_use]
     pub fn is_of(&self, tree: &Frontier) -> bool {
         let size = tree.size();

@@ -1,8 +1,8 @@
-//! Bytes and values of Bitacora: every persisted layout, and nothing that touches a disk, a clock or a network.
+//! Bytes and values of Bitacora: every persisted layout, without disks, clocks or networks.
 //!
-//! What this crate may not know: files, threads, time, randomness, HTTP. Every decoder is total: any input gives
-//! a value or a typed error, never a panic, and never an allocation past a named limit. Each layout is stated once,
-//! with a worked example, in `docs/formats/`.
+//! This crate may not know files, threads, time, randomness or HTTP. Every decoder is total: any input gives a value
+//! or a typed error, never a panic, and never an allocation past a named limit. Each layout is stated once, with a
+//! worked example, in `docs/formats/`.
 
 mod add_checkpoint;
 pub mod archive;

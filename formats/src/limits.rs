@@ -1,6 +1,6 @@
-//! Every limit of the formats: what a request, an event, a record, a frame and a segment may hold at most.
+//! Every limit of the formats: the largest request, event, record, frame and segment.
 //!
-//! Data is checked against these where it enters, on the way in and again when it is decoded; nothing later has to.
+//! Data is checked against these where it enters and again where it is decoded; nothing later has to.
 
 /// Bytes of a kibibyte.
 const KIB: usize = 1_024;
@@ -45,7 +45,7 @@ pub const MAX_JSON_DEPTH: usize = 64;
 /// The largest magnitude of a JSON number, 2^53: above it not every integer survives a reader that uses doubles.
 pub const MAX_JSON_NUMBER: u64 = 1 << 53;
 
-// What is kept of an event.
+// Parts of an event that are kept.
 
 /// Bytes of everything in a record but its data.
 pub const MAX_ENVELOPE_BYTES: usize = 64 * KIB;
@@ -93,7 +93,7 @@ pub const MAX_KEY_NAME_BYTES: usize = 256;
 pub const MAX_COSIGNATURE_SECONDS: u64 = (1 << 63) - 1;
 /// Hashes of the consistency proof that a witness is shown.
 pub const MAX_ADD_CHECKPOINT_HASHES: usize = 63;
-/// Bytes of what a witness is asked: a size, a proof and a note.
+/// Bytes of a request to a witness: a size, a proof and a note.
 pub const MAX_ADD_CHECKPOINT_BYTES: usize = MAX_NOTE_BYTES + 4 * KIB;
 /// Bytes of a witness's answer: signature lines.
 pub const MAX_ADDED_COSIGNATURES_BYTES: usize = MAX_NOTE_BYTES;
@@ -110,7 +110,7 @@ pub const MAX_HEADS_BYTES: usize = MAX_SEGMENT_BYTES;
 /// Bytes of a declared loss: two notes, with every character escaped.
 pub const MAX_DECLARED_LOSS_BYTES: usize = 2 * MIB;
 
-// What leaves the ledger as proof.
+// Proofs that leave the ledger.
 
 /// Bytes of the evidence of one event: its record and part in base64, and the notes with every character escaped.
 pub const MAX_EVIDENCE_BYTES: usize = 16 * MIB;

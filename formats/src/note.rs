@@ -1,7 +1,8 @@
 //! Signed notes (c2sp.org/signed-note), the text that transparency logs sign and witnesses countersign.
 //!
-//! A text ending in a newline, an empty line, and a line for each signature. Of the kinds of signatures only plain Ed25519 is
-//! made and checked here; lines of other kinds, and of keys that are not known, are kept and show nothing.
+//! A note is a text that ends in a newline, an empty line, and a line for each signature. Only plain Ed25519
+//! signatures are made and checked here. Lines of other kinds, and of keys that are not known, are kept and show
+//! nothing.
 
 mod verifier_key;
 
@@ -15,14 +16,14 @@ use crate::limits::{MAX_KEY_NAME_BYTES, MAX_NOTE_BYTES, MAX_NOTE_SIGNATURES};
 pub use verifier_key::{KeyId, VerifierKey, VerifierKeyError};
 pub(crate) use verifier_key::{WrittenKey, check_name};
 
-/// What a line with a signature begins with: an em dash and a space.
+/// The beginning of a line with a signature: an em dash and a space.
 const SIGNATURE_PREFIX: &str = "\u{2014} ";
 /// Bytes of a key id, which a signature begins with.
 const KEY_ID_BYTES: usize = 4;
 /// Bytes of an Ed25519 signature.
 pub(crate) const ED25519_BYTES: usize = 64;
 
-/// Why a text is not a signed note, or a note shows nothing.
+/// An error in the text of a signed note, or in its signatures.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
     /// More text than a note can have.
@@ -65,7 +66,7 @@ pub enum NoteError {
         /// The key's id.
         key: KeyId,
     },
-    /// Nobody who is known signed.
+    /// No known key signed it.
     #[error("no signature of a known key; without one the note shows nothing")]
     NoKnownSignature,
 }
@@ -107,7 +108,7 @@ pub fn sign_note(text: &str, name: &str, key: &SigningKey) -> Result<String, Not
     if note.len() > MAX_NOTE_BYTES { Err(NoteError::TooLong { bytes: note.len() }) } else { Ok(note) }
 }
 
-/// As [`sign_note`], where text and name are known to be what a note takes.
+/// Signs like [`sign_note`], where text and name are known to be valid.
 pub(crate) fn sign_checked(text: &str, name: &str, key: &SigningKey) -> String {
     let signature = NoteSignature {
         name: name.to_owned(),
@@ -135,7 +136,7 @@ impl NoteSignature {
         Self { name: name.to_owned(), key, bytes }
     }
 
-    /// What was signed with: the bytes after the key's id.
+    /// Returns the bytes of the signature, after the key's id.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -289,19 +290,20 @@ pub(crate) fn has_control_character(text: &str) -> bool {
     text.bytes().any(|byte| byte < b' ' && byte != b'\n')
 }
 
-/// Whether a line may call its key so, whoever that is.
+/// Returns `true` if a line may name its key so, whoever owns it.
 pub(crate) fn is_key_name(name: &str) -> bool {
     let allowed = |character: char| !character.is_whitespace() && character != '+' && character >= ' ';
     (1..=MAX_KEY_NAME_BYTES).contains(&name.len()) && name.chars().all(allowed)
 }
 
-/// Whether a key that is known, or our own, may be called so: its name is also shown, and has to show as what it is.
+/// Returns `true` if a known key, or our own, may have this name: it is also shown, and has to show as it is.
 pub(crate) fn is_shown_as_it_is(name: &str) -> bool {
     !name.chars().any(|character| character.is_control() || is_bidi_control(character))
 }
 
-/// Whether it changes the direction of what is shown around it, so that a text reads as another one: the characters with the
-/// property `Bidi_Control` of Unicode (UAX #9).
+/// Returns `true` if the character changes the direction of the text around it, so that it reads as another one.
+///
+/// These are the characters with the property `Bidi_Control` of Unicode (UAX #9).
 #[must_use]
 pub fn is_bidi_control(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

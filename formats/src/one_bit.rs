@@ -1,7 +1,7 @@
-//! Undoing one flipped bit: a checksum shows which one it was, and a signature or a seal shows that the bytes are the old ones.
+//! The repair of one flipped bit: a checksum locates it, and a signature or seal proves the old bytes.
 
-/// Returns what `read` makes of the bytes with one bit of them changed, for the first bit by which it makes anything of them. `read` has to
-/// accept only bytes that nobody else can have made: a checksum alone is no proof.
+/// Returns the result of `read` on the bytes with one bit changed, for the first bit for which it has a result. `read`
+/// must accept only bytes that nobody else can have made: a checksum alone is no proof.
 #[must_use]
 pub fn undo_one_flip<T>(bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Option<(T, Vec<u8>)> {
     let mut changed = bytes.to_vec();

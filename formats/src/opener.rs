@@ -1,4 +1,4 @@
-//! Opening: the body of a stored frame, given the segment's data key.
+//! The opener of stored frames: opens a frame's body with the segment's data key.
 
 use aes_gcm::AeadInOut;
 use subtle::ConstantTimeEq;
@@ -9,7 +9,7 @@ use crate::ids::Secret;
 use crate::padding::{PaddingError, unpad};
 use crate::sealer::{FrameKeys, nonce};
 
-/// Why a frame does not open.
+/// An error in opening a frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameOpenError {
     /// The key is another, or header, ciphertext or tag are not those that were sealed.
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// A stored frame under `key(1)` with this header, whatever that says; signature and checksum are zeros.
+    /// Returns a stored frame under `key(1)` with any header; signature and checksum are zeros.
     fn sealed(header: &FrameHeader, compressed: &[u8]) -> Vec<u8> {
         let mut stored = Vec::new();
         header.encode(&mut stored);

@@ -1,5 +1,6 @@
-//! Padding of small frame bodies: what a person answered must not be told by the length of a frame. Layout:
-//! `docs/formats/frame.md#padded-frames`.
+//! Padding of small frame bodies, so that a frame's length does not reveal a person's answer.
+//!
+//! Layout: `docs/formats/frame.md#padded-frames`.
 
 use crate::compression::{Codec, CompressionError, Decompressor};
 use crate::fields::Fields;
@@ -20,7 +21,7 @@ pub enum PaddingError {
     /// The bytes behind the body are not all zeros.
     #[error("a padded body with other bytes than zeros behind it; the body is refused")]
     NotZeros,
-    /// What is padded does not decompress.
+    /// The padded bytes do not decompress.
     #[error(transparent)]
     Compression(#[from] CompressionError),
 }
@@ -55,7 +56,7 @@ pub(crate) fn unpad(bytes: &[u8], decompressor: &mut Decompressor) -> Result<Vec
     Ok(decompressor.decompress(codec, compressed, body_bytes)?)
 }
 
-/// The codec, the compressed body, what follows it, and the body's length.
+/// Splits a padded body: the codec, the compressed body, the bytes after it, and the body's length.
 fn split(bytes: &[u8]) -> Option<(Codec, &[u8], &[u8], usize)> {
     let mut fields = Fields::new(bytes);
     let [codec, zeros @ ..] = fields.bytes::<4>().ok()?;

@@ -1,7 +1,9 @@
-//! The sealed part of an event that names a data subject. Layout: `docs/formats/part.md`.
+//! The sealed part of an event that names a data subject.
 //!
-//! Sealing is a function of its inputs alone: a retried request gives the same record and so the same commitment.
-//! Once the subject's key is erased the record stays what it was, and only the part opens no more.
+//! Layout: `docs/formats/part.md`.
+//!
+//! Sealing is a function of its inputs alone: a retried request gives the same record and so the same commitment. Once
+//! the subject's key is erased the record stays unchanged, and only the part opens no more.
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce, Tag};
@@ -14,7 +16,7 @@ use crate::{KeyUse, LedgerId, Secret, derive};
 /// Bytes that sealing adds to a part: the AES-GCM tag.
 pub const PART_TAG_BYTES: usize = 16;
 
-/// Why a part cannot be sealed or opened.
+/// An error in sealing or opening a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PartError {
     /// More bytes than a part can have.
@@ -62,15 +64,17 @@ pub fn seal_part(
     Ok((seal, sealed))
 }
 
-/// What stands for the action of a call whose arguments are sealed under this subject's key: the same for the same action in the
-/// same folder, and after the key is erased nobody can try what it was made of.
+/// Returns the stand-in for the action of a call whose arguments are sealed under this subject's key.
+///
+/// It is the same for the same action in the same folder. After the key is erased, nobody can test a guess of what it
+/// was made of.
 #[must_use]
 pub fn sealed_action(subject_key: &Secret, ledger: LedgerId, digest: &str, folder: &str) -> [u8; 32] {
     let fields: &[&[u8]] = &[&ledger.0, digest.as_bytes(), folder.as_bytes()];
     *derive(KeyUse::SubjectAction, subject_key.expose(), fields).expose()
 }
 
-/// Opens what [`seal_part`] sealed and checks that it is what `seal` was made of.
+/// Opens a part that [`seal_part`] sealed and checks it against `seal`.
 ///
 /// # Errors
 ///
@@ -95,8 +99,9 @@ pub fn open_part(
     if bool::from(matches) { Ok(plaintext) } else { Err(PartError::SealMismatch) }
 }
 
-/// What a subject's parts are compared with their seals by. Who learns it can check any part that is brought against the
-/// record that it is said to be of, this subject's other ones too, and opens none.
+/// Returns the key of the keyed hashes by which a subject's parts are compared with their seals.
+///
+/// A holder of this key can check any part against a record, for all parts of this subject. The key opens no part.
 #[must_use]
 pub fn part_blind(subject_key: &Secret, ledger: LedgerId) -> Secret {
     derive(KeyUse::SubjectBlind, subject_key.expose(), &[&ledger.0])
@@ -210,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_part_sealed_under_the_right_key_for_another_seal_is_refused() {
-        // What someone with the subject's key could forge: the seal chosen first, other bytes sealed under it.
+        // A forgery that a holder of the subject's key could make: the seal chosen first, other bytes sealed under it.
         let seal = [7; 32];
         let mut forged = PLAINTEXT.to_vec();
         let tag = cipher(&subject_key(1), ledger(), &seal)

@@ -1,7 +1,7 @@
-//! Proofs of the tree: that an event is in it, and that it only ever grew. RFC 9162, sections 2.1.3 and 2.1.4.
+//! Proofs of the tree (RFC 9162, 2.1.3 and 2.1.4): that an event is in it, and that it only grew.
 //!
-//! A proof is a list of hashes without a layout of its own. Whoever checks one brings the roots; a proof that is for another
-//! leaf, place or size, or has a hash too many or too few, is refused.
+//! A proof is a list of hashes without a layout of its own. The checker of a proof brings the roots. A proof that is
+//! for another leaf, place or size, or has a hash too many or too few, is refused.
 
 use crate::ids::TreeHash;
 use crate::tree::{Frontier, node_hash};
@@ -9,7 +9,7 @@ use crate::tree::{Frontier, node_hash};
 /// The most hashes of an inclusion proof; a consistency proof has one more.
 pub const MAX_INCLUSION_HASHES: usize = u64::BITS as usize;
 
-/// Why a proof shows nothing.
+/// An error because of which a proof shows nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     /// No tree of that size has that leaf.
@@ -31,9 +31,9 @@ pub enum ProofError {
     /// A proof for these sizes has another number of hashes.
     #[error("{expected} hashes of a proof expected, {found} found")]
     Length {
-        /// How many it has to have.
+        /// The number of hashes that a proof must have.
         expected: usize,
-        /// How many it has.
+        /// The number of hashes that it has.
         found: usize,
     },
     /// The hashes lead to another root of the tree, or of the earlier one.
@@ -50,7 +50,7 @@ pub enum ProofError {
 /// complete subtrees.
 ///
 /// # Errors
-/// What `subtree` gives.
+/// The errors of `subtree`.
 pub fn root_of<E>(
     size: u64,
     mut subtree: impl FnMut(u64, u32) -> Result<TreeHash, E>,
@@ -62,7 +62,7 @@ pub fn root_of<E>(
 /// there is no such leaf in them. `subtree` is as in [`root_of`].
 ///
 /// # Errors
-/// What `subtree` gives.
+/// The errors of `subtree`.
 pub fn prove_inclusion<E>(
     index: u64,
     size: u64,
@@ -91,7 +91,7 @@ pub fn prove_inclusion<E>(
 /// `subtree` is as in [`root_of`].
 ///
 /// # Errors
-/// What `subtree` gives.
+/// The errors of `subtree`.
 pub fn prove_consistency<E>(
     from: u64,
     to: u64,
@@ -190,7 +190,7 @@ pub fn verify_consistency(
             end = middle;
         }
     }
-    // Where the earlier tree is complete, its root is what the path begins at, and is not in the proof.
+    // The path begins at the root of the earlier tree if that is complete; the root is then not in the proof.
     let begins_inside = first > 0;
     check_length(sides.len() + usize::from(begins_inside), proof)?;
     let (below, path) = match proof.split_first() {

@@ -1,4 +1,5 @@
-//! Rows of read models: how they are named, sealed and summed, and how far a model has come.
+//! Rows of read models: their names, seals and sum, and the cursor of a model.
+//!
 //! Layout: `docs/formats/read_model.md`.
 //!
 //! Nothing here is evidence: a model is folded from the log, and folded again where any of this is in doubt.
@@ -24,21 +25,21 @@ pub use sum::RowSum;
 
 /// Bytes of a row's key at most: table, group, and two numbers that order the rows of a group.
 pub const MAX_ROW_KEY_BYTES: usize = 1 + ROW_GROUP_BYTES + 16;
-/// Bytes that sealing adds to what a row holds, where it holds anything.
+/// Bytes that sealing adds to the content of a row; none if it has no content.
 pub const ROW_SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 
-/// Bytes of a group: what stands in keys for values.
+/// Bytes of a group: the stand-in for values in keys.
 pub const ROW_GROUP_BYTES: usize = 16;
 const NONCE_BYTES: usize = 12;
 const TAG_BYTES: usize = 16;
 
-/// Why bytes are not what a row holds. Whatever the reason, the model can be folded again from the log.
+/// An error in the bytes of a row. Whatever the reason, the model can be folded again from the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
     /// Sealed under another key or for another row, or changed since.
     #[error("a row does not open")]
     NotAuthentic,
-    /// Authentic, but not what is written.
+    /// Authentic, but not as this version writes it.
     #[error("a row holds what is never written")]
     Malformed,
     /// Written by a later version, or an earlier one that is not read any more.
@@ -49,7 +50,7 @@ pub enum RowError {
     },
 }
 
-/// What one row adds to the sum of its model.
+/// The hash that one row adds to the sum of its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowHash(pub(crate) [u8; 32]);
 
@@ -75,7 +76,7 @@ impl RowKeys {
         }
     }
 
-    /// What stands in keys for these values: the same for the same ones in the same table, and nothing that tells them.
+    /// Returns the name of these values in keys. It is the same for the same values in the same table, and does not reveal them.
     #[must_use]
     pub fn group(&self, table: u8, values: &[&[u8]]) -> [u8; ROW_GROUP_BYTES] {
         let mut hasher = self.names;
@@ -93,8 +94,9 @@ impl RowKeys {
         group
     }
 
-    /// What is stored of `content` under `key`, and what the row adds to its model's sum. A row without content is stored
-    /// without any.
+    /// Seals `content` under `key`; returns the stored bytes and the hash that the row adds to its model's sum.
+    ///
+    /// A row without content is stored without any.
     #[must_use]
     pub fn seal(&self, key: &[u8], content: &[u8]) -> (Vec<u8>, RowHash) {
         let (hash, nonce) = self.hash(key, content);
@@ -111,7 +113,7 @@ impl RowKeys {
         (stored, hash)
     }
 
-    /// What was sealed under `key`.
+    /// Opens the content that was sealed under `key`.
     ///
     /// # Errors
     /// [`RowError::NotAuthentic`] for anything but what [`Self::seal`] made of this key.

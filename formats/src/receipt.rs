@@ -1,5 +1,6 @@
-//! Receipts: that an event is in the tree, as a text that clients of transparency logs check (c2sp.org/tlog-proof). Layout:
-//! `docs/formats/receipt.md`.
+//! Receipts: proofs that an event is in the tree, for clients of logs (c2sp.org/tlog-proof).
+//!
+//! Layout: `docs/formats/receipt.md`.
 
 use std::fmt;
 
@@ -16,10 +17,10 @@ use crate::tree_head::{SignedTreeHead, TreeHeadError, UnverifiedTreeHead};
 const FIRST_LINE: &str = "c2sp.org/tlog-proof@v1";
 const EXTRA: &str = "extra ";
 const INDEX: &str = "index ";
-/// Bytes of what is hashed for a leaf, after RFC 6962's prefix: position, time and commitment.
+/// Bytes that are hashed for a leaf, after RFC 6962's prefix: position, time and commitment.
 const ENTRY_BYTES: usize = 8 + LEAF_ENTRY_BYTES;
 
-/// Why a text is not a receipt, or proves nothing.
+/// An error in the text of a receipt, or in its proof.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptError {
     /// More text than a receipt can have.
@@ -53,7 +54,7 @@ pub enum ReceiptError {
 /// An event as the tree knows it, and the proof that a tree head covers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// Where the event stands.
+    /// The position of the event.
     pub position: Position,
     /// Its time and commitment.
     pub leaf: LeafEntry,
@@ -104,7 +105,7 @@ impl UnverifiedReceipt {
         Ok(Self { receipt, head })
     }
 
-    /// Whether the proof makes the root that the tree head names, whoever signed that: all that can be told without a key.
+    /// Checks that the proof makes the root that the tree head names, whoever signed that: all that can be checked without a key.
     ///
     /// # Errors
     /// [`ReceiptError::Proof`]; the receipt holds for nobody then.
@@ -133,7 +134,7 @@ fn parse_entry(line: &str) -> Option<(Position, LeafEntry)> {
     Some((Position::new(u64::from_be_bytes(*position))?, LeafEntry::decode(leaf.try_into().ok()?)))
 }
 
-/// The hashes, and what follows the empty line after them.
+/// Splits off the hashes, and the text after the empty line behind them.
 fn parse_proof(mut text: &str) -> Result<(Vec<TreeHash>, &str), ReceiptError> {
     let mut proof = Vec::new();
     loop {

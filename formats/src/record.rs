@@ -61,9 +61,9 @@ pub struct Record<'a> {
     pub tags: Vec<Cow<'a, str>>,
     /// The extensions that Bitacora does not know.
     pub extensions: Vec<(Cow<'a, str>, ExtensionValue<'a>)>,
-    /// The event's data, or what stands for it.
+    /// The event's data, or its substitute.
     pub data: RecordData<'a>,
-    /// How many secrets were taken out of the event before it was recorded.
+    /// The number of secrets that were taken out of the event before it was recorded.
     pub redactions: u32,
 }
 
@@ -80,7 +80,7 @@ pub enum RecordData<'a> {
     Sealed(Seal),
 }
 
-/// What a record holds in place of its sensitive part.
+/// The seal that a record holds in place of its sensitive part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seal {
     /// The random id of the data subject's key; it names nobody.
@@ -89,7 +89,7 @@ pub struct Seal {
     pub seal: [u8; 32],
 }
 
-/// What is sealed under a data subject's key.
+/// The part of an event that is sealed under a data subject's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SensitivePart<'a> {
     /// The event's `datasubject`.
@@ -105,9 +105,9 @@ pub enum Draft<'a> {
     Clear(Record<'a>),
     /// The event names a data subject: seal the part, then [`UnsealedRecord::seal`].
     Sensitive {
-        /// The record, without what is sensitive.
+        /// The record, without the sensitive part.
         record: UnsealedRecord<'a>,
-        /// What is to be sealed.
+        /// The part to be sealed.
         part: SensitivePart<'a>,
     },
 }
@@ -124,7 +124,7 @@ impl<'a> UnsealedRecord<'a> {
     }
 }
 
-/// Why bytes are not a record or a sensitive part, or a value does not become one.
+/// An error in the bytes of a record or a sensitive part, or in a value to be encoded as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// The first byte names a format that this version does not read.
@@ -161,7 +161,7 @@ pub enum RecordError {
 }
 
 impl<'a> Record<'a> {
-    /// Takes an event apart into what is recorded in clear and what is to be sealed first.
+    /// Takes an event apart: into the record in clear, and the part to be sealed first.
     #[must_use]
     pub fn draft(event: Event<'a>, redactions: u32) -> Draft<'a> {
         let record = |data| Self {
@@ -284,10 +284,10 @@ pub fn decode_record(bytes: &[u8]) -> Result<Record<'_>, RecordError> {
     decode::<Record<'_>, MAX_RECORD_BYTES>(bytes, RECORD_FORMAT)
 }
 
-/// What a record holds before its stream: format, id, source and type.
+/// The fields of a record before its stream: format, id, source and type.
 type BeforeStream<'a> = (u8, &'a [u8], &'a [u8], &'a str);
 
-/// The type of a record's event, without looking at what stands behind it: for who passes most records over.
+/// Returns the type of a record's event without looking at the rest, for readers that pass most records over.
 ///
 /// # Errors
 ///

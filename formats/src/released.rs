@@ -1,4 +1,5 @@
-//! What is left of a segment whose events lie in archives: its header, its footer, and how it ended.
+//! Released segments, whose events lie in archives: header, footer, and the segment's end.
+//!
 //! Layout: `docs/formats/released.md`.
 
 use crate::chain::{self, ChainTip};
@@ -12,7 +13,7 @@ use crate::keyring::{ActiveSigner, SigningChain};
 use crate::segment::{MAX_SEGMENT_HEADER_BYTES, SegmentError, SegmentHeader};
 use crate::walk::SegmentEnd;
 
-/// How the file of a released segment begins.
+/// The magic that the file of a released segment begins with.
 pub const RELEASED_MAGIC: [u8; 8] = *b"BITACREL";
 /// The format that is written: signed.
 pub const RELEASED_FORMAT: u16 = 2;
@@ -54,7 +55,7 @@ pub struct ReleasedSignature {
     pub signature: Signature,
 }
 
-/// Why bytes are not the file of a released segment.
+/// An error in the file of a released segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReleasedError {
     /// Other bytes than the file's fields take.
@@ -104,9 +105,9 @@ pub enum ReleasedError {
     Contradiction {
         /// The field's name in the layout.
         field: &'static str,
-        /// What the others make of it.
+        /// The value that follows from the other fields.
         expected: u64,
-        /// What it is.
+        /// The value of the field.
         found: u64,
     },
     /// None of the ledger's keys has the number that the file names.
@@ -186,7 +187,7 @@ impl ReleasedSegment {
             agrees("tree size", last_position, footer.tree_size)?;
         }
         if let Some(signed) = &signed {
-            // What is left of a segment is signed after its header was.
+            // The file of a released segment is signed after its header was.
             let least = parsed.signing_key_index.max(signed.key);
             agrees("signing key", least.into(), signed.key.into())?;
         }
@@ -237,8 +238,8 @@ impl ReleasedSegment {
         if self.is_covered() { self.first_time } else { self.header.created }
     }
 
-    /// Returns it with what is signed: where its own times are not, with those at which it and the segment behind it were begun, and
-    /// without the footer.
+    /// Returns it with signed values only. If its own times are not signed, the result has no footer, and the times at
+    /// which it and the segment behind it were begun.
     #[must_use]
     pub fn with_covered_times(mut self, next: &SegmentHeader) -> Self {
         (self.first_time, self.last_time) = (self.first_time(), self.last_time_before(next));
@@ -283,8 +284,9 @@ impl ReleasedSegment {
         bytes
     }
 
-    /// How the segment ended, as far as the header of the next one goes on from there: with positions and tree as both say, and
-    /// with a link that this segment's own key has signed.
+    /// Returns the segment's end, as far as the header of the next one goes on from it.
+    ///
+    /// Header and segment must agree on positions and tree, and this segment's own key must have signed the link.
     ///
     /// # Errors
     /// The [`DamageKind`] of the first thing that does not fit.

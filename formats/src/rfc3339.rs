@@ -3,7 +3,7 @@
 use crate::ids::Micros;
 use crate::limits::MAX_TIME_BYTES;
 
-/// Why a text is not a time.
+/// An error in the text of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimeError {
     /// Not `YYYY-MM-DDThh:mm:ss`, an optional fraction, and `Z` or an offset.
@@ -91,7 +91,7 @@ fn read(text: &str) -> Result<i64, TimeError> {
     Ok(seconds * MICROS_PER_SECOND + fraction)
 }
 
-/// What is left of a time's text.
+/// The unread rest of a time's text.
 struct Digits<'a>(&'a [u8]);
 
 impl Digits<'_> {

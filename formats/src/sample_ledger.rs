@@ -1,4 +1,4 @@
-//! A small ledger built in memory, the same at every run, for the tests of what reads one.
+//! A small ledger built in memory, the same at every run, for tests of readers.
 
 use crate::chain::{ChainTip, genesis_tip};
 use crate::compression::Codec;
@@ -15,7 +15,7 @@ pub(crate) const START: Micros = Micros(1_800_000_000_000_000);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SampleSegment {
     pub(crate) bytes: Vec<u8>,
-    /// Where each frame begins, then where what follows the last one begins.
+    /// The offset of each frame, then the offset behind the last one.
     pub(crate) frames: Vec<usize>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct SampleLedger {
     pub(crate) time: Micros,
     pub(crate) epoch: Epoch,
     pub(crate) number: SegmentNumber,
-    /// What the next segment's random bytes count from.
+    /// The first byte of the next segment's counted "random" bytes.
     random: u8,
 }
 

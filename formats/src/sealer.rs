@@ -1,4 +1,4 @@
-//! Sealing: the frames of one live segment, each encrypted, linked and signed, and the footer that closes it.
+//! The sealer of one live segment's frames: each is encrypted, linked and signed; a footer closes it.
 
 use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit, Nonce};
 use ed25519_dalek::SigningKey;
@@ -11,7 +11,7 @@ use crate::frame::{FRAME_OVERHEAD_BYTES, FrameError, FrameHeader, hash_and_crc};
 use crate::ids::{Micros, Position, Secret, TreeHash};
 use crate::kdf::{KeyUse, derive};
 
-/// Why a frame or footer was not sealed; nothing was appended and nothing advanced.
+/// An error in sealing a frame or footer; nothing was appended and nothing advanced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// The frame would break a limit of its layout.
@@ -20,11 +20,11 @@ pub enum SealError {
     /// The frame does not go on where the last one ended.
     #[error("the frame cannot be sealed: {field} {expected} expected, {found} given")]
     NotNext {
-        /// What does not go on.
+        /// The field that does not go on.
         field: &'static str,
-        /// What the segment goes on with.
+        /// The value with which the segment goes on.
         expected: u64,
-        /// What the plan says.
+        /// The value in the plan.
         found: u64,
     },
     /// AES-GCM takes no message of this length.
@@ -38,12 +38,12 @@ pub enum SealError {
     Empty,
 }
 
-/// What the sequencer decides about a frame.
+/// The sequencer's decisions about a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramePlan {
     /// The position of the first event.
     pub first: Position,
-    /// How many events there are.
+    /// The number of events.
     pub count: u32,
     /// The time of all of them.
     pub time: Micros,
@@ -94,13 +94,13 @@ impl FrameSealer {
         }
     }
 
-    /// The segment's data key, for those who read what is being written.
+    /// Returns the segment's data key, for readers of a segment that is being written.
     #[must_use]
     pub fn segment_key(&self) -> &Secret {
         &self.segment_key
     }
 
-    /// What the next frame builds on.
+    /// Returns the tip that the next frame builds on.
     #[must_use]
     pub fn tip(&self) -> &ChainTip {
         &self.tip
@@ -124,7 +124,7 @@ impl FrameSealer {
         self.seal_under(&header, compressed, out)
     }
 
-    /// The same for what [`pad`](crate::pad) made of a compressed body.
+    /// Seals a compressed body that [`pad`](crate::pad) has padded.
     ///
     /// # Errors
     /// As [`Self::seal`].
@@ -264,8 +264,8 @@ impl FrameKeys {
         *blake3::keyed_hash(self.siv.expose(), compressed).as_bytes()
     }
 
-    /// The cipher of the one frame with this header: its key is the keyed hash of the header, `siv` included, so that
-    /// two frames that differ in anything never share a key, even in two copies of one machine.
+    /// Returns the cipher of the one frame with this header. Its key is the keyed hash of the header, `siv` included.
+    /// Two frames that differ in anything therefore never share a key, even in two copies of one machine.
     pub(crate) fn cipher(&self, header_bytes: &[u8]) -> Aes256Gcm {
         let mut key = blake3::keyed_hash(self.frame.expose(), header_bytes);
         let cipher = Aes256Gcm::new(key.as_bytes().into());

@@ -1,4 +1,6 @@
-//! The header that begins a segment and certifies its keys. Layout: `docs/formats/segment.md`.
+//! The header that begins a segment and certifies its keys.
+//!
+//! Layout: `docs/formats/segment.md`.
 
 use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit, Nonce};
 use ed25519_dalek::SigningKey;
@@ -16,11 +18,11 @@ use crate::keyring::{KekId, Keyring};
 use crate::sealer::FrameSealer;
 use crate::tree::Frontier;
 
-/// How a segment begins.
+/// The magic that a segment begins with.
 pub const SEGMENT_MAGIC: [u8; 8] = *b"BITACSEG";
 /// The one segment format that is written, and the one that can be read.
 pub const SEGMENT_FORMAT: u16 = 1;
-/// Bytes of a header up to the wrapped key: what its tag authenticates.
+/// Bytes of a header up to the wrapped key, all of which its tag authenticates.
 const WRAP_AAD_BYTES: usize = 96;
 /// Bytes of a wrapped data key with its tag.
 const WRAPPED_KEY_BYTES: usize = 32 + TAG_BYTES;
@@ -31,7 +33,7 @@ pub const MIN_SEGMENT_HEADER_BYTES: usize = FIXED_BYTES + SIGNATURE_BYTES + CRC_
 /// Bytes of the largest header.
 pub const MAX_SEGMENT_HEADER_BYTES: usize = MIN_SEGMENT_HEADER_BYTES + Frontier::MAX_PEAKS * 32;
 
-/// Why bytes are not a segment's header, or its key is not to be had.
+/// An error in a segment's header, or in obtaining its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentError {
     /// Fewer bytes than the header has.
@@ -75,9 +77,9 @@ pub enum SegmentError {
     Contradiction {
         /// The field's name in the layout.
         field: &'static str,
-        /// What the other fields make of it.
+        /// The value that follows from the other fields.
         expected: u64,
-        /// What it is.
+        /// The value of the field.
         found: u64,
     },
     /// The ledger's signing key did not sign this header.
@@ -116,27 +118,27 @@ pub struct SegmentHeader {
     pub epoch: Epoch,
     /// The segment's number in its ledger.
     pub number: SegmentNumber,
-    /// Which key of the ledger's signing chain certifies the header.
+    /// The index of the key in the ledger's signing chain that certifies the header.
     pub signing_key_index: u32,
     /// The position of the segment's first event.
     pub first_position: Position,
-    /// When the segment was begun, by the writer's clock.
+    /// The time at which the segment was begun, by the writer's clock.
     pub created: Micros,
     /// The tree before the segment's first event.
     pub frontier: Frontier,
-    /// Which key-encryption key wraps the data key.
+    /// The id of the key-encryption key that wraps the data key.
     pub kek: KekId,
     /// Makes the wrapping key one of its own.
     pub wrap_salt: [u8; 16],
     /// The data key, encrypted, with its tag.
     pub wrapped_key: [u8; WRAPPED_KEY_BYTES],
-    /// What only the data key itself gives.
+    /// A value that only the data key itself gives.
     pub key_commitment: [u8; 32],
     /// The tip of the chain before the segment.
     pub previous: ChainTip,
     /// The public half of the key that signs the segment's frames.
     pub ephemeral_public: [u8; 32],
-    /// The public half of the ledger's signing key. Whether it is the ledger's is for the caller to know.
+    /// The public half of the ledger's signing key. The caller must know if it is the ledger's.
     pub signing_public: [u8; 32],
     /// The ledger's signature over all of the above.
     pub certificate: Signature,
@@ -226,7 +228,7 @@ impl SegmentHeader {
         stored_bytes(self.frontier.peaks().len())
     }
 
-    /// The tip of the chain after the header: what the first frame builds on.
+    /// Returns the tip of the chain after the header, on which the first frame builds.
     #[must_use]
     pub fn tip(&self) -> ChainTip {
         let mut linked = Vec::with_capacity(self.stored_bytes());
@@ -338,7 +340,7 @@ impl SegmentHeader {
     }
 }
 
-/// Where a new segment begins.
+/// The plan of a new segment: its identity, and the tree and chain before it.
 #[derive(Debug, Clone, Copy)]
 pub struct SegmentPlan<'a> {
     /// The ledger.
@@ -408,7 +410,7 @@ pub fn seal_segment_header(
     Ok(FrameSealer::new(key, ephemeral, header.tip(), plan.first_position, plan.frontier.root()))
 }
 
-/// What only this data key gives: AES-GCM alone does not commit to its key.
+/// Derives the value that commits to the data key: AES-GCM alone does not commit to its key.
 fn key_commitment(key: &Secret) -> [u8; 32] {
     *derive(KeyUse::SegmentKeyCommitment, key.expose(), &[]).expose()
 }

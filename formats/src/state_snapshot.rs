@@ -1,6 +1,9 @@
-//! A snapshot of the state that decides, as it stood at a segment's end. Layout: `docs/formats/state_snapshot.md`.
+//! A snapshot of the state that decides, as it stood at a segment's end.
 //!
-//! It can be made again from the log. It only spares an opening the folding of old events, so whoever doubts it folds them.
+//! Layout: `docs/formats/state_snapshot.md`.
+//!
+//! It can be made again from the log. It only spares an opening the folding of old events; where it is in doubt, they
+//! are folded again.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +19,7 @@ use crate::{
     SegmentNumber,
 };
 
-/// How a snapshot begins.
+/// The magic that a snapshot begins with.
 pub const STATE_SNAPSHOT_MAGIC: [u8; 8] = *b"BITACSNP";
 /// The one format that is written, and the one that can be read.
 pub const STATE_SNAPSHOT_FORMAT: u16 = 1;
@@ -36,7 +39,7 @@ const PIECE_OVERHEAD_BYTES: usize = 1 + 4 + SIV_BYTES + TAG_BYTES;
 const SIV_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
 
-/// Why bytes are not the snapshot they should be.
+/// An error in the bytes of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StateSnapshotError {
     /// No snapshot begins so.
@@ -78,15 +81,15 @@ pub enum StateSnapshotError {
         "piece {piece} of the state snapshot is not what was written, or was written with another keyring"
     )]
     NotAuthentic {
-        /// Which piece, from 0.
+        /// The piece's number, from 0.
         piece: u64,
     },
-    /// What was sealed cannot be decompressed.
+    /// The opened piece cannot be decompressed.
     #[error("piece {piece} of the state snapshot: {source}")]
     Compression {
-        /// Which piece, from 0.
+        /// The piece's number, from 0.
         piece: u64,
-        /// What is wrong with it.
+        /// The error of the decompressor.
         source: CompressionError,
     },
 }
@@ -97,7 +100,7 @@ impl From<Ended> for StateSnapshotError {
     }
 }
 
-/// How a snapshot begins: whose state it is, and where the log stood.
+/// The beginning of a snapshot: the ledger and reactor of its state, and the place in the log at which it stood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateSnapshotHeader {
     /// The version of the reactor that folded the state.
@@ -162,8 +165,8 @@ impl StateSnapshotHeader {
     }
 }
 
-/// A snapshot of `state` as it is stored. The key is that of the ledger's derived state; keys of pieces follow from it and from
-/// what is sealed, without chance.
+/// Seals a snapshot of `state`. The key is that of the ledger's derived state. The keys of pieces follow from it and
+/// from their contents, without chance.
 ///
 /// # Errors
 /// [`StateSnapshotError::TooLarge`]; [`StateSnapshotError::Impossible`] where the header is not that of this state.

@@ -1,7 +1,9 @@
-//! The files of the store of subject keys. Layout: `docs/formats/subjects.md`.
+//! The files of the store of subject keys.
+//!
+//! Layout: `docs/formats/subjects.md`.
 //!
 //! A subject has two: one under its name, which holds the random id of its key, and one under that id, which holds the
-//! key. Records know only the id, so once both files are gone nothing leads from a record back to whose it was.
+//! key. Records know only the id. Once both files are gone, nothing leads from a record back to its subject.
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce, Tag};
@@ -10,7 +12,7 @@ use zeroize::Zeroizing;
 use crate::fields::{Ended, Fields};
 use crate::{KeyUse, LedgerId, Secret, derive};
 
-/// How a file of the store begins.
+/// The magic that a file of the store begins with.
 pub const SUBJECT_MAGIC: [u8; 8] = *b"BITACSUB";
 /// The one format that is written, and the one that can be read.
 pub const SUBJECT_FORMAT: u16 = 1;
@@ -27,7 +29,7 @@ const ID_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
 const TAG_BYTES: usize = 16;
 
-/// Why bytes are not the file of the store that they should be.
+/// An error in a file of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubjectFileError {
     /// Every file of a kind is of one length.
@@ -92,7 +94,7 @@ impl From<Ended> for SubjectFileError {
     }
 }
 
-/// What a file holds, and so what its name is.
+/// The kind of a file's contents, which also determines its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// The subject's key, under its id.

@@ -1,8 +1,9 @@
-//! The table of where a ledger stood at a segment's end: chain, tree, and the last event of each stream.
+//! The tips at a segment's end: chain, tree, and the last event of each stream.
+//!
 //! Layout: `docs/formats/tip_table.md`.
 //!
-//! Everything in it can be made again from the log. It only spares an opening the reading of old segments, so whoever
-//! doubts it reads them.
+//! Everything in it can be made again from the log. It only spares an opening the reading of old segments; where it is
+//! in doubt, they are read again.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ use crate::{
     SegmentNumber, Signature, StreamKey, StreamVersion, TreeHash,
 };
 
-/// How a tip table begins.
+/// The magic that a tip table begins with.
 pub const TIP_TABLE_MAGIC: [u8; 8] = *b"BITACTIP";
 /// The one format that is written, and the one that can be read.
 pub const TIP_TABLE_FORMAT: u16 = 1;
@@ -36,7 +37,7 @@ const ENTRY_BYTES: usize = 16 + 8 + 8;
 const SIV_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
 
-/// Why bytes are not the tip table they should be.
+/// An error in the bytes of a tip table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TipTableError {
     /// No tip table begins so.
@@ -65,13 +66,13 @@ pub enum TipTableError {
     /// The chunk was not sealed for this place of this table, or with another keyring.
     #[error("chunk {chunk} of the tip table is not what was written, or was written with another keyring")]
     NotAuthentic {
-        /// Which chunk, from 0.
+        /// The chunk's number, from 0.
         chunk: u64,
     },
     /// Streams out of order, a number 0, too few or too many entries.
     #[error("chunk {chunk} of the tip table breaks its own rules")]
     Chunk {
-        /// Which chunk, from 0.
+        /// The chunk's number, from 0.
         chunk: u64,
     },
 }
@@ -89,20 +90,20 @@ pub struct TipEntry {
     pub stream: StreamKey,
     /// Its version.
     pub version: StreamVersion,
-    /// Where its last event stands.
+    /// The position of its last event.
     pub position: Position,
 }
 
-/// How a table begins: where the log stood at the end of its last segment.
+/// The beginning of a table: the place of the log at the end of its last segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TipTableHeader {
     /// The first segment whose streams it holds; those of all through the last one are here.
     pub first: SegmentNumber,
-    /// What the segment after the last one goes on with.
+    /// The end of the last segment, with which the next one goes on.
     pub end: SegmentEnd,
     /// The tree at that place.
     pub frontier: Frontier,
-    /// How many streams the table holds.
+    /// The number of streams in the table.
     pub entries: u64,
 }
 
@@ -211,8 +212,8 @@ impl TipTableHeader {
     }
 }
 
-/// Seals and opens the chunks of one table. What is sealed under a header is always the same, so the keys follow from it
-/// and from what is sealed, without chance.
+/// Seals and opens the chunks of one table. The contents under a header are always the same. The keys therefore follow
+/// from the header and the contents, without chance.
 #[derive(Debug)]
 pub struct TipChunks {
     index_key: Secret,

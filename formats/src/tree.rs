@@ -13,7 +13,7 @@ const NODE_PREFIX: u8 = 0x01;
 
 /// Leaves of a group, and hashes of a tile in the C2SP tlog-tiles layout.
 pub const TILE_WIDTH: usize = 1 << TILE_HEIGHT;
-/// How many levels of the tree one tile spans.
+/// The number of levels of the tree that one tile spans.
 pub const TILE_HEIGHT: u32 = 8;
 
 /// The roots of the complete subtrees that make up a tree of some size.
@@ -47,7 +47,7 @@ impl Frontier {
         })
     }
 
-    /// How many peaks a tree of this size has.
+    /// Returns the number of peaks of a tree of this size.
     #[must_use]
     pub fn peak_count(size: u64) -> usize {
         size.count_ones() as usize
@@ -76,7 +76,7 @@ impl Frontier {
         group
     }
 
-    /// How many leaves the tree has.
+    /// Returns the number of leaves of the tree.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size

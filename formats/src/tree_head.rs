@@ -1,7 +1,9 @@
-//! Tree heads: what a ledger says, under its signature, of its size and root. Layout: `docs/formats/tree_head.md`.
+//! Tree heads: a ledger's signed statements of its size and root.
 //!
-//! The text is a checkpoint of c2sp.org/tlog-checkpoint in a signed note, so that clients and witnesses of transparency logs
-//! take it as it is. The key signs under the ledger's origin as its name.
+//! Layout: `docs/formats/tree_head.md`.
+//!
+//! The text is a checkpoint of c2sp.org/tlog-checkpoint in a signed note, so that clients and witnesses of
+//! transparency logs accept it unchanged. The key signs under the ledger's origin as its name.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,7 +18,7 @@ use crate::keyring::{Keyring, SigningChain};
 use crate::note::{NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKey, sign_checked};
 use crate::tree::Frontier;
 
-/// Why a note is not the tree head that it is taken for.
+/// An error because of which a note is not the tree head that it is taken for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeHeadError {
     /// It is no signed note, or its signatures show nothing.
@@ -39,7 +41,7 @@ pub enum TreeHeadError {
     /// The tree of size 0 has one root.
     #[error("not a tree head: it has size 0, and another root than the empty tree has; do not trust it")]
     EmptyRoot,
-    /// Those who signed it are known, but none of them as the ledger.
+    /// Its signers are known, but none of them as the ledger.
     #[error("no signature of {origin} itself; others cannot speak for it")]
     NotItsOwn {
         /// The ledger that it speaks of.
@@ -47,7 +49,7 @@ pub enum TreeHeadError {
     },
 }
 
-/// Why a key that somebody knows vouches for nothing of a ledger.
+/// A problem because of which a known key vouches for nothing of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyProblem {
     /// It is named after another ledger, or after none.
@@ -80,9 +82,9 @@ pub struct Origin {
 /// A size and the root that the tree had then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeHead {
-    /// Whose tree it is.
+    /// The origin of the tree.
     pub origin: Origin,
-    /// How many events it covers: those at the positions 1 to `size`.
+    /// The number of events it covers: those at the positions 1 to `size`.
     pub size: u64,
     /// The root over their leaves.
     pub root: TreeHash,
@@ -103,13 +105,13 @@ pub struct SignedTreeHead {
 }
 
 impl Origin {
-    /// Whether the other is the same ledger under the same name, in whatever generation.
+    /// Returns `true` if the other is the same ledger under the same name, in any generation.
     #[must_use]
     pub fn is_same_ledger(&self, other: &Self) -> bool {
         self.ledger == other.ledger && self.name == other.name
     }
 
-    /// The number in the ledger's chain of a key that somebody knows. Its successors are endorsed; a seed that leaked endorses others.
+    /// The number in the ledger's chain of a known key. Its successors are endorsed; a seed that leaked endorses others.
     ///
     /// # Errors
     /// A [`KeyProblem`] if it is not a key of this ledger.
@@ -121,7 +123,7 @@ impl Origin {
         numbers.find(|number| chain.key(*number) == Some(key.public())).ok_or(KeyProblem::NotInChain)
     }
 
-    /// The numbers in the ledger's chain of all keys that somebody knows.
+    /// The numbers in the ledger's chain of all known keys.
     ///
     /// # Errors
     /// The first key that is not one of this ledger, and its [`KeyProblem`].
@@ -208,7 +210,7 @@ impl TreeHead {
 }
 
 impl UnverifiedTreeHead {
-    /// Reads the note of a tree head. What it says means nothing before its signature is verified.
+    /// Reads the note of a tree head. Its statements mean nothing before its signature is verified.
     ///
     /// # Errors
     /// A [`TreeHeadError`] for the first thing that is wrong.
@@ -217,7 +219,7 @@ impl UnverifiedTreeHead {
         Ok(Self { head: TreeHead::parse(note.text())?, note })
     }
 
-    /// Whom it says it is from: to choose the keys to verify it with.
+    /// Returns the origin that it claims, to choose the keys to verify it with.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.head.origin
@@ -229,7 +231,7 @@ impl UnverifiedTreeHead {
         self.head.root
     }
 
-    /// How many events it says it covers.
+    /// Returns the number of events that it claims to cover.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.head.size
@@ -260,7 +262,7 @@ impl UnverifiedTreeHead {
 }
 
 impl SignedTreeHead {
-    /// What was signed.
+    /// Returns the head that was signed.
     #[must_use]
     pub fn head(&self) -> &TreeHead {
         &self.head

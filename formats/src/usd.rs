@@ -8,7 +8,8 @@ const DECIMALS: usize = 6;
 #[error("US dollars are written as digits with up to six behind a point, such as \"0.0023\"")]
 pub struct UsdError;
 
-/// `0.0023` is 2,300 millionths; nothing is rounded. What has more digits than the largest number is that number.
+/// Reads US dollars as millionths: `0.0023` is 2,300, and nothing is rounded. A text with more digits than the largest
+/// number gives that number.
 ///
 /// # Errors
 /// [`UsdError`].

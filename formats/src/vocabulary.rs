@@ -1,8 +1,8 @@
-//! The types of events that governance reads and writes, and what their data must hold.
+//! The types of events that governance reads and writes, and the rules for their data.
 //!
-//! Each is a struct that is read from an event's `data`: members it does not know are kept with the event and ignored here, but refused
-//! at the append of a type that governs; an enum's unknown or missing value is refused, never defaulted. The JSON Schemas that are published are made from the same
-//! structs.
+//! Each type is a struct that is read from an event's `data`. Unknown members are kept with the event and ignored
+//! here, but refused at the append of a type that governs. An enum's unknown or missing value is refused, never
+//! defaulted. The published JSON Schemas are made from the same structs.
 
 mod amounts;
 mod annotation;
@@ -174,6 +174,6 @@ pub use workspaces::{MAX_WORKSPACE_ROOTS, MAX_WORKTREE_FOLDER_BYTES, MAX_WORKTRE
 pub trait EventData: Serialize + DeserializeOwned + schemars::JsonSchema {
     /// The event's `type`.
     const KIND: &'static str;
-    /// Counts up when what is required of the data changes. Older versions stay readable.
+    /// The version of the data; it counts up when its requirements change. Older versions stay readable.
     const VERSION: u32;
 }

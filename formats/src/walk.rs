@@ -1,9 +1,11 @@
-//! The walk over one segment, without any key: what every later trust in its bytes rests on.
+//! The walk over one segment without any key, on which all later trust in its bytes rests.
 //!
-//! Opening a ledger and `verify` read through here. Each byte of a segment is under some check: a header's and a footer's
-//! and a frame's under checksum and chain hash, a signature's under the next link, everything after the last of them must
-//! be zero. Whoever compares the first segment with the ledger's signing keys and each one with the end of the one before
-//! ([`SegmentEnd`]) has checked the whole chain.
+//! Opening a ledger and `verify` read through here. Each byte of a segment is under some check. Those of headers,
+//! footers and frames are under a checksum and the chain hash. A signature is under the next link. All bytes after the
+//! last of them must be zero.
+//!
+//! A complete check of the chain needs two comparisons more. The caller compares the first segment with the ledger's
+//! signing keys, and each segment with the end of the one before ([`SegmentEnd`]).
 
 mod end;
 mod links;
@@ -21,7 +23,7 @@ use crate::segment::SegmentHeader;
 pub use self::end::SegmentEnd;
 pub use self::pass::{PassStep, PassedSegment, SegmentPass};
 
-/// Why a walk does not even start.
+/// The reason why a walk does not even start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderStep {
     /// Only zeros: made ahead and never used, or nothing of its first write has reached the disk.
@@ -35,7 +37,7 @@ pub enum HeaderStep {
     Corrupt(Damage),
 }
 
-/// What lies at the next place of a segment.
+/// The thing at the next place of a segment.
 #[derive(Debug, Clone, Copy)]
 pub enum Step<'a> {
     /// A frame that is linked to all before it.
@@ -53,7 +55,7 @@ pub enum Step<'a> {
 /// A frame on the walk.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkedFrame<'a> {
-    /// Where it begins in the file, in bytes.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
     /// The frame.
     pub stored: StoredFrame<'a>,
@@ -61,11 +63,11 @@ pub struct WalkedFrame<'a> {
     pub tip: ChainTip,
 }
 
-/// Walks over the bytes of one segment file.
+/// A walk over the bytes of one segment file.
 ///
-/// Signatures: a frame's is covered by the next link, so that only the last one needs to be verified; this happens before
-/// [`Step::Footer`], [`Step::End`] or [`Step::Torn`] is given out. Until then the frames are linked, but who wrote them is
-/// not proven.
+/// The next link covers a frame's signature, so only the last signature needs to be verified. This happens before
+/// [`Step::Footer`], [`Step::End`] or [`Step::Torn`] is given out. Until then the frames are linked, but their writer
+/// is not proven.
 pub struct SegmentWalk<'a> {
     bytes: &'a [u8],
     links: Links,
@@ -77,7 +79,7 @@ pub struct SegmentWalk<'a> {
 struct Fault {
     kind: DamageKind,
     last_position: Option<Position>,
-    /// Whether a torn write alone explains it.
+    /// `true` if a torn write alone explains it.
     torn: bool,
 }
 
@@ -96,8 +98,8 @@ impl From<Unsigned> for Fault {
 impl<'a> SegmentWalk<'a> {
     /// Checks the header and begins the walk after it.
     ///
-    /// `bytes` is the whole file. `expect` is the end of the segment before, which the header must go on from; without it
-    /// the header's word is taken. Whether the header's signing key is the ledger's is for the caller to compare.
+    /// `bytes` is the whole file. `expect` is the end of the segment before, from which the header must go on; without
+    /// it the header's word is taken. The caller must compare the header's signing key with the ledger's.
     ///
     /// # Errors
     /// A [`HeaderStep`] if there is no header to begin with.
@@ -132,19 +134,19 @@ impl<'a> SegmentWalk<'a> {
         self
     }
 
-    /// Where the next step looks, in bytes from the start of the file.
+    /// Returns the place at which the next step looks, in bytes from the start of the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.links.offset as u64
     }
 
-    /// What the next segment goes on with, after the steps so far.
+    /// Returns the segment's end after the steps so far, with which the next segment goes on.
     #[must_use]
     pub fn end(&self) -> &SegmentEnd {
         &self.links.end
     }
 
-    /// The next frame, or how the segment ends; that is repeated for ever.
+    /// Returns the next frame, or the segment's end; that end is repeated for ever.
     pub fn next_step(&mut self) -> Step<'a> {
         if let Some(step) = self.last_step {
             return step;
@@ -249,7 +251,7 @@ fn ensure_time(before: Micros, found: Micros) -> Result<(), DamageKind> {
     ensure(expected <= found, DamageKind::Time { what: "a frame time not before", expected, found })
 }
 
-/// The first byte that is not zero, and how many zeros lie before it.
+/// Returns the first byte that is not zero, and the number of zeros before it.
 fn first_written(bytes: &[u8]) -> Option<(usize, u8)> {
     if is_all_zeros(bytes) { None } else { bytes.iter().copied().enumerate().find(|(_, byte)| *byte != 0) }
 }

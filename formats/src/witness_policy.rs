@@ -1,5 +1,6 @@
-//! Which logs and witnesses somebody trusts, and how many witnesses are enough (c2sp.org/tlog-policy). Layout:
-//! `docs/formats/witness_policy.md`.
+//! Policies of trusted logs and witnesses, and of how many witnesses are enough.
+//!
+//! The text follows c2sp.org/tlog-policy. Layout: `docs/formats/witness_policy.md`.
 
 mod text;
 
@@ -7,7 +8,7 @@ use crate::cosignature::{WitnessKey, WitnessKeyError};
 use crate::limits::{MAX_POLICY_BYTES, MAX_POLICY_LINES};
 use crate::note::{VerifierKey, VerifierKeyError};
 
-/// Why a text is not a policy of witnesses.
+/// An error in the text of a policy of witnesses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessPolicyError {
     /// More text than a policy can have.
@@ -36,7 +37,7 @@ pub enum WitnessPolicyError {
     Form {
         /// The line, from 1.
         line: usize,
-        /// What it has to look like.
+        /// The form that the line must have.
         form: &'static str,
     },
     /// A log's key that is none.
@@ -44,7 +45,7 @@ pub enum WitnessPolicyError {
     LogKey {
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with the key.
         error: VerifierKeyError,
     },
     /// A witness's key that is none.
@@ -52,7 +53,7 @@ pub enum WitnessPolicyError {
     WitnessKey {
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with the key.
         error: WitnessKeyError,
     },
     /// A key that an earlier line has.
@@ -96,7 +97,7 @@ pub enum WitnessPolicyError {
     Threshold {
         /// The line, from 1.
         line: usize,
-        /// How many members it has.
+        /// The number of members.
         members: usize,
     },
     /// More than a policy can have.
@@ -121,7 +122,7 @@ pub enum WitnessPolicyError {
 pub struct PolicyLog {
     /// The key it signs with, under its origin as the name.
     pub key: VerifierKey,
-    /// Where it is; what that means is up to whoever asks.
+    /// The URL of the log. Its meaning is up to the caller.
     pub url: Option<String>,
 }
 
@@ -136,7 +137,7 @@ pub struct PolicyWitness {
     pub url: Option<String>,
 }
 
-/// What counts towards a group or a quorum: a line of a witness or of a group, by its number among those, from 0.
+/// A member of a group or quorum: a line of a witness or of a group, by its number among those, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
     Witness(usize),
@@ -150,7 +151,7 @@ struct Group {
     members: Vec<Counted>,
 }
 
-/// Whom somebody trusts, and how many of them are enough.
+/// The trusted logs and witnesses, and the number of witnesses that is enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WitnessPolicy {
     logs: Vec<PolicyLog>,
@@ -187,14 +188,14 @@ impl WitnessPolicy {
         self.witnesses.iter().map(|witness| witness.key.clone()).collect()
     }
 
-    /// Whether any cosignature is asked for; not so with `quorum none`, which every note meets.
+    /// Returns `true` if any cosignature is asked for. It is not with `quorum none`, which every note meets.
     #[must_use]
     pub fn asks_for_witnesses(&self) -> bool {
         self.quorum.is_some()
     }
 
-    /// Whether it is enough that the witnesses with these keys cosigned. Keys that the policy does not have count for nothing,
-    /// and one that comes twice counts once.
+    /// Returns `true` if cosignatures of the witnesses with these keys are enough. Unknown keys do not count, and a
+    /// repeated key counts once.
     #[must_use]
     pub fn is_met<'a>(&self, by: impl IntoIterator<Item = &'a WitnessKey>) -> bool {
         let mut cosigned = vec![false; self.witnesses.len()];

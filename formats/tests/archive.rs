@@ -1,4 +1,4 @@
-//! The worked example in docs/formats/archive.md: it is an archive, and says what the page says that it does.
+//! The worked example in docs/formats/archive.md: an archive that agrees with its page.
 //!
 //! Set `BITACORA_WRITE_ARCHIVE` to anything, and the example is made again and written into the page.
 
@@ -28,7 +28,7 @@ use bitacora_formats::{
 /// 2027-01-15T08:00:00Z.
 const TIME: Micros = Micros(1_800_000_000_000_000);
 const EVENTS: u64 = 256;
-/// What the example begins behind, in the page.
+/// The heading before the example in the page.
 const HEADING: &str = "## Worked example\n";
 
 fn page() -> PathBuf {

@@ -1,5 +1,5 @@
-//! A replay from memory: calls that are asked for, decided, ended and counted, folded into the state again. Prints what one event
-//! takes, without what opening its frame and decoding its record do.
+//! A replay from memory: calls are asked for, decided, ended and counted, then folded into a state.
+//! Prints the time of one event, without opening its frame and decoding its record.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that cannot go on must fail")]
 

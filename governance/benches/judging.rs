@@ -1,4 +1,4 @@
-//! What one call's trust and circuit breaker cost, from memory: `cargo bench -p bitacora-governance`.
+//! The cost of one call's trust and circuit breaker, from memory: `cargo bench -p bitacora-governance`.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on must fail")]
 

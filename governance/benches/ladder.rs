@@ -1,5 +1,6 @@
-//! The whole ladder from memory: 100,000 dimensions (`--dimensions N` for others), 1,000 rules. Prints the middle and the 99th of
-//! 100 calls, what a new day costs, when all dimensions are looked through, and what saving the state takes.
+//! The whole ladder from memory: 100,000 dimensions (`--dimensions N` for others), 1,000 rules.
+//! Prints the middle and the 99th of 100 calls. Prints the time of a new day, when all dimensions are looked through, and the time
+//! of saving the state.
 
 #![expect(
     clippy::unwrap_used,

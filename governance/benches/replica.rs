@@ -1,4 +1,5 @@
-//! A replica of 100,000 dimensions (`--dimensions N` for others) and 1,000 rules: what it takes to make, to bring up to date, and to ask.
+//! A replica of 100,000 dimensions (`--dimensions N` for others) and 1,000 rules.
+//! Prints the time to make it, to bring it up to date, and to ask it.
 
 #![expect(
     clippy::unwrap_used,
@@ -73,7 +74,7 @@ fn governed(dimensions: usize) -> Governance {
     governance
 }
 
-/// What is sent of a state to who has another one.
+/// Returns the pieces that an executor with the state before gets.
 fn cut(state: &State, before: Option<&State>, executor: &Executor) -> Vec<Vec<u8>> {
     let (mut progress, mut pieces) = (CutProgress::default(), Vec::new());
     while let Some(piece) = state.next_piece(before, executor, &mut progress) {

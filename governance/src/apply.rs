@@ -1,4 +1,4 @@
-//! The fold: what each act changes. Nothing else changes the state.
+//! The fold: the changes of the state by each act. Nothing else changes it.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ use crate::version::{RulesInForce, has_budgets, has_no_dead_ends, is_isolated, i
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
 
-/// A call that was recorded elsewhere: its id says nothing apart from where it was recorded, which its stream tells.
+/// Returns the key of an imported call: its id alone says nothing, so that its stream is a part of the key.
 pub(crate) fn imported_key(event: &Event<'_>, call: &str) -> Name {
     let whole = format!("{}\n{call}", event.stream);
     let digest = Sha256::digest(whole.as_bytes());
@@ -41,7 +41,7 @@ pub(crate) fn imported_key(event: &Event<'_>, call: &str) -> Name {
 }
 
 impl State {
-    /// Takes a recorded event into the state: the same as [`Self::apply`] does, without making more of it than that takes.
+    /// Takes a recorded event into the state. It does the same as [`Self::apply`] with less work.
     ///
     /// # Errors
     /// It cannot be read, and changes nothing.
@@ -78,7 +78,8 @@ impl State {
         }
     }
 
-    /// Governed time never goes back. What leaves by it leaves, unless nobody can tell by a clock that jumped.
+    /// Moves the governed time forward, never back. Entries whose time is over leave, but not while a jump of the clock is not
+    /// accepted.
     fn pass_to(&mut self, time: Micros) {
         let before = self.governed_time();
         if time <= before {
@@ -93,7 +94,7 @@ impl State {
     /// Takes an act that was checked, or that is recorded, into the state.
     pub(crate) fn apply(&mut self, act: &Act, placed: &Observed<'_>) {
         let time = placed.time;
-        // What earlier versions of the rules were not shown has no part in the time of what is governed.
+        // Events that earlier versions of the rules did not see have no part in the governed time.
         match act {
             Act::RulesBegun(version) => return self.pass_to_rules(RulesInForce::opened(*version)),
             Act::RunEnded => return self.apply_run_ended(placed.event, placed.derived, time),
@@ -290,7 +291,7 @@ impl State {
         }
     }
 
-    /// Lets go of what nobody can come back to at this time.
+    /// Removes the entries that no caller can come back to at this time.
     fn forget_what_is_over(&mut self, has_strict_rules: bool, time: Micros) {
         if has_strict_rules {
             self.budgets.forget_overdue(time);
@@ -377,7 +378,7 @@ impl State {
             by_person: is_by_person(decision.reason_code),
             trial,
             key,
-            // What was decided here counted here, or was not to count; and a person's no counts once.
+            // A decision made here has counted here, or was not to count; a person's rejection counts once.
             is_counted: if decision.imported {
                 session.is_some_and(|session| self.live_sessions.contains(session))
             } else {
@@ -419,8 +420,8 @@ impl State {
         self.tool_sightings.apply(agent, (tool, server), placed.position.get(), placed.time);
     }
 
-    /// The outcome's data may be sealed; its attribute `call` never is. What was recorded elsewhere ends no call of here, and the
-    /// other way round; of what is sealed nobody can tell, and it is taken for the one that waits here.
+    /// Ends a call. The outcome's data may be sealed; its attribute `call` never is. An imported outcome ends no call of this
+    /// ledger, and the other way round. A sealed outcome does not tell its kind, and is taken for the call that waits here.
     fn apply_ended(&mut self, outcome: Option<&Outcome>, placed: &Observed<'_>) {
         let Some(call) = placed.event.call.as_deref() else { return };
         let imported = outcome.map_or_else(|| self.calls.get(call).is_none(), |outcome| outcome.imported);
@@ -445,7 +446,7 @@ impl State {
         if let Some(key) = &open.key {
             self.keys.apply_outcome(key, &call, placed.position.get());
         }
-        // What it says of trust is derived next; a person's no to the same call says nothing more then.
+        // Its observation of trust is derived next; a person's rejection of the same call adds nothing then.
         if let (Some(approval), Some(outcome)) = (&open.approval, outcome)
             && outcome.at(placed.time, open.deadline).observation(&open).is_some()
         {

@@ -1,4 +1,5 @@
-//! Ids of approvals: nobody can guess one. Whoever has an event examined draws the bytes, because no reactor knows randomness.
+//! Ids of approvals: nobody can guess one.
+//! The bytes are drawn by the caller of the examination, because no reactor knows randomness.
 
 use bitacora_formats::vocabulary::Name;
 

@@ -1,4 +1,4 @@
-//! Approvals: one person's word on one call, and what may still be done with it.
+//! Approvals: one person's word on one call, and its remaining use.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
@@ -16,47 +16,47 @@ use crate::version::has_no_dead_ends;
 /// An approval that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// As it was asked for.
+    /// The request, as it was asked for.
     pub request: ApprovalRequested,
     /// The position of the request.
     pub position: u64,
-    /// When it was asked for.
+    /// The time at which it was asked for.
     pub asked: Micros,
-    /// What has become of it.
+    /// Its status.
     pub status: ApprovalStatus,
-    /// Whether something was counted towards trust for its call.
+    /// `true` if its call was counted towards trust.
     pub is_counted: bool,
 }
 
-/// What has become of an approval.
+/// The status of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ApprovalStatus {
     /// Nobody has answered.
     Pending,
     /// Somebody has.
     Resolved {
-        /// What was said, by whom, for which action.
+        /// The answer, its author, and the action that it is for.
         resolution: ApprovalResolved,
-        /// When.
+        /// The time of the answer.
         at: Micros,
     },
     /// A call was allowed by it.
     Consumed {
-        /// Which.
+        /// The call.
         call: Name,
-        /// What was said, by whom.
+        /// The answer, and its author.
         resolution: ApprovalResolved,
-        /// When the call was.
+        /// The time of the call.
         at: Micros,
     },
 }
 
-/// What a call has to agree with to be allowed by an approval.
+/// The facts that have to match for an approval to allow a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim<'a> {
     pub(crate) tool: &'a str,
     pub(crate) agent: Option<&'a str>,
-    /// Who asks.
+    /// The caller.
     pub(crate) actor: Option<&'a str>,
     pub(crate) action_digest: Option<&'a Sha256Text>,
     pub(crate) server: Option<&'a str>,
@@ -64,12 +64,12 @@ pub(crate) struct Claim<'a> {
     pub(crate) cwd: Option<&'a str>,
     pub(crate) tool_revision: Option<u64>,
     pub(crate) policy_version: Option<u64>,
-    /// What the call is reviewed for; nothing where an approval lifts whatever that is.
+    /// The reasons for the call's review; `None` where an approval lifts every reason.
     pub(crate) reviews: Option<&'a [ReasonCode]>,
 }
 
 impl Approval {
-    /// Why a call may not be allowed by it; `None` where it may.
+    /// Returns the reason for which it may not allow a call; `None` where it may.
     fn objection(&self, claim: &Claim<'_>, time: Micros) -> Option<ReasonCode> {
         if self.request.about != ApprovalAbout::Call {
             return Some(ReasonCode::ApprovalMismatch);
@@ -102,7 +102,7 @@ impl Approval {
         (time.0 >= self.request.expires).then_some(ReasonCode::ApprovalExpired)
     }
 
-    /// Whether it was asked for by the same caller for the same agent, for the same tool.
+    /// Returns `true` if the same caller asked for it, for the same agent and the same tool.
     fn is_asked_by(&self, claim: &Claim<'_>) -> bool {
         let request = &self.request;
         request.tool.as_str() == claim.tool
@@ -111,14 +111,14 @@ impl Approval {
             && request.requested_by.as_deref() == claim.actor
     }
 
-    /// Whether policy and registration are those that it was asked for under.
+    /// Returns `true` if policy and registration are those that it was asked for under.
     fn is_judged_alike(&self, claim: &Claim<'_>) -> bool {
         self.request.policy_version == claim.policy_version
             && self.request.tool_revision == claim.tool_revision
     }
 
-    /// Whether it was asked for all that the call is reviewed for. Of one that does not say, from before that was recorded, it is known
-    /// that no budget was looked at closely.
+    /// Returns `true` if it was asked for with every reason for which the call is reviewed. An approval from before reasons were
+    /// recorded is known to have had no closer look at a budget.
     fn is_asked_for(&self, claim: &Claim<'_>) -> bool {
         let Some(reviews) = claim.reviews else { return true };
         match &self.request.reason_codes {
@@ -127,7 +127,7 @@ impl Approval {
         }
     }
 
-    /// `true` where nobody answered in time and that is a no to the same call, which holds for as long again.
+    /// Returns `true` if nobody answered in time and that denies the same call, which holds for as long again.
     fn has_lapsed(&self, time: Micros) -> bool {
         let is_unanswered = match &self.status {
             ApprovalStatus::Pending => true,
@@ -139,12 +139,12 @@ impl Approval {
         is_unanswered && self.is_denied_at_end() && (expires..until).contains(&time.0)
     }
 
-    /// `true` where the same call is denied once its time is over.
+    /// Returns `true` if the same call is denied once its time is over.
     fn is_denied_at_end(&self) -> bool {
         self.request.at_end == Some(ApprovalEnd::Deny)
     }
 
-    /// `true` where a no to the same call is found by its resolution.
+    /// Returns `true` if a denial of the same call is found by its resolution.
     pub(crate) fn is_no(&self, resolution: Resolution) -> bool {
         match resolution {
             Resolution::Rejected => true,
@@ -153,7 +153,7 @@ impl Approval {
         }
     }
 
-    /// When it can be forgotten.
+    /// Returns the time at which it can be forgotten.
     fn forgotten(&self) -> Micros {
         let life = RESOLVED_APPROVAL_LIFE.0;
         let last = match &self.status {
@@ -169,7 +169,7 @@ impl Approval {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Approvals {
     pub(crate) by_id: Journaled<Name, Approval>,
-    /// By the time at which each can be forgotten.
+    /// Approvals by the time at which each can be forgotten.
     by_end: Journaled<(Micros, Name), ()>,
     /// Those that wait, by the digest of their action.
     pub(crate) waiting: Journaled<(Sha256Text, Name), ()>,
@@ -198,18 +198,18 @@ impl Approvals {
         })
     }
 
-    /// Whether there is no room for another one at this time.
+    /// Returns `true` if there is no room for another one at this time.
     pub(crate) fn is_full(&self, time: Micros) -> bool {
         let leaves_now = || self.by_end.iter().next().is_some_and(|((end, _), ())| *end <= time);
         self.by_id.len() >= MAX_APPROVALS && !leaves_now()
     }
 
-    /// Whether this agent has asked for as many as one may.
+    /// Returns `true` if this agent has asked for as many as one may.
     pub(crate) fn is_full_of(&self, agent: Option<&str>) -> bool {
         self.shares.held(agent) >= MAX_APPROVALS_OF_AGENT
     }
 
-    /// What there is too much of for this agent to ask for another one, if anything is: of its own, or in all.
+    /// Returns the kind of entry that leaves no room for another approval of this agent, if any: its own share, or all together.
     pub(crate) fn full_for(&self, agent: Option<&str>, time: Micros) -> Option<&'static str> {
         if self.is_full_of(agent) {
             Some("this agent's approvals that wait or were answered lately")
@@ -220,13 +220,16 @@ impl Approvals {
         }
     }
 
-    /// Whether this approval allows the call, or why it does not.
+    /// Checks that this approval allows the call.
+    ///
+    /// # Errors
+    /// The reason for which it does not.
     pub(crate) fn check(&self, id: &str, claim: &Claim<'_>, time: Micros) -> Result<(), ReasonCode> {
         let approval = self.get(id).ok_or(ReasonCode::ApprovalUnknown)?;
         approval.objection(claim, time).map_or(Ok(()), Err)
     }
 
-    /// The approval that already waits for this very action, so that asking again does not ask twice.
+    /// Returns the approval that already waits for this very action, so that asking again does not ask twice.
     pub(crate) fn waiting_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
         self.unexpired(&self.waiting, claim, time)
             .find(|approval| approval.is_judged_alike(claim) && approval.is_asked_for(claim))
@@ -254,7 +257,7 @@ impl Approvals {
         named.into_iter().chain(ended).find(|approval| approval.has_lapsed(time))
     }
 
-    /// Those of them whose time is not over.
+    /// Returns those of them whose time is not over.
     fn unexpired<'s>(
         &'s self,
         among: &'s Journaled<(Sha256Text, Name), ()>,
@@ -264,7 +267,7 @@ impl Approvals {
         self.of_action(among, claim).filter(move |approval| time.0 < approval.request.expires)
     }
 
-    /// Those among them that the same caller asked for, for the same action in the same folder.
+    /// Returns those among them that the same caller asked for, for the same action in the same folder.
     fn of_action<'s>(
         &'s self,
         among: &'s Journaled<(Sha256Text, Name), ()>,
@@ -279,7 +282,7 @@ impl Approvals {
         })
     }
 
-    /// Whether somebody may resolve it now.
+    /// Checks that the approval may be resolved now.
     pub(crate) fn may_resolve(
         &self,
         resolved: &ApprovalResolved,
@@ -369,14 +372,14 @@ impl Approvals {
         });
     }
 
-    /// Something was counted for the call; nothing else will be.
+    /// Notes that something was counted for the call; nothing else will be.
     pub(crate) fn count(&mut self, id: &Name, call: &Name) {
         if self.is_of(id, call) {
             self.by_id.change(id, |approval| approval.is_counted = true);
         }
     }
 
-    /// Whether something was counted for the call that asked for this approval.
+    /// Returns `true` if the call that asked for this approval was counted.
     pub(crate) fn is_counted(&self, id: &Name, call: &Name) -> bool {
         self.is_of(id, call) && self.get(id).is_some_and(|approval| approval.is_counted)
     }

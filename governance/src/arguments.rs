@@ -1,8 +1,8 @@
-//! What a call's arguments say: whether they fit the tool, in what context it works, where it reaches, and what an approval of
-//! it would be bound to.
+//! The examination of a call's arguments.
+//! It checks whether they fit the tool, and finds the call's context, its places, and the action that an approval is bound to.
 //!
-//! All of it is computed here from the arguments, never taken from the agent. What comes of it is recorded; of the arguments it
-//! holds the context, the destinations and digests, and nothing else.
+//! All of it is computed here from the arguments, never taken from the agent. The findings are recorded. Of the arguments they hold
+//! the context, the destinations and digests, and nothing else.
 
 mod command;
 mod host;
@@ -38,41 +38,41 @@ pub const NO_CONTEXT: &str = "-";
 /// A context, a part of one, or a destination.
 pub type PlaceText = BoundedText<1024>;
 
-/// What was found of a call's arguments.
+/// The findings about a call's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
-    /// Why the call must be denied, if it must: the gravest reason.
+    /// The gravest reason for which the call must be denied, if any.
     pub refusal: Option<ArgumentsRefusal>,
-    /// Where the arguments do not fit the tool, the first few.
+    /// The first few violations of the tool's schema.
     pub violations: Vec<Violation>,
-    /// In what context the call works: trust is kept by it. `-` where there is none.
+    /// The context of the call, by which trust is kept. `-` where there is none.
     pub context: PlaceText,
-    /// Every context that the call has a part in: one, or, of a command, one for each program that it runs, for what it tells
-    /// some of them to do (`git push`), and for files that lie outside. A rule that denies or reviews applies if it matches any
-    /// of them; one that allows, only if it matches all.
+    /// Every context that the call has a part in. A command has one for each program that it runs, and one for files that lie
+    /// outside. For some programs the context names the subcommand too (`git push`). A rule that denies or reviews applies if it
+    /// matches any of them; one that allows, only if it matches all.
     pub parts: Vec<PlaceText>,
-    /// Whether the command can run what could not be read from it. It is never better than reviewed.
+    /// `true` if the command can run programs that could not be read from it. It is never better than reviewed.
     pub opaque: bool,
-    /// Where the call reaches: cleaned paths and hosts.
+    /// The places that the call reaches: cleaned paths and hosts.
     pub destinations: Vec<PlaceText>,
-    /// What it does there, and the patterns that it works on. `None` where that was not recorded: before version 6 of the rules, and
-    /// of arguments that were not shown.
+    /// Its access to those places, and the patterns that it works on. `None` where that was not recorded: before version 6 of the
+    /// rules, and for hidden arguments.
     pub reach: Option<Reach>,
     /// `true`: the tool's registration reads no place from the arguments and accepts any member, so the arguments may name other places.
     pub unlisted: bool,
-    /// What an approval and an idempotency key are bound to. It is there whenever the arguments could be read.
+    /// The digest that an approval and an idempotency key are bound to. It is there whenever the arguments could be read.
     pub action_digest: Option<Sha256Text>,
     /// The digest of all arguments, where it is another one: by it calls are known to be the same.
     pub args_digest: Option<Sha256Text>,
 }
 
-/// Why a call must be denied for its arguments, the gravest last.
+/// The reason for which a call must be denied for its arguments, the gravest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArgumentsRefusal {
     /// Only a digest came, and the tool binds some of the arguments.
     DigestOnly,
-    /// They do not fit the tool's schema, or what has to be read from them cannot be.
+    /// They do not fit the tool's schema, or a place in them cannot be read.
     Invalid,
     /// They name a place that the tool may not reach.
     DestinationOutside,
@@ -99,10 +99,10 @@ impl fmt::Display for ArgumentsRefusal {
     }
 }
 
-/// Looks at a call's arguments.
+/// Examines a call's arguments.
 ///
-/// Whatever the bytes are, the answer is one; it says so where the call must be denied. `cwd` is the folder that the call
-/// works in, from whoever asks.
+/// Any bytes get an answer; it says so where the call must be denied. `cwd` is the folder that the call works in, as the caller
+/// names it.
 #[must_use]
 pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> Examined {
     let unlisted = tool.takes_unlisted();
@@ -165,7 +165,7 @@ pub fn examine_unregistered(args: &[u8]) -> Examined {
     examined
 }
 
-/// The same of arguments that are not shown: nobody could say what an approval is for.
+/// Does the same for hidden arguments: nobody could say what an approval is for.
 pub(crate) fn examine_unregistered_digest() -> Examined {
     let mut examined = unregistered();
     examined.refuse(ArgumentsRefusal::DigestOnly);
@@ -176,7 +176,7 @@ fn unregistered() -> Examined {
     Examined { opaque: true, parts: Vec::new(), ..Examined::unread() }
 }
 
-/// What is known of arguments that were not recorded, not even their digest: nothing.
+/// Returns the findings about arguments that were not recorded, not even by a digest: none.
 pub(crate) fn examine_nothing() -> Examined {
     Examined { opaque: true, ..Examined::unread() }
 }
@@ -281,7 +281,7 @@ impl Examined {
     fn read_destination(&mut self, from: &CompiledDestination, args: &Value, cwd: Option<&str>) {
         let found = match args.pointer(&from.pointer) {
             None => {
-                // What is left out stands for a folder, and that is where it reaches.
+                // A place that is left out stands for a folder, and the call reaches that.
                 let absent = from.when_absent.as_deref().and_then(|absent| read_path(absent, cwd).ok());
                 if let Some(path) = absent {
                     self.reach_place(shortened(&path.whole()), Some(from.access));

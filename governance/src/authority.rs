@@ -1,4 +1,5 @@
-//! Who may write what, in one place: the vocabulary names the writer of each type, and here stands which roles are one.
+//! The right to write each type, in one place.
+//! The vocabulary names the writer of each type; this module says which roles count as one.
 
 use std::borrow::Cow;
 
@@ -10,38 +11,38 @@ use bitacora_formats::{Data, Event, ExtensionValue};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// Where an event keeps the actor that its sender named, when that is not the sender.
+/// The extension that keeps the actor that the sender named, when that is another one.
 pub const ON_BEHALF_OF: &str = "onbehalfof";
 
-/// How the sources begin that the service writes under.
+/// The beginning of the sources that the service writes under.
 const OWN_SOURCES: &str = "urn:bitacora:";
-/// How the types begin that say who may use a ledger.
+/// The beginning of the types that are about the use of a ledger.
 const PRINCIPALS: &str = "principal.";
-/// As whom calls are asked for where nobody is known. A call is an agent's, whoever it is that tries.
+/// The actor of calls from an unknown sender. A call is an agent's, also when another role tries one.
 const UNKNOWN_AGENT: &str = "agent:local";
 
-/// Who sends a request, as their token says.
+/// The sender of a request, as their token says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// In which role.
+    /// The role of the sender.
     pub role: Role,
-    /// As events name them.
+    /// The sender, as events name them.
     pub actor: String,
-    /// Of an agent, its name.
+    /// The name of an agent; `None` for other roles.
     pub agent: Option<String>,
-    /// Whether a token says so. Without one nobody knows who sends, and what events say of it is left to them.
+    /// `true` if a token says so. Without one the sender is unknown, and events name any they like.
     pub is_attested: bool,
 }
 
-/// Why an event is not its sender's to write.
+/// The reason for which an event is not its sender's to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorityError {
-    /// Only what derives events, or the service, writes this type.
+    /// The reactor or the service alone writes this type.
     #[error("type `{kind}` is written by the {} alone", writer.as_str())]
     Reserved {
         /// The type.
         kind: String,
-        /// Who writes it.
+        /// Its writer.
         writer: Writer,
     },
     /// The role may not.
@@ -62,10 +63,10 @@ pub enum AuthorityError {
         /// The one that the event names.
         named: String,
     },
-    /// The data names somebody else as the one who gave their word.
+    /// The data names another person as its author.
     #[error("`{member}` names `{named}`, but the token's holder is `{own}`; nobody speaks for another")]
     OtherBy {
-        /// Where the data names them.
+        /// The member of the data that names them.
         member: &'static str,
         /// The holder, as events name them.
         own: String,
@@ -86,10 +87,10 @@ pub enum AuthorityError {
     TwoOthers,
 }
 
-/// Whether a role may write events of this type.
+/// Checks that a role may write events of this type.
 ///
 /// # Errors
-/// It may not: who may.
+/// The role may not; the error names the roles that may.
 pub fn may_write(role: Role, kind: &str) -> Result<(), AuthorityError> {
     let writer = match event_type(kind) {
         Some(listed) => listed.writer,
@@ -116,7 +117,7 @@ pub fn may_write(role: Role, kind: &str) -> Result<(), AuthorityError> {
     Err(AuthorityError::Role { kind: kind.to_owned(), has: role, needs })
 }
 
-/// Whether a role may all that another one may. An auditor may read, and nothing of what the others may beyond that.
+/// Returns `true` if a role may do all that another one may. An auditor may read, and has none of the others' further rights.
 #[must_use]
 pub const fn suffices(role: Role, needs: Role) -> bool {
     match (role, needs) {
@@ -129,26 +130,26 @@ pub const fn suffices(role: Role, needs: Role) -> bool {
 }
 
 impl Identity {
-    /// Whoever is on the machine of a ledger that has no tokens.
+    /// Returns the identity of anybody on the machine of a ledger that has no tokens.
     #[must_use]
     pub fn local(role: Role) -> Self {
         Self { role, actor: format!("{}:local", role.as_str()), agent: None, is_attested: false }
     }
 
-    /// Of a token's holder.
+    /// Returns the identity of a token's holder.
     #[must_use]
     pub fn of(principal: &PrincipalCreated) -> Self {
         let agent = principal.agent.as_ref().map(ToString::to_string);
         Self { role: principal.role, actor: principal.actor(), agent, is_attested: true }
     }
 
-    /// As whom they ask for calls, and report how those ended.
+    /// Returns the actor under which they ask for calls, and report outcomes.
     #[must_use]
     pub fn caller(&self) -> &str {
         if self.is_attested { &self.actor } else { UNKNOWN_AGENT }
     }
 
-    /// The agent that a call is asked for or reported of: of an agent's token its own, else the one that is named.
+    /// Returns the agent that a call is asked for or reported of: of an agent's token its own, else the one that is named.
     ///
     /// # Errors
     /// The token is another agent's.
@@ -160,8 +161,8 @@ impl Identity {
         }
     }
 
-    /// Puts the sender into an event that they may write: as its actor, and, of an agent, as its agent. Whom the event named
-    /// as its actor stands in the extension `onbehalfof` then. Who has shown no token is not known, and puts nothing in.
+    /// Puts the sender into an event that they may write: as its actor, and, of an agent, as its agent. An actor that the event
+    /// named before goes to the extension `onbehalfof`. A sender without a token is unknown, and puts nothing in.
     ///
     /// # Errors
     /// The event is not theirs to write.
@@ -187,15 +188,15 @@ impl Identity {
         Ok(())
     }
 
-    /// Identities of events under the service's own sources are its own to give: who takes them beforehand would keep it from
-    /// writing its own. Principals alone are written from outside, by admins.
+    /// Refuses events under the service's own sources: a sender could take their identities, and keep the service from writing its
+    /// own. Principals alone are written from outside, by admins.
     fn check_source(&self, event: &Event<'_>) -> Result<(), AuthorityError> {
         let is_own = event.source.starts_with(OWN_SOURCES);
         let may = self.role == Role::Admin && event.kind.starts_with(PRINCIPALS);
         if is_own && !may { Err(AuthorityError::OwnSource(event.source.to_string())) } else { Ok(()) }
     }
 
-    /// What data of a type that has a meaning here says of who acts, and of where it was recorded, has to be so.
+    /// Checks the claims of data whose type has a meaning here: its author, and the place of its recording.
     fn check_claims(&self, event: &Event<'_>) -> Result<(), AuthorityError> {
         if event_type(&event.kind).is_none() {
             return Ok(());
@@ -221,7 +222,7 @@ impl Identity {
     }
 }
 
-/// What data may say that only a token proves.
+/// The claims of data that only a token proves.
 #[derive(Deserialize)]
 struct Claims<'a> {
     #[serde(borrow, default)]
@@ -343,7 +344,7 @@ mod tests {
         assert_eq!(sign(Role::Operator, "approval.resolved", word), Ok(()));
         let refused = sign(Role::Admin, "approval.resolved", word).unwrap_err();
         assert!(matches!(refused, AuthorityError::OtherBy { .. }), "{refused}");
-        // Whatever way it is written.
+        // It is refused in any spelling.
         let word = r#"{"approval":"a1","resolution":"approved","\u0062y":"ana"}"#;
         assert!(sign(Role::Operator, "approval.resolved", word).is_err());
         assert_eq!(sign(Role::Operator, "panic.engaged", r#"{"by":"ana","reason":"r"}"#), Ok(()));

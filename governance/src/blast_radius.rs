@@ -1,14 +1,14 @@
-//! How much damage a call may do, and what that demands.
+//! The damage that a call may do, and the verdict that it demands.
 
 use bitacora_formats::vocabulary::{BlastRadius, Verdict};
 
-/// What holds for a call: the greater of what the registry says of the tool and what the agent says of the call.
+/// Returns the greater of the tool's registered radius and the one that the agent requests.
 #[must_use]
 pub fn effective_blast_radius(registered: BlastRadius, requested: Option<BlastRadius>) -> BlastRadius {
     requested.map_or(registered, |requested| registered.max(requested))
 }
 
-/// The best verdict there can be: what is critical is never done without a person.
+/// Returns the best possible verdict: a critical call is never made without a person.
 #[must_use]
 pub fn best_verdict(radius: BlastRadius) -> Verdict {
     match radius {

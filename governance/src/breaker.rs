@@ -1,4 +1,4 @@
-//! A dimension that fails is stopped for a while, and then tried again.
+//! The circuit breaker: a dimension that fails is stopped for a while, and then tried again.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 /// The circuit breaker of one dimension: a fold of its `breaker.*` and of the outcomes of its calls.
 ///
-/// It changes by what is applied to it, never by being asked. What has to follow from a request or an outcome is asked for first
+/// It changes by applied events, never by a query. The transition that a request or an outcome requires is computed first
 /// (`due_…`), recorded as an event, and applied like any other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breaker {
     settings: BreakerSettings,
     condition: Condition,
     window: Window,
-    /// How often it half-opened: what tells the probes of one time from those of another.
+    /// The number of times that it half-opened. It tells the probes of one time from those of another.
     trial: Trial,
 }
 
@@ -38,23 +38,23 @@ enum Condition {
 #[serde(transparent)]
 pub struct Trial(pub u64);
 
-/// What a breaker goes through. Each is an event in the same request as its cause.
+/// A transition of a breaker. Each is an event in the same request as its cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
-    /// From closed or half-open: no call passes.
+    /// A transition from closed or half-open: no call passes.
     Open {
-        /// What was in the window.
+        /// The counts of the window.
         window: WindowCounts,
-        /// From when on a request may be a probe.
+        /// The time from which a request may be a probe.
         cooldown_until: Micros,
     },
-    /// From open: calls pass as probes.
+    /// A transition from open: calls pass as probes.
     HalfOpen,
-    /// From half-open, or by an operator: calls pass.
+    /// A transition from half-open, or by an operator: calls pass.
     Close,
 }
 
-/// What is in a window.
+/// The counts of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WindowCounts {
     /// Outcomes.
@@ -63,8 +63,8 @@ pub struct WindowCounts {
     pub bad: u32,
 }
 
-/// Whether an outcome is bad for the breaker: an error, a timeout, a failed check. `None` for a rejection and for an exit code, which
-/// say nothing of the tool and do not enter the window.
+/// Returns `true` for an outcome that is bad for the breaker: an error, a timeout, a failed check. `None` for a rejection and for
+/// an exit code, which say nothing of the tool and do not enter the window.
 #[must_use]
 pub fn bad_outcome(outcome: TrustOutcome, post_check_passed: Option<bool>) -> Option<bool> {
     match outcome {
@@ -74,13 +74,13 @@ pub fn bad_outcome(outcome: TrustOutcome, post_check_passed: Option<bool>) -> Op
     }
 }
 
-/// The same of what is recorded. That a call which only looks told no outcome does not enter the window.
+/// Does the same for a recorded observation. A missing outcome of a call that only looks does not enter the window.
 pub(crate) fn bad_observation(observed: &TrustObserved) -> Option<bool> {
     bad_outcome(observed.outcome, observed.post_check_passed).filter(|_| !observed.unreported)
 }
 
 impl Breaker {
-    /// What it is like. A cooldown that is over changes nothing before a request comes.
+    /// Returns its condition. A cooldown that is over changes nothing before a request comes.
     #[must_use]
     pub const fn condition(&self) -> BreakerCondition {
         match self.condition {
@@ -90,8 +90,8 @@ impl Breaker {
         }
     }
 
-    /// What it says of a critical call, once what is due on its request was applied. Any other call is reviewed while it is open, from
-    /// version 6 of the rules on.
+    /// Returns its verdict on a critical call, after the transition that is due on its request. Any other call is reviewed while it
+    /// is open, from version 6 of the rules on.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
         match self.condition {
@@ -101,19 +101,19 @@ impl Breaker {
         }
     }
 
-    /// Whether it is closed and nobody set it: what is forgotten of it begins anew as it was.
+    /// Returns `true` if it is closed and has the default settings. Once forgotten, such a breaker begins anew as it was.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.condition == Condition::Closed && self.settings == BreakerSettings::default()
     }
 
-    /// How it is set.
+    /// Returns its settings.
     #[must_use]
     pub const fn settings(&self) -> &BreakerSettings {
         &self.settings
     }
 
-    /// From when on a request may be a probe, while it is open.
+    /// Returns the time from which a request may be a probe, while it is open.
     #[must_use]
     pub const fn cooldown_until(&self) -> Option<Micros> {
         match self.condition {
@@ -131,13 +131,13 @@ impl Breaker {
         }
     }
 
-    /// What is in its window.
+    /// Returns the counts of its window.
     #[must_use]
     pub const fn window(&self) -> WindowCounts {
         WindowCounts { outcomes: self.window.len, bad: self.window.bad() }
     }
 
-    /// What a call that is decided now has to carry: while half-open, that it is a probe of this time.
+    /// Returns the trial that a call decided now has to carry: while half-open, the current one.
     #[must_use]
     pub const fn trial(&self) -> Option<Trial> {
         match self.condition {
@@ -146,21 +146,21 @@ impl Breaker {
         }
     }
 
-    /// Whether the outcome of a call is a probe's: it was decided while the breaker was half-open, and it still is, without having
-    /// been open in between.
+    /// Returns `true` if the outcome of a call is a probe's: the call was decided while the breaker was half-open. It has to be
+    /// half-open still, without having been open in between.
     #[must_use]
     pub fn is_probe(&self, decided_in: Option<Trial>) -> bool {
         decided_in.is_some() && decided_in == self.trial()
     }
 
-    /// What a request at this time has to be preceded by: the first one from the end of the cooldown on half-opens the breaker, and is
-    /// its first probe.
+    /// Returns the transition that has to precede a request at this time. The first request from the end of the cooldown on
+    /// half-opens the breaker, and is its first probe.
     #[must_use]
     pub fn due_on_request(&self, time: Micros) -> Option<Transition> {
         self.cooldown_until().is_some_and(|until| time >= until).then_some(Transition::HalfOpen)
     }
 
-    /// What an outcome at this time has to be followed by; it is not applied yet.
+    /// Returns the transition that has to follow an outcome at this time, which is not applied yet.
     #[must_use]
     pub fn due_after(&self, bad: bool, was_probe: bool, time: Micros) -> Option<Transition> {
         let mut after = *self;
@@ -171,8 +171,8 @@ impl Breaker {
         }
     }
 
-    /// What these settings have to be followed by; they are not applied yet. A closed breaker opens if its window holds enough bad
-    /// outcomes for them, a half-open one closes if it had enough good probes.
+    /// Returns the transition that has to follow these settings, which are not applied yet. A closed breaker opens if its window
+    /// holds enough bad outcomes for them. A half-open one closes if it had enough good probes.
     #[must_use]
     pub fn due_after_configured(&self, settings: &BreakerSettings, time: Micros) -> Option<Transition> {
         let mut after = *self;
@@ -180,7 +180,7 @@ impl Breaker {
         after.due(time)
     }
 
-    /// What is due by what it holds.
+    /// Returns the transition that is due by its own state.
     fn due(&self, time: Micros) -> Option<Transition> {
         match self.condition {
             Condition::Closed => (self.window.bad() >= self.threshold()).then(|| self.opening(time)),
@@ -191,7 +191,7 @@ impl Breaker {
         }
     }
 
-    /// How many bad outcomes open it: no more than the window holds, or it would never open.
+    /// Returns the number of bad outcomes that open it: at most the window's size, or it would never open.
     pub(crate) fn threshold(&self) -> u32 {
         self.settings.failure_threshold.get().min(self.settings.window.get())
     }
@@ -201,7 +201,7 @@ impl Breaker {
         Transition::Open { window: self.window(), cooldown_until: Micros(time.0.saturating_add(cooldown)) }
     }
 
-    /// Takes note of an outcome that is no rejection. It enters the window whatever the condition; a good probe counts towards closing.
+    /// Takes note of an outcome that is no rejection. It enters the window in every condition; a good probe counts towards closing.
     pub fn apply_outcome(&mut self, bad: bool, was_probe: bool) {
         self.window.push(bad, self.settings.window.get());
         if let Condition::HalfOpen { good_probes } = &mut self.condition
@@ -212,7 +212,7 @@ impl Breaker {
         }
     }
 
-    /// Goes through a recorded transition, whoever caused it. Closing clears the window.
+    /// Applies a recorded transition of any cause. Closing clears the window.
     pub fn apply_transition(&mut self, transition: &Transition) {
         match *transition {
             Transition::Open { cooldown_until, .. } => self.condition = Condition::Open { cooldown_until },
@@ -227,8 +227,8 @@ impl Breaker {
         }
     }
 
-    /// Is set anew. Of a window that becomes shorter the newest outcomes stay; in a longer one there is room for more. A cooldown under
-    /// way ends when it would have.
+    /// Changes the settings. A shorter window keeps the newest outcomes; a longer one has room for more. A cooldown under way ends
+    /// at its old time.
     pub fn apply_configured(&mut self, settings: &BreakerSettings) {
         self.settings = *settings;
         self.window.shorten(settings.window.get());
@@ -247,7 +247,7 @@ pub enum BreakerEvent {
 }
 
 impl Transition {
-    /// What is recorded of it, for the breaker of this dimension.
+    /// Returns the event that records it, for the breaker of this dimension.
     #[must_use]
     pub fn event(&self, dimension: Dimension) -> BreakerEvent {
         match *self {

@@ -1,7 +1,7 @@
-//! Budgets: what may be spent, by whom, in what time; what is reserved for calls that run, and what they came to.
+//! Budgets: limits on spending by scope and period, reservations for calls that run, and their charges.
 //!
-//! A budget counts what is decided and told while it stands: nothing from before it was set. Who spends is who asks; a call that
-//! names no run has no part in a budget that each run has anew, and the same of sessions.
+//! A budget counts the decisions and reports made while it stands: nothing from before it was set. The caller is the spender. A
+//! call that names no run has no part in a budget that each run has anew, and the same holds of sessions.
 
 mod reservations;
 mod standing;
@@ -28,11 +28,11 @@ use reservations::Overdue;
 
 pub use standing::BudgetStanding;
 
-/// Windows and reservations that are looked at, and taken away if their time is over, with each that comes, by the first versions of
-/// the rules; by later ones all are, with each decision.
+/// Windows and reservations that the first versions of the rules look at with each new one, to take away those whose time is over.
+/// Later versions look at all of them, with each decision.
 const SWEPT_AT_ONCE: usize = 8;
 
-/// Why a budget cannot be set or lifted. The others stand.
+/// The reason for which a budget cannot be set or lifted. The others stand.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {
     /// There are [`MAX_BUDGETS`].
@@ -68,55 +68,55 @@ impl WindowKey {
         }
     }
 
-    /// The agent, as events tell it.
+    /// Returns the agent, as events tell it.
     pub(crate) fn told_agent(&self) -> Option<AgentName> {
         AgentName::new(self.agent.as_deref()?).ok()
     }
 
-    /// `true` where it is begun by who spends, so that there is a share of such windows for each agent; the others are one for each
+    /// `true` for a window that a spender begins, of which each agent has a limited share. The other windows are one for each
     /// budget.
     pub(crate) fn is_begun(&self, period: BudgetPeriod) -> bool {
         days_of(period).is_none() || self.agent.is_some()
     }
 
-    /// The run or session, as events tell it.
+    /// Returns the run or session, as events tell it.
     pub(crate) fn told(&self) -> Option<BoundedText<1024>> {
         BoundedText::new(self.window.as_str()).ok()
     }
 }
 
-/// What is held back for one call.
+/// The reservation for one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Reservation {
     parts: Vec<ReservedPart>,
-    /// When nothing more is to come of it.
+    /// The time from which no further report about it is expected.
     until: Micros,
 }
 
-/// The same of one budget.
+/// The part of a reservation that one budget holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReservedPart {
     pub(crate) key: WindowKey,
     pub(crate) amounts: Spend,
-    /// Whether it was given back; the call may still turn out to have run.
+    /// Set when it was given back; the call may still turn out to have run.
     pub(crate) is_released: bool,
 }
 
-/// The budgets, and what is gone of them.
+/// The budgets, and the spending of each.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budgets {
     pub(crate) configured: Journaled<Name, BudgetConfigured>,
     pub(crate) meters: Journaled<WindowKey, Meter>,
-    /// Windows of runs and sessions by a time at which it is looked whether they are still used.
+    /// Windows of runs and sessions by the time at which the sweep checks whether they are still used.
     leaving: Journaled<(Micros, WindowKey), ()>,
     reservations: Journaled<Name, Reservation>,
     ending: Journaled<(Micros, Name), ()>,
-    /// How many windows of runs and sessions each agent began.
+    /// The number of windows of runs and sessions that each agent began.
     #[serde(default, skip_serializing_if = "Shares::is_empty")]
     shares: Shares,
 }
 
-/// When something is counted, for whom, and by which rules.
+/// The time, the agent and the rules of a charge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Occasion<'a> {
     pub(crate) time: Micros,
@@ -131,21 +131,21 @@ impl Occasion<'_> {
     }
 }
 
-/// What the budgets say of a call.
+/// The findings of the budgets about a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct BudgetsDue {
-    /// The budget whose word is the strictest, and what follows from it.
+    /// The budget with the strictest consequence, and that consequence.
     pub(crate) strictest: Option<(OnExceed, Name)>,
-    /// What there is no room for.
+    /// The kind of entry that has no room.
     pub(crate) full: Option<&'static str>,
-    /// To be told: they are spent, and it was not said yet.
+    /// Reports that are due: these budgets are spent, and it was not told yet.
     pub(crate) exceeded: Vec<BudgetExceeded>,
-    /// To be held back if the call runs.
+    /// Reservations that are due if the call runs.
     pub(crate) reserved: Vec<BudgetCharged>,
 }
 
 impl Budgets {
-    /// Whether a budget can be set so, by the rules of a version.
+    /// Checks that a budget can be set so, by the rules of a version.
     ///
     /// # Errors
     /// See [`BudgetError`].
@@ -168,7 +168,7 @@ impl Budgets {
         Ok(())
     }
 
-    /// Whether with another one everything that some budget is for would count in more than a call may.
+    /// Returns `true` if, with another budget, all calls of some budget would count in more budgets than a call may.
     fn would_deny(&self, added: &BudgetConfigured) -> bool {
         let others = || {
             let others = self.configured.iter().map(|(_, budget)| budget);
@@ -183,7 +183,7 @@ impl Budgets {
 
     /// Folds `budget.configured`. With another scope or period, or lifted, it begins anew; one that cannot be set changes nothing.
     pub(crate) fn apply_configured(&mut self, configured: &BudgetConfigured) {
-        // What nobody may set any more holds as it did where it was set before.
+        // A budget that could no longer be set holds as it did where it was set before.
         if self.check(configured, OLDEST_REACTOR_VERSION).is_err() {
             return;
         }
@@ -209,7 +209,7 @@ impl Budgets {
         }
     }
 
-    /// What they say of a call that is to cost this.
+    /// Checks a call with this estimated cost against the budgets.
     pub(crate) fn due(
         &self,
         question: &BudgetQuestion<'_>,
@@ -259,7 +259,7 @@ impl Budgets {
         if due.full.is_some() {
             due.reserved.clear();
             if at.is_strict() {
-                // Where no window is begun nobody would know that it was told.
+                // Without a window there would be no note that it was told.
                 let is_kept = |found: &BudgetExceeded| {
                     let key = WindowKey::of(&found.budget, found.agent.as_ref(), found.window.as_ref());
                     self.meters.get(&key).is_some()
@@ -270,7 +270,8 @@ impl Budgets {
         due
     }
 
-    /// What is gone of a window. What is held back past its time is not, which is looked at only where it matters.
+    /// Returns the spending of a window with its reservations. Those past their time do not count, which is checked only where it
+    /// matters.
     fn held<'s>(
         &'s self,
         budget: &BudgetConfigured,
@@ -307,7 +308,7 @@ impl Budgets {
         }
     }
 
-    /// The budgets that something counts in, each with its run or session.
+    /// Returns the budgets that something counts in, each with its run or session.
     fn counting<'a>(
         &'a self,
         question: &'a BudgetQuestion<'_>,
@@ -362,7 +363,7 @@ impl Budgets {
         keys.iter().for_each(|key| self.spend(key, amounts, at));
     }
 
-    /// What a call comes to that ran without having been allowed: nothing was held back for it.
+    /// Returns the charges of a call that ran without having been allowed: nothing was reserved for it.
     pub(crate) fn charged_to(
         &self,
         question: &BudgetQuestion<'_>,
@@ -381,24 +382,24 @@ impl Budgets {
         charged.collect()
     }
 
-    /// Whether nothing is held back.
+    /// Returns `true` if nothing is reserved.
     pub(crate) fn is_settled(&self) -> bool {
         self.meters.iter().all(|(_, meter)| meter.reserved == Spend::default())
     }
 
-    /// The budget of this name: one that is set, or that of runs.
+    /// Returns the budget of this name: one that is set, or that of runs.
     pub(crate) fn named(&self, budget: &Name) -> Option<&BudgetConfigured> {
         self.configured.get(budget).or_else(|| any_run(budget))
     }
 
-    /// `true` where it was told that a run spent its own budget, and nothing has fitted in since.
+    /// Returns `true` if it was told that a run spent its own budget, and nothing has fitted in since.
     pub(crate) fn is_own_told(&self, agent: Option<&str>, run: &str) -> bool {
         let agent = agent.map(str::to_owned);
         let key = WindowKey { budget: RUN_BUDGET.clone(), agent, window: run.to_owned() };
         self.meters.get(&key).is_some_and(|meter| meter.is_told)
     }
 
-    /// Whether nothing has to be counted.
+    /// Returns `true` if no budget is set, so that nothing has to be counted.
     pub(crate) fn is_empty(&self) -> bool {
         self.configured.len() == 0
     }
@@ -446,7 +447,7 @@ impl Budgets {
     }
 }
 
-/// Whether all that one scope is for is what the other one is for, too.
+/// Returns `true` if one scope lies wholly within the other one.
 fn is_within(narrow: &BudgetScope, wide: &BudgetScope) -> bool {
     let pairs = [
         (&narrow.agent, &wide.agent),

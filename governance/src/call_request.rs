@@ -1,5 +1,5 @@
-//! What executors send about a call, as the `tool.requested` that it becomes: read once here for who records it, and for who only
-//! predicts what would be said.
+//! The members that executors send about a call, as the `tool.requested` that it becomes.
+//! They are read once here, both to record the call and to predict its decision.
 
 use std::fmt::Display;
 
@@ -11,23 +11,23 @@ use serde::Deserialize;
 
 /// The members of an object that tell of a call. Each is taken once; one that is `null` is not there.
 pub trait CallMembers<'a> {
-    /// Why a member is not what is taken.
+    /// The error of a member.
     type Error;
 
-    /// A member that may be left out.
+    /// Takes a member that may be left out.
     ///
     /// # Errors
-    /// It is there and not what is taken.
+    /// It is there and does not fit.
     fn take<T: Deserialize<'a>>(&mut self, name: &'static str) -> Result<Option<T>, Self::Error>;
 
-    /// A member that is not what is taken, and why.
+    /// Returns the error of a member that does not fit.
     fn bad(&self, name: &'static str, fault: &dyn Display) -> Self::Error;
 }
 
-/// Takes what is told of a call besides whose it is: the call's id, its run, if it has one, and who calls are known already.
+/// Takes the members of a call that do not name its owner. The call's id, its run, if it has one, and its caller are known already.
 ///
 /// # Errors
-/// A member is missing, or not what is taken.
+/// A member is missing, or does not fit.
 pub fn take_call<'a, M: CallMembers<'a>>(
     members: &mut M,
     call: Name,

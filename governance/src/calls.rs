@@ -19,19 +19,19 @@ const LOOKED_AT: usize = 64;
 /// A call that was decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCall {
-    /// Where its decision stands.
+    /// The position of its decision.
     pub position: u64,
     /// The stream it was asked for in.
     pub stream: String,
     /// The agent that asked for it.
     pub agent: Option<String>,
-    /// What its outcome counts for.
+    /// The dimension that its outcome counts for.
     pub dimension: Dimension,
-    /// What was said, as it was meant: in mode `observe` always `allow`.
+    /// The verdict as it was in effect: in mode `observe` always `allow`.
     pub verdict: Verdict,
-    /// Whether it was meant.
+    /// The mode of the decision.
     pub mode: Mode,
-    /// Whether a person, or a person's standing grant, lifted a review for it.
+    /// `true` if a person, or a person's standing grant, lifted a review for it.
     pub by_person: bool,
     /// The approval that waits, or that allowed it.
     pub approval: Option<Name>,
@@ -39,31 +39,31 @@ pub struct OpenCall {
     pub trial: Option<Trial>,
     /// Its idempotency key, apart from those of other callers and tools.
     pub(crate) key: Option<ScopedKey>,
-    /// Whether something was counted towards trust for it.
+    /// `true` if it was counted towards trust.
     pub is_counted: bool,
-    /// Whether it was recorded elsewhere.
+    /// `true` if it was recorded elsewhere.
     pub imported: bool,
-    /// When it is over without an outcome.
+    /// The time at which it is over without an outcome.
     pub deadline: Micros,
-    /// Whether that is recorded; its outcome may still come.
+    /// Set when that is recorded; its outcome may still come.
     pub is_late: bool,
     /// The version of the rules by which it was decided.
     #[serde(default = "oldest", skip_serializing_if = "is_oldest")]
     pub(crate) rules: u32,
-    /// When the same call may be asked for again, of one that came too early.
+    /// The time from which the same call may be asked for again, if it came too early.
     pub again_from: Option<Micros>,
-    /// Whose budgets it counts in if it runs all the same, of a call that was not allowed.
+    /// The owners of the budgets that it counts in if it runs although it was not allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) asked: Option<Box<AskedIn>>,
-    /// Of which contracts it was asked whether what it did is to be undone.
+    /// The contracts whose rollback a person was asked about.
     #[serde(default, skip_serializing_if = "Rollbacks::is_empty")]
     pub(crate) rollbacks: Rollbacks,
-    /// How its outcome counts.
+    /// The rules by which its outcome counts.
     #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
     pub(crate) outcome: OutcomeRules,
 }
 
-/// Whose budgets a call counts in, besides what its outcome counts for.
+/// The owners of the budgets that a call counts in, besides those that its dimension names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AskedIn {
     pub(crate) role: String,
@@ -100,13 +100,13 @@ const fn is_oldest(version: &u32) -> bool {
 }
 
 impl OpenCall {
-    /// Whether an event that names this agent, or none, may be about it. Who asked as one agent is not answered for by another.
+    /// Returns `true` if an event that names this agent, or none, may be about it. An agent does not answer for another one.
     pub(crate) fn is_of(&self, agent: Option<&str>) -> bool {
         agent.is_none() || agent == self.agent.as_deref()
     }
 
-    /// Whether the same call may be asked for once more: a review that brings the approval it waited for, or what came too early and
-    /// has waited since.
+    /// Returns `true` if the same call may be asked for once more: a review that brings the approval it waited for, or a call that
+    /// came too early and has waited since.
     pub(crate) fn may_be_asked_again(&self, approval: Option<&Name>, time: Micros) -> bool {
         match self.verdict {
             Verdict::Allow => false,
@@ -115,7 +115,7 @@ impl OpenCall {
         }
     }
 
-    /// When nothing more is to come of it.
+    /// Returns the time from which no further event about it is expected.
     fn end(&self) -> Micros {
         if self.is_late { Micros(self.deadline.0.saturating_add(LATE_OUTCOME_LIFE.0)) } else { self.deadline }
     }
@@ -138,13 +138,13 @@ impl OpenCalls {
         self.by_id.get(call).map(|open| &**open)
     }
 
-    /// Whether there is no room for another call at this time.
+    /// Returns `true` if there is no room for another call at this time.
     pub(crate) fn is_full(&self, time: Micros) -> bool {
         let leaves_now = || self.leaving.iter().next().is_some_and(|((end, _), ())| *end <= time);
         self.by_id.len() >= MAX_OPEN_CALLS && !leaves_now()
     }
 
-    /// Whether this agent has as many as one may.
+    /// Returns `true` if this agent has as many as one may.
     pub(crate) fn is_full_of(&self, agent: Option<&str>) -> bool {
         self.shares.held(agent) >= MAX_OPEN_CALLS_OF_AGENT
     }
@@ -159,8 +159,8 @@ impl OpenCalls {
         over.filter_map(|(_, call)| self.get(call).map(|open| (call, open)))
     }
 
-    /// Takes in a call that was recorded elsewhere. Where there are too many, the oldest is let go: history does not hold up what
-    /// happens now.
+    /// Takes in a call that was recorded elsewhere. Where there are too many, the oldest is removed: history must not hold up calls
+    /// of today.
     pub(crate) fn apply_imported(&mut self, call: Name, open: OpenCall) {
         let oldest = self.by_deadline.iter().next().map(|((_, oldest), ())| oldest.clone());
         if let Some(oldest) = oldest.filter(|_| self.by_id.len() >= MAX_OPEN_CALLS) {
@@ -169,7 +169,7 @@ impl OpenCalls {
         self.put(call, open);
     }
 
-    /// Takes in a call that was decided here; which one was let go for it, if one was.
+    /// Takes in a call that was decided here; returns the call that was removed for it, if one was.
     pub(crate) fn apply_decided(&mut self, call: Name, open: OpenCall) -> Option<Name> {
         // It was denied for that, and nothing is kept of it; unless it runs all the same.
         let is_known = self.by_id.get(&call).is_some();
@@ -208,7 +208,7 @@ impl OpenCalls {
         Some(call)
     }
 
-    /// The call's time is over, and that is recorded; its outcome is still taken for a while.
+    /// Notes that the call's time is over, and that this is recorded; its outcome is still taken for a while.
     pub(crate) fn time_out(&mut self, call: &str) {
         let Some((call, open)) = self.settled(call) else { return };
         let open = Box::new(OpenCall { is_late: true, ..*open });
@@ -217,19 +217,19 @@ impl OpenCalls {
         self.by_id.insert(call, open);
     }
 
-    /// Something was counted for the call; nothing else will be.
+    /// Notes that something was counted for the call; nothing else will be.
     pub(crate) fn count(&mut self, call: &Name) {
         self.by_id.change(call, |open| open.is_counted = true);
     }
 
-    /// A person is asked whether what the call did is to be undone.
+    /// Notes that a person is asked about a rollback of the call.
     pub(crate) fn apply_rollback(&mut self, call: &Name, contract: Option<&Name>) {
         if self.get(call).is_some_and(|open| is_strict(open.rules)) {
             self.by_id.change(call, |open| open.rollbacks.add(contract.cloned()));
         }
     }
 
-    /// The call has its outcome, or none is to be expected.
+    /// Removes a call: it has its outcome, or none is to be expected.
     pub(crate) fn settle(&mut self, call: &str) -> Option<Box<OpenCall>> {
         self.settled(call).map(|(_, open)| open)
     }

@@ -1,4 +1,4 @@
-//! What requests and outcomes charge to budgets, and what is told besides.
+//! The charges of requests, outcomes and reports to budgets.
 
 use bitacora_formats::Event;
 use bitacora_formats::Micros;
@@ -24,7 +24,7 @@ use crate::times;
 use crate::version::{has_budgets, holds_run_budgets, is_isolated, is_strict};
 
 impl State {
-    /// What the budgets say of a call; nothing of one that was made elsewhere.
+    /// Returns the findings of the budgets about a call; none about one that was made elsewhere.
     pub(crate) fn budgets_due(
         &self,
         facts: &CallFacts,
@@ -38,7 +38,7 @@ impl State {
             return BudgetsDue::default();
         }
         let of_tool = tool.and_then(|tool| tool.document.estimated_cost);
-        // Who asks may know that a call costs more than others of its tool; that it costs less is known behind it.
+        // A caller may know that a call costs more than others of its tool. That it costs less is known only afterwards.
         let cost = if is_strict(facts.reactor_version) {
             facts.estimated_cost.max(of_tool)
         } else {
@@ -55,8 +55,8 @@ impl State {
         due
     }
 
-    /// What is settled or given back when a call ends: for each budget in which something was reserved for it, or that it counts in
-    /// where it ran without having been allowed.
+    /// Returns the charges when a call ends. There is one for each budget that holds a reservation for it, or that counts it if it
+    /// ran without having been allowed.
     pub(crate) fn charged_by(
         &self,
         outcome: &Outcome,
@@ -73,7 +73,7 @@ impl State {
             return self.budgets().charged_to(&question, &outcome.call, outcome.spend(ran));
         }
         let parts = self.budgets().reserved_for(&outcome.call).iter();
-        // What was given back at its deadline is not given back again; that it ran all the same is counted.
+        // A reservation that was given back at the deadline is not given back again; a call that ran all the same is counted.
         let parts = parts.filter(|part| has_run || !part.is_released);
         let charged = |part: &ReservedPart, charge, amounts: Spend| BudgetCharged {
             budget: part.key.budget.clone(),
@@ -102,7 +102,7 @@ impl State {
         parts.map(whole).collect()
     }
 
-    /// On what occasion something is counted that names no version of the rules.
+    /// Returns the occasion of a charge whose event names no version of the rules.
     pub(crate) fn occasion<'a>(&self, event: &'a Event<'_>, time: Micros) -> Occasion<'a> {
         Occasion { time, agent: event.agent.as_deref(), rules: self.rules.get().version() }
     }
@@ -134,7 +134,7 @@ impl State {
         }
     }
 
-    /// Folds what is told without having been asked for. What cannot be read, or was recorded elsewhere, counts nowhere.
+    /// Folds an unsolicited report. An unreadable report, or one that was recorded elsewhere, counts nowhere.
     pub(crate) fn apply_told(&mut self, event: &Event<'_>, time: Micros) {
         let (agent, run) = (event.agent.as_deref(), event.run.as_deref());
         if is_imported(event) {
@@ -186,7 +186,7 @@ impl State {
             ..BudgetQuestion::default()
         };
         if let Some(step) = step {
-            // What a step took was counted where it arose: with its calls and its model's answers.
+            // The costs of a step were counted where they arose: with its calls and its model's answers.
             question.run = question.run.or(Some(&step.run));
             question.model = step.model.as_deref();
             self.budgets.apply_spent(&question, Spend { steps: 1, ..Spend::default() }, at);
@@ -203,8 +203,8 @@ impl State {
     }
 }
 
-/// The members of a step that are counted. Whatever else one tells is evidence, of any shape: histories hold steps from before a
-/// member had a meaning.
+/// The members of a step that are counted. All other members are evidence, of any shape: histories hold steps from before a member
+/// had a meaning.
 #[derive(Deserialize)]
 struct CountedStep {
     run: Name,
@@ -213,8 +213,8 @@ struct CountedStep {
     model: Option<Name>,
 }
 
-/// Reads `run.started` by the rules of a version. Before a run was held to all of its budget, two members of that said nothing,
-/// whatever they held.
+/// Reads `run.started` by the rules of a version. Before a run was held to all of its budget, two members of that had no meaning,
+/// and could hold any value.
 fn started(event: &Event<'_>, rules: u32) -> Option<RunStarted> {
     if holds_run_budgets(rules) {
         return read(event).ok();
@@ -226,7 +226,7 @@ fn started(event: &Event<'_>, rules: u32) -> Option<RunStarted> {
     serde_json::from_value(data).ok()
 }
 
-/// What the step of budgets says.
+/// Returns the verdict of the step of budgets.
 pub(crate) fn overspent(due: &BudgetsDue) -> Said {
     if let Some(what) = due.full {
         return Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned())));
@@ -240,7 +240,7 @@ pub(crate) fn overspent(due: &BudgetsDue) -> Said {
     Some((verdict, code, Some(budget.to_string())))
 }
 
-/// Whether a step came to an end: each is counted once, however it began.
+/// Returns `true` if a step came to an end: each is counted once, with any beginning.
 const fn is_ended(status: StepStatus) -> bool {
     matches!(status, StepStatus::Ok | StepStatus::Error | StepStatus::Timeout)
 }

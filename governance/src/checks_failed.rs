@@ -1,5 +1,6 @@
-//! Programs that ran and ended with another exit code than 0. A failing test says nothing of the tool that ran it, so neither trust
-//! nor the breaker counts such an end. An executor that reports nothing else hides what fails: only so many in a row say nothing.
+//! Programs that ran and ended with another exit code than 0.
+//! A failing test says nothing of the tool that ran it, so neither trust nor the breaker counts such an end. An executor that
+//! reports nothing else hides its failures: only a limited number in a row counts nowhere.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Dimension, TrustObserved, TrustOutcome};
@@ -30,7 +31,7 @@ impl ChecksFailed {
         self.0.get(dimension).is_some()
     }
 
-    /// Whether another end in this dimension still counts nowhere.
+    /// Returns `true` if another end in this dimension still counts nowhere.
     fn has_room(&self, dimension: &Dimension) -> bool {
         match self.0.get(dimension) {
             Some(row) => row.length < MAX_CHECKS_FAILED_IN_A_ROW,

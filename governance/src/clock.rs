@@ -1,7 +1,7 @@
 //! Trust in the clock: a jump that nobody has accepted, and the correction that was accepted last.
 //!
-//! The time of a frame never goes back. Once a correction is accepted, the ledger adds the recorded offset to what the clock shows, so
-//! that frames go on from the latest one at the pace of the clock. From a jump to its acceptance nothing is added.
+//! The time of a frame never goes back. Once a correction is accepted, the ledger adds the recorded offset to the clock's time. So
+//! frames go on from the latest one at the pace of the clock. From a jump to its acceptance nothing is added.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{ClockOffset, ClockTime, JumpDirection, LedgerClockJumped};
@@ -20,11 +20,11 @@ pub struct ClockTrust {
 pub struct ClockJump {
     /// The position of its event.
     pub position: u64,
-    /// What the clock should have shown.
+    /// The time that the clock should have shown.
     pub from: ClockTime,
-    /// What it showed.
+    /// The time that it showed.
     pub to: ClockTime,
-    /// Which way it jumped.
+    /// The direction of the jump.
     pub direction: JumpDirection,
     /// The governed time of its event. Rules before version 6 did not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,14 +34,14 @@ pub struct ClockJump {
 /// A correction of the clock that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Correction {
-    /// By how much governed time is ahead of the clock.
+    /// The microseconds by which governed time is ahead of the clock.
     offset: ClockOffset,
     /// The governed time of the acceptance.
     since: Micros,
 }
 
 impl ClockTrust {
-    /// The newest jump, where none since was accepted. While there is one, calls are denied and nothing ends by time.
+    /// Returns the newest jump, where none since was accepted. While there is one, calls are denied and nothing ends by time.
     #[must_use]
     pub const fn jump(&self) -> Option<&ClockJump> {
         self.jump.as_ref()
@@ -59,8 +59,8 @@ impl ClockTrust {
         Micros(time.0.saturating_sub(correction.map_or(0, |correction| correction.offset.get())))
     }
 
-    /// Returns the governed time at which a clock elsewhere showed a time, as far as that can be known at a governed time. What was
-    /// shown before the correction, or is still to come, stays as it is: what expired by it is not valid again.
+    /// Returns the governed time at which a clock elsewhere showed a time, as far as that can be known at a governed time. A time
+    /// from before the correction, or one in the future, stays as it is: an expired item does not become valid again.
     pub(crate) fn governed_at(&self, shown: Micros, now: Micros) -> Micros {
         let Some(Correction { offset, since }) = self.correction else { return shown };
         let corrected = Micros(since.0.saturating_sub(offset.get()));
@@ -71,7 +71,7 @@ impl ClockTrust {
         }
     }
 
-    /// Returns the offset that an acceptance of the newest jump records: from the governed time at the jump to what the clock showed.
+    /// Returns the offset that an acceptance of the newest jump records: from the governed time at the jump to the clock's time.
     pub(crate) fn due_offset(&self, latest: Micros) -> ClockOffset {
         let Some(jump) = self.jump else { return ClockOffset::default() };
         let governed = match (jump.time, jump.direction) {

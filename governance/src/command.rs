@@ -1,4 +1,4 @@
-//! What an event means to governance: its data, read once.
+//! The meaning of an event for governance: its data, read once.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ use serde::Deserialize;
 
 use crate::outcome::Outcome;
 
-/// An event that changes what is answered, by its type.
+/// An event that changes answers, by its type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Act {
-    /// A call is asked for. What it asks stands in its examination, because its data may be sealed.
+    /// A call is asked for. Its request stands in its examination, because its data may be sealed.
     Requested,
     Decided(Box<DecisionMade>),
     /// A call ended; `None` where its data is sealed.
@@ -43,9 +43,9 @@ pub(crate) enum Act {
     BudgetExceeded(Box<BudgetExceeded>),
     LoopDetected(LoopDetected),
     ContractDefined(Box<ContractDefined>),
-    /// What checks found; `None` where that cannot be read here.
+    /// The results of checks; `None` where they cannot be read here.
     ContractChecked(Option<Box<ContractChecked>>),
-    /// Something is told that nobody asked for. It is evidence: whatever its data says, it is taken.
+    /// An unsolicited report. It is evidence, and is taken with any data.
     Told,
     Registered(Box<ToolRegistered>),
     Changed(Box<ToolChanged>),
@@ -76,7 +76,7 @@ pub(crate) enum Act {
     RulesBegun(u32),
 }
 
-/// Why an event's data is not what its type asks for.
+/// The reason for which an event's data does not fit its type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ActError {
     /// There is none, or it is sealed under a data subject's key.
@@ -90,7 +90,7 @@ pub(crate) enum ActError {
 /// Types that an act is made of, and how.
 macro_rules! acts {
     ($($data:ident => $make:expr,)*) => {
-        /// Whether events of this type are acts.
+        /// Returns `true` if events of this type are acts.
         pub(crate) fn is_act(kind: &str) -> bool {
             kind == ToolRequested::KIND
                 || is_outcome(kind)
@@ -102,7 +102,7 @@ macro_rules! acts {
         }
 
         impl Act {
-            /// What an event means; `None` where it is not of a type that governs.
+            /// Reads the meaning of an event; `None` where its type does not govern.
             pub(crate) fn of(event: &Event<'_>) -> Result<Option<Self>, ActError> {
                 let kind = event.kind.as_ref();
                 if kind == ToolRequested::KIND {
@@ -178,7 +178,7 @@ acts! {
     ClockCorrected => Act::ClockCorrected,
 }
 
-/// The data of an event as this, or what of it is asked for.
+/// Reads the data of an event as this type, or as a part of it.
 pub(crate) fn read<'e, T: Deserialize<'e>>(event: &'e Event<'_>) -> Result<T, ActError> {
     let Data::Json(json) = &event.data else { return Err(ActError::NoData) };
     let misfit = |error: &dyn fmt::Display| ActError::Misfit(error.to_string());
@@ -187,22 +187,22 @@ pub(crate) fn read<'e, T: Deserialize<'e>>(event: &'e Event<'_>) -> Result<T, Ac
     serde_json::from_str(text).map_err(|error| misfit(&error))
 }
 
-/// Whether events of this type tell what happens besides calls: what is spent, and how far a run has come.
+/// Returns `true` if events of this type report things besides calls: spending, and the progress of a run.
 fn is_told(kind: &str) -> bool {
     [ModelCalled::KIND, RunStep::KIND, RunStarted::KIND, CheckpointSaved::KIND].contains(&kind)
 }
 
-/// Whether runs end with events of this type.
+/// Returns `true` if runs end with events of this type.
 fn ends_run(kind: &str) -> bool {
     [RunCompleted::KIND, RunFailed::KIND, RunAborted::KIND].contains(&kind)
 }
 
-/// Whether rules are in force from events of this type on.
+/// Returns `true` if rules are in force from events of this type on.
 fn begins_rules(kind: &str) -> bool {
     [LedgerCreated::KIND, LedgerOpened::KIND].contains(&kind)
 }
 
-/// Which those are: none, where the service that wrote the event did not say so.
+/// Returns the version of those rules; 0 where the service that wrote the event did not record it.
 fn rules_begun(event: &Event<'_>) -> u32 {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -212,12 +212,12 @@ fn rules_begun(event: &Event<'_>) -> u32 {
     read::<Begun>(event).map_or(0, |begun| begun.reactor_version)
 }
 
-/// Whether calls end with events of this type.
+/// Returns `true` if calls end with events of this type.
 pub(crate) fn is_outcome(kind: &str) -> bool {
     [ToolCompleted::KIND, ToolFailed::KIND, ToolBlocked::KIND].contains(&kind)
 }
 
-/// How a call ended; `None` where that is sealed.
+/// Reads the outcome of a call; `None` where it is sealed.
 pub(crate) fn outcome(kind: &str, event: &Event<'_>) -> Result<Option<Outcome>, ActError> {
     if matches!(event.data, Data::None) {
         return Ok(None);
@@ -232,7 +232,7 @@ pub(crate) fn outcome(kind: &str, event: &Event<'_>) -> Result<Option<Outcome>, 
     Ok(Some(Outcome { imported: is_imported(event), ..outcome }))
 }
 
-/// Whether an event says of itself that it was recorded elsewhere. Who may say so is decided where events are taken.
+/// Returns `true` if an event says of itself that it was recorded elsewhere. The right to say so is checked at admission.
 pub(crate) fn is_imported(event: &Event<'_>) -> bool {
     #[derive(Deserialize)]
     struct Recorded {

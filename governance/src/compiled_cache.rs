@@ -1,11 +1,11 @@
-//! What was compiled once, kept from one event to the next.
+//! A cache of compiled things, from one event to the next.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The compiled form of the newest revision of each thing that was asked for: as many as the state holds of them.
 pub(crate) struct CompiledCache<K, V> {
-    /// By key: the revision that was compiled, and its compiled form.
+    /// The revision that was compiled and its compiled form, by key.
     by_key: Mutex<BTreeMap<K, (u64, Arc<V>)>>,
 }
 
@@ -16,7 +16,7 @@ impl<K, V> Default for CompiledCache<K, V> {
 }
 
 impl<K: Ord, V> CompiledCache<K, V> {
-    /// The compiled form of this revision; `None` where it does not compile, which registering it would have refused.
+    /// Returns the compiled form of this revision; `None` where it does not compile, which registering it would have refused.
     pub(crate) fn get(&self, key: K, revision: u64, compile: impl FnOnce() -> Option<V>) -> Option<Arc<V>> {
         let kept =
             self.lock().get(&key).filter(|(kept, _)| *kept == revision).map(|(_, kept)| Arc::clone(kept));

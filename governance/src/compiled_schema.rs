@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::schema_bounds::{SchemaBoundsError, check_bounds};
 
-/// Bytes of one compiled regular expression, and of what it remembers while it runs.
+/// Bytes of one compiled regular expression, and of its cache while it runs.
 const MAX_PATTERN_PROGRAM_BYTES: usize = 256 * 1024;
 /// Bytes of a schema's own error that are told.
 const MAX_TOLD_BYTES: usize = 200;
@@ -20,7 +20,7 @@ pub const MAX_VALIDATION_STEPS: u64 = 20_000_000;
 /// Steps up to which each violation is told by itself; past it only that there are some.
 const MAX_TOLD_STEPS: u64 = 200_000;
 
-/// Why a schema is not taken.
+/// The reason for which a schema is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// It is past a limit.
@@ -34,20 +34,20 @@ pub enum CompileError {
 /// One place where a value does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Violation {
-    /// Where, as a JSON pointer; of a call's arguments, with `*` for names that the schema does not know.
+    /// The place, as a JSON pointer; in a call's arguments, with `*` for names that the schema does not know.
     pub pointer: String,
-    /// What it does not fit: a keyword of JSON Schema, or a member of the tool's registration.
+    /// The violated keyword of JSON Schema, or member of the tool's registration.
     pub keyword: String,
 }
 
-/// How a value does not fit.
+/// The misfit of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Misfit {
     /// Looking at it would take too long.
     TooLarge,
     /// It does not fit, and telling where would take too long.
     Untold,
-    /// Where, the first few places.
+    /// The first few violations.
     Told(BTreeSet<Violation>),
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct CompiledSchema {
     validator: Validator,
     /// Subschemas that one value can meet.
     steps: u64,
-    /// Names that the schema gives to members: what may be told of a violation's place.
+    /// Names that the schema gives to members: only these may appear in the place of a violation.
     known_names: BTreeSet<String>,
     takes_anything: bool,
     takes_unlisted: bool,
@@ -84,7 +84,7 @@ impl CompiledSchema {
         Ok((schema, Self { validator, steps, known_names, takes_anything, takes_unlisted }))
     }
 
-    /// Whether a value fits. Of each violation's place is told what `tell` makes of its pointer.
+    /// Checks a value. `tell` turns the pointer of each violation into the one that is told.
     pub(crate) fn check(&self, value: &Value, tell: impl Fn(&str) -> String) -> Result<(), Misfit> {
         let steps = count_values(value).saturating_mul(self.steps);
         if steps > MAX_VALIDATION_STEPS {
@@ -108,17 +108,17 @@ impl CompiledSchema {
         Err(Misfit::Told(violations))
     }
 
-    /// Whether there is no object that does not fit, by words that say nothing else.
+    /// Returns `true` if it plainly takes every object: its keywords say nothing else.
     pub(crate) const fn takes_anything(&self) -> bool {
         self.takes_anything
     }
 
-    /// Whether an object may have members that it does not name. Where that is not plain from its outermost words, it may.
+    /// Returns `true` if an object may have members that it does not name, or if its outermost keywords leave that open.
     pub(crate) const fn takes_unlisted(&self) -> bool {
         self.takes_unlisted
     }
 
-    /// The same pointer without names that only the value knows.
+    /// Returns the same pointer without names that only the value knows.
     pub(crate) fn known_pointer(&self, pointer: &str) -> String {
         let mut known = String::new();
         for step in pointer.split('/').skip(1) {
@@ -174,7 +174,7 @@ fn count_values(value: &Value) -> u64 {
     }
 }
 
-/// As much of a text as an error tells, in one line.
+/// Returns as much of a text as an error tells, in one line.
 pub(crate) fn told(text: &str) -> String {
     let mut line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     line.truncate(line.floor_char_boundary(MAX_TOLD_BYTES));

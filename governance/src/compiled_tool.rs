@@ -1,7 +1,7 @@
 //! A registered tool made ready to look at calls.
 //!
-//! Compiling takes milliseconds and happens on the threads of callers; who keeps what came of it keeps it under the tool's
-//! name, server and revision.
+//! Compiling takes milliseconds and happens on the threads of callers. A cache of compiled tools uses the tool's name, server and
+//! revision as its key.
 
 use bitacora_formats::vocabulary::{
     DestinationKind, DestinationRule, FileAccess, Normaliser, PointerText, Risk, SchemaText, Sha256Text,
@@ -15,7 +15,7 @@ use crate::compiled_schema::{CompileError, CompiledSchema, told};
 use crate::schema_bounds::referenced;
 use crate::schema_keywords::{UnknownKeyword, check_keywords};
 
-/// Why a tool cannot be registered as it is.
+/// The reason for which a tool cannot be registered as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// A schema is none, or past a limit.
@@ -23,7 +23,7 @@ pub enum ToolError {
     Schema {
         /// The member.
         which: &'static str,
-        /// What is wrong.
+        /// The error.
         error: CompileError,
     },
     /// A member of a schema is no keyword of JSON Schema.
@@ -73,7 +73,7 @@ pub enum ToolError {
     Glob {
         /// It.
         glob: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }
@@ -102,7 +102,7 @@ pub(crate) struct CompiledDestination {
     pub(crate) globs: Option<GlobSet>,
     /// The path that is meant where it is left out.
     pub(crate) when_absent: Option<String>,
-    /// What the tool does there.
+    /// The tool's access to it.
     pub(crate) access: FileAccess,
 }
 
@@ -152,20 +152,20 @@ impl CompiledTool {
             check_pointer("destinations", &schema, &rule.pointer, &["string", "array"])?;
             destinations.push(CompiledDestination::new(rule, own_access)?);
         }
-        // Where nothing is said of destinations, a call reaches what its context is made of.
+        // If the registration names no destinations, a call reaches the places of its context.
         if let (Some(context), true) = (&context, destinations.is_empty()) {
             destinations.extend(CompiledDestination::of_context(context, own_access));
         }
         Ok(Self { schema: compiled, context, binding_fields, destinations })
     }
 
-    /// Whether approvals and idempotency keys are bound to some of the arguments: then a digest of all will not do.
+    /// Returns `true` if approvals and idempotency keys are bound to some of the arguments: then a digest of all will not do.
     #[must_use]
     pub fn has_binding_fields(&self) -> bool {
         !self.binding_fields.is_empty()
     }
 
-    /// Whether its arguments may name places that nobody finds: the registration reads none from them, and takes any argument.
+    /// Returns `true` if its arguments may name unseen places: the registration reads none from them, and takes any argument.
     pub(crate) fn takes_unlisted(&self) -> bool {
         self.context.is_none() && self.destinations.is_empty() && self.schema.takes_unlisted()
     }
@@ -230,7 +230,7 @@ impl CompiledDestination {
         let kind = match context.normaliser {
             Normaliser::Path => DestinationKind::Path,
             Normaliser::Host => DestinationKind::Host,
-            // What a command reaches cannot be read from it.
+            // The places that a command reaches cannot be read from this argument.
             Normaliser::Command => return None,
         };
         let when_absent = context.when_absent.clone().filter(|_| kind == DestinationKind::Path);
@@ -267,7 +267,7 @@ fn check_pointer(
     Ok(())
 }
 
-/// The steps of a JSON pointer, unescaped.
+/// Returns the steps of a JSON pointer, unescaped.
 fn pointer_steps(pointer: &str) -> Option<Vec<String>> {
     let steps = pointer.strip_prefix('/')?.split('/');
     steps
@@ -278,7 +278,7 @@ fn pointer_steps(pointer: &str) -> Option<Vec<String>> {
         .collect()
 }
 
-/// Whether a value of this schema can have something at these steps, of one of these types where some are named.
+/// Returns `true` if a value of this schema can have something at these steps, of one of these types if there are any.
 fn may_hold(root: &Value, schema: &Value, steps: &[String], types: &[&str], depth: usize) -> bool {
     let Value::Object(members) = schema else { return schema.as_bool().unwrap_or_default() };
     if depth > crate::schema_bounds::MAX_SCHEMA_DEPTH {
@@ -302,7 +302,7 @@ fn may_hold(root: &Value, schema: &Value, steps: &[String], types: &[&str], dept
     if let (true, Some(next @ (Value::Object(_) | Value::Bool(_)))) = (is_index, members.get("items")) {
         return into(next);
     }
-    // What is in none of the properties can still be let in by a pattern or by what is said of all others.
+    // A member outside the properties can still be let in by a pattern or by the rule for all others.
     let is_open = members.contains_key("patternProperties")
         || members.get("additionalProperties").is_none_or(|others| others != &Value::Bool(false));
     is_open && has_type(schema, &["object"]) || is_index && has_type(schema, &["array"])

@@ -1,4 +1,4 @@
-//! Contracts: what has to hold before a call and after it, as operators define it and executors check it.
+//! Contracts: conditions before a call and after it, defined by operators and checked by executors.
 //!
 //! A check is its agent's word on a call of its own: it keeps nobody else's calls from being made.
 
@@ -36,12 +36,12 @@ const SWEPT_AT_ONCE: usize = 8;
 /// A call of an agent.
 pub(crate) type CallKey = (String, Name);
 
-/// What does not hold before a call.
+/// A condition that does not hold before a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Broken {
     /// The kind of check.
     check: Name,
-    /// Until when that is remembered.
+    /// The time until which that is remembered.
     until: Micros,
 }
 
@@ -52,10 +52,10 @@ pub struct Contracts {
     pub(crate) broken: Journaled<CallKey, Broken>,
     leaving: Journaled<(Micros, CallKey), ()>,
     pub(crate) shares: Shares,
-    /// From the third version of the rules on: the same by call and contract.
+    /// The same by call and contract, from the third version of the rules on.
     #[serde(default, skip_serializing_if = "Unmet::is_empty")]
     unmet: Unmet,
-    /// From the seventh version of the rules on: calls that are checked by a contract of critical damage.
+    /// Calls that are checked by a contract of critical damage, from the seventh version of the rules on.
     #[serde(default, skip_serializing_if = "Unmet::is_empty")]
     critical: Unmet,
 }
@@ -65,18 +65,18 @@ impl Contracts {
         !self.defined.is_empty()
     }
 
-    /// Whether a check is of a contract that nobody defined.
+    /// Returns `true` if a check is of a contract that nobody defined.
     fn is_of_unknown(&self, checked: &ContractChecked) -> bool {
         checked.contract.as_ref().is_some_and(|contract| self.defined.get(contract).is_none())
     }
 
-    /// Takes away what is remembered of checks, where the time for it is over.
+    /// Forgets checks whose time is over.
     pub(crate) fn forget(&mut self, time: Micros) {
         self.unmet.forget(time);
         self.critical.forget(time);
     }
 
-    /// The contract of critical damage that a check is of.
+    /// Returns the contract of critical damage that a check is of.
     fn critical_of<'a>(&self, checked: &'a ContractChecked) -> Option<&'a Name> {
         let named = checked.contract.as_ref()?;
         self.defined
@@ -85,7 +85,7 @@ impl Contracts {
             .map(|_| named)
     }
 
-    /// The contracts, by their names, behind the one that is named.
+    /// Returns the contracts, by their names, behind the one that is named.
     pub fn defined(&self, after: Option<&Name>) -> impl Iterator<Item = &ContractDefined> {
         self.defined.iter_after(after).map(|(_, contract)| contract)
     }
@@ -100,7 +100,7 @@ impl Contracts {
         }
     }
 
-    /// The kind of the first check that did not hold: one that failed, or one that the contract asks for and nobody made.
+    /// Returns the kind of the first check that did not hold: one that failed, or one that the contract asks for and nobody made.
     fn failed<'a>(&'a self, checked: &'a ContractChecked) -> Option<&'a Name> {
         if let Some(failed) = checked.checks.iter().find(|check| !check.passed) {
             return Some(&failed.kind);
@@ -116,7 +116,7 @@ impl Contracts {
         parts.iter().find(|part| !is_made(&part.kind, &part.params)).map(|part| &part.kind)
     }
 
-    /// Whether there is room to remember that a check before a call failed.
+    /// Returns `true` if there is no room to remember that a check before a call failed.
     fn is_full_for(&self, key: &CallKey, time: Micros) -> bool {
         let is_new = self.broken.get(key).is_none();
         let leaves = || self.leaving.iter().next().is_some_and(|((end, _), ())| *end <= time);
@@ -124,12 +124,12 @@ impl Contracts {
         is_new && (is_full || self.shares.held(Some(&key.0)) >= MAX_BROKEN_OF_AGENT)
     }
 
-    /// Folds `contract.checked`: what holds before a call by its last check.
+    /// Folds `contract.checked`: the last check before a call decides whether its conditions hold.
     pub(crate) fn apply_checked(&mut self, checked: &ContractChecked, at: Occasion<'_>) {
         let Occasion { time, agent, .. } = at;
         let (Some(call), ContractPhase::Pre) = (&checked.call, checked.phase) else { return };
         if at.is_strict() {
-            // What nobody defined holds nowhere, and makes nothing good.
+            // A check of an unknown contract holds nowhere, and makes nothing good.
             if self.is_of_unknown(checked) {
                 return;
             }
@@ -164,7 +164,7 @@ impl Contracts {
         self.leaving.remove(&(broken.until, key));
     }
 
-    /// What does not hold before a call at this time.
+    /// Returns the condition that does not hold before a call at this time.
     fn broken_before(&self, agent: Option<&str>, call: &Name, time: Micros) -> Option<&Name> {
         if let Some(check) = self.unmet.before(agent.unwrap_or(NOBODY), call, time) {
             return Some(check);
@@ -215,7 +215,7 @@ impl Contracts {
 }
 
 impl State {
-    /// What a failed check before the call says of it.
+    /// Returns the verdict of a failed check before the call.
     pub(crate) fn by_contract(&self, facts: &CallFacts, time: Micros) -> Said {
         if facts.imported || !has_budgets(facts.reactor_version) {
             return None;
@@ -224,7 +224,8 @@ impl State {
         Some((Verdict::Deny, ReasonCode::ContractBroken, Some(check.to_string())))
     }
 
-    /// Whether a contract of critical damage is checked before the call: its breach could do damage that cannot be made good.
+    /// Returns `true` if a contract of critical damage is checked before the call: its breach could do damage that cannot be made
+    /// good.
     pub(crate) fn is_critical_by_contract(&self, facts: &CallFacts, time: Micros) -> bool {
         !facts.imported
             && weighs_contracts(facts.reactor_version)
@@ -235,8 +236,8 @@ impl State {
                 .is_some()
     }
 
-    /// What follows from a check: a failed one after a call that runs counts against its trust, and a person is asked whether what it
-    /// did is to be undone.
+    /// Derives the consequences of a check. A failed one after a call that runs counts against its trust, and a person is asked
+    /// about a rollback.
     pub(crate) fn after_check(
         &self,
         checked: &ContractChecked,
@@ -294,7 +295,7 @@ impl State {
     }
 }
 
-/// What a failed check after a call says of its dimension.
+/// Returns the observation of a failed check after a call.
 fn failed_check(found: &CheckedCall<'_>, call: &Name) -> TrustObserved {
     TrustObserved {
         dimension: found.dimension.clone(),

@@ -18,7 +18,7 @@ pub const MAX_CUSTOM_TYPES: usize = 1_024;
 /// Bytes of all their schemas.
 pub const MAX_CUSTOM_SCHEMA_BYTES: usize = 16 * 1024 * 1024;
 
-/// By type.
+/// The compiled schemas, by type.
 pub(crate) type CompiledTypes = CompiledCache<BoundedText<128>, CompiledSchema>;
 
 /// The newest version of each registered type. A fold of events: nothing else changes it. A copy shares the schemas with it.
@@ -29,18 +29,18 @@ pub struct CustomTypes {
 }
 
 impl CustomTypes {
-    /// What was registered for a type, if anything was.
+    /// Returns the registered schema of a type, if there is one.
     #[must_use]
     pub fn get(&self, kind: &str) -> Option<&Arc<SchemaRegistered>> {
         self.by_type.get(kind)
     }
 
-    /// All of them, by type.
+    /// Returns all of them, by type.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<SchemaRegistered>> {
         self.by_type.values()
     }
 
-    /// Whether a schema may be registered now.
+    /// Checks that a schema may be registered now.
     pub(crate) fn may_register(&self, registered: &SchemaRegistered) -> Result<(), ReactorRefusal> {
         let (kind, version) = (&registered.kind, registered.version.get());
         let invalid = |reason: String| Err(ReactorRefusal::new(RefusalCode::InvalidData, reason));
@@ -96,8 +96,8 @@ impl From<CustomTypes> for Vec<SchemaRegistered> {
     }
 }
 
-/// Whether the data of an event fits what was registered for its type. `None` is data that is no JSON, or none at all; JSON is
-/// taken for checked.
+/// Checks the data of an event against the schema that was registered for its type. `None` is data that is no JSON, or none at all;
+/// JSON is taken for checked.
 pub(crate) fn check_registered(
     registered: &SchemaRegistered,
     compiled: &CompiledTypes,

@@ -1,4 +1,4 @@
-//! How much is left of a score after a time without observations.
+//! The decay of a score with time without observations.
 
 use bitacora_formats::vocabulary::Score;
 
@@ -10,10 +10,10 @@ const BETWEEN_BITS: u32 = 24;
 /// `0.5^(step / 256)` in units of 2^-32, for every step from none to a whole half-life; rounded to the nearest.
 const TABLE: [u64; STEPS + 1] = table();
 
-/// What a score is multiplied with: `0.5^(age / half_life)`, in units of 2^-32.
+/// The factor of a score: `0.5^(age / half_life)`, in units of 2^-32.
 ///
-/// It is exactly 1 at no age, and exactly `0.5^n` after `n` half-lives up to 32; between the steps of a table of 256 a half-life it is a
-/// straight line, at most one millionth above the true value. It never grows with age, and is 0 from 33 half-lives on.
+/// It is exactly 1 at no age, and exactly `0.5^n` after `n` half-lives up to 32. Between the steps of a table of 256 a half-life it
+/// is a straight line, at most one millionth above the true value. It never grows with age, and is 0 from 33 half-lives on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Decay(u64);
 
@@ -21,7 +21,8 @@ impl Decay {
     /// Nothing is lost.
     pub const NONE: Self = Self(1 << 32);
 
-    /// After this age, where half is left after `half_life`; both in the same unit. Without a half-life nothing is ever lost.
+    /// Returns the decay after this age, where half is left after `half_life`; both in the same unit. Without a half-life nothing
+    /// is ever lost.
     #[must_use]
     pub fn after(age: u64, half_life: u64) -> Self {
         if half_life == 0 {
@@ -41,7 +42,7 @@ impl Decay {
         Self(left >> halvings)
     }
 
-    /// What is left of this score, rounded half up.
+    /// Returns this score after the decay, rounded half up.
     #[must_use]
     pub fn of(self, score: Score) -> Score {
         Score::clamped((u64::from(score.ten_thousandths()) * self.0 + (1 << 31)) >> 32)

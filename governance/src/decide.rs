@@ -1,4 +1,4 @@
-//! From what the steps say to a decision, and what it causes.
+//! The decision made from the steps' verdicts, and the events that it causes.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
@@ -30,17 +30,17 @@ pub(crate) struct Decided {
     pub(crate) decision: DecisionMade,
     pub(crate) consumed: Option<ApprovalConsumed>,
     pub(crate) requested: Option<ApprovalRequested>,
-    /// What budgets hold back for the call: nothing unless it may run.
+    /// The reservations that budgets hold for the call: none unless it may run.
     pub(crate) reserved: Vec<BudgetCharged>,
     /// Budgets that were found spent.
     pub(crate) exceeded: Vec<BudgetExceeded>,
-    /// What goes round, where it was not told.
+    /// The loop that the call is a part of, where it was not reported yet.
     pub(crate) round: Option<LoopDetected>,
     /// The run that ends with it.
     pub(crate) aborted: Option<RunAborted>,
 }
 
-/// What a person's word makes of a call that the steps would have reviewed.
+/// The effect of a person's word on a call that the steps would have reviewed.
 enum Word {
     /// The approval that the call brought is for this very call.
     Approved(Name),
@@ -58,7 +58,8 @@ enum Word {
     Full(&'static str),
 }
 
-/// Decides about a call whose request stands at this position, or at none, where it only would be decided. What it rests on is noted where it is recorded.
+/// Decides about a call whose request stands at this position; 0 is for a prediction, which records nothing. A recorded decision
+/// notes the facts that it rests on.
 pub(crate) fn decide(
     state: &State,
     facts: &CallFacts,
@@ -120,7 +121,7 @@ pub(crate) fn decide(
     if is_allowed(verdict) {
         decided.expires = Some(time.0.saturating_add(times.start.0));
     }
-    // What only would be decided asks nobody: no approval waits yet.
+    // A prediction asks nobody: no approval waits yet.
     let waits = decided.waits.as_deref().filter(|_| position > 0 || decided.requested.is_none());
     let measured = state.measured(facts, &climb, (verdict, code), time);
     let reason = words(
@@ -199,7 +200,7 @@ fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {
     })
 }
 
-/// What a person's word adds to a decision.
+/// The additions of a person's word to a decision.
 #[derive(Default)]
 struct Parts {
     approval: Option<Name>,
@@ -211,7 +212,7 @@ struct Parts {
     requested: Option<ApprovalRequested>,
 }
 
-/// Panic and suspension hold in every mode, and nothing is allowed by a state that cannot be read.
+/// Returns the mode of a decision. Panic and suspension hold in every mode, and nothing is allowed by a state that cannot be read.
 fn mode(state: &State, facts: &CallFacts, code: ReasonCode) -> Mode {
     let always = matches!(code, ReasonCode::Panic | ReasonCode::AgentSuspended | ReasonCode::StateUnreadable);
     if always && !facts.imported { Mode::Enforce } else { mode_of(state, facts) }
@@ -269,13 +270,14 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
     }
 }
 
-/// What there is too much of for another approval. The first versions of the rules have denied a call before that.
+/// Returns the kind of entry that leaves no room for another approval. The first versions of the rules have denied such a call
+/// before.
 fn no_room(state: &State, facts: &CallFacts, time: Micros) -> Option<&'static str> {
     let is_looked_at = !needs_room_for_approvals(facts.reactor_version);
     is_looked_at.then(|| state.approvals().full_for(facts.agent.as_deref(), time)).flatten()
 }
 
-/// Returns the id of the approval that a call asks for; nothing where it only would be decided.
+/// Returns the id of the approval that a call asks for; `None` for a prediction.
 fn approval_to_ask_for(facts: &CallFacts, position: u64) -> Result<Option<Name>, ReactorRefusal> {
     if !is_isolated(facts.reactor_version) {
         return Ok(Some(id_of_position(position)));
@@ -286,7 +288,7 @@ fn approval_to_ask_for(facts: &CallFacts, position: u64) -> Result<Option<Name>,
     Ok(facts.drawn_approval.clone())
 }
 
-/// Refuses what needs an id that nobody drew.
+/// Returns the refusal for an approval whose id was not drawn.
 pub(crate) fn undrawn() -> ReactorRefusal {
     ReactorRefusal::new(RefusalCode::Moved, "no id was drawn for its approval; send it again")
 }
@@ -377,7 +379,7 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
     }
 }
 
-/// How the outcome of a call will count: what the policy and the registry say of it now is what counts then.
+/// Returns the rules by which the outcome of a call will count: those of the policy and of the registry at this decision.
 fn outcome_rules(state: &State, facts: &CallFacts) -> OutcomeRules {
     if !has_no_dead_ends(facts.reactor_version) {
         return OutcomeRules::default();
@@ -391,8 +393,8 @@ fn outcome_rules(state: &State, facts: &CallFacts) -> OutcomeRules {
     }
 }
 
-/// When the call is over without an outcome: it has to begin in time, and may then take as long as its tool may, or less where it
-/// said so. Of a call that was denied no outcome is waited for.
+/// Returns the time at which the call is over without an outcome. It has to begin in time, and may then take as long as its tool
+/// may, or less if its request says so. A denied call has no outcome to wait for.
 fn deadline(times: &CallTimes, facts: &CallFacts, (verdict, mode): (Verdict, Mode), time: Micros) -> u64 {
     if verdict == Verdict::Deny && mode == Mode::Enforce {
         return time.0.saturating_add(times.start.0);
@@ -411,7 +413,7 @@ fn obligations(state: &State, facts: &CallFacts, exclude_secret_files: bool) -> 
     })
 }
 
-/// Whether the decision was recorded with a person behind it.
+/// Returns `true` if the decision was recorded with a person behind it.
 pub(crate) const fn is_by_person(code: ReasonCode) -> bool {
     matches!(code, ReasonCode::Approved | ReasonCode::Granted)
 }

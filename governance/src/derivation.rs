@@ -1,4 +1,4 @@
-//! What follows from an event: the reactor itself, as one `match` over what can happen.
+//! The consequences of an event: the reactor itself, as one `match` over the acts.
 
 mod acts;
 
@@ -27,9 +27,9 @@ use crate::version::is_isolated;
 /// Bytes of a name.
 const MAX_NAME_BYTES: usize = 256;
 
-/// Who writes what the reactor derives.
+/// The source of the events that the reactor derives.
 pub const REACTOR_SOURCE: &str = "urn:bitacora:reactor";
-/// Who writes what ends with time.
+/// The source of the events that record ends by time.
 pub const SCHEDULER_SOURCE: &str = "urn:bitacora:scheduler";
 
 impl From<ActError> for ReactorRefusal {
@@ -87,14 +87,14 @@ impl ReactorState for State {
 }
 
 impl State {
-    /// What follows from an act, which then changes the state.
+    /// Returns the consequences of an act, which then changes the state.
     fn take(&mut self, act: &Act, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
         let caused = self.caused(act, placed)?;
         self.apply(act, placed);
         Ok(caused)
     }
 
-    /// What follows from an act that is not applied yet.
+    /// Returns the consequences of an act that is not applied yet.
     pub(crate) fn caused(&self, act: &Act, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
         self.check_writer(act, placed)?;
         self.check_time(placed)?;
@@ -262,7 +262,7 @@ impl State {
         Ok(())
     }
 
-    /// A person's no counts where the call would have counted.
+    /// Counts a person's rejection where the call would have counted.
     fn after_rejection(&self, approval: &Name, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
         let Some(approval) = self.approvals.get(approval) else { return Ok(()) };
         let open = self.calls.get(&approval.request.call);
@@ -288,7 +288,7 @@ impl State {
 }
 
 impl State {
-    /// Returns the id of the approval by which it is asked whether what a call did is to be undone.
+    /// Returns the id of the approval that asks a person for a rollback of the call.
     pub(crate) fn rollback_to_ask_for(
         &self,
         drawn: Option<&Name>,
@@ -302,7 +302,7 @@ impl State {
 }
 
 impl State {
-    /// A person is asked whether what a call did is to be undone. Who undoes it records `rollback.executed`.
+    /// Returns the request that asks a person for a rollback of the call. The executor of the rollback records `rollback.executed`.
     pub(crate) fn request_rollback(
         &self,
         approval: Name,
@@ -336,7 +336,7 @@ impl State {
     }
 }
 
-/// As much of a text as a name takes.
+/// Returns as much of a text as a name takes.
 fn fitting(text: &str) -> Name {
     let end = text.floor_char_boundary(MAX_NAME_BYTES);
     Name::new(text.get(..end).unwrap_or_default()).unwrap_or(Name::LEAST)

@@ -1,4 +1,4 @@
-//! An event that a reactor derives, and what it says.
+//! An event that a reactor derives, with its meaning.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::command::Act;
 /// An event to be added to the request of its cause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derived {
-    /// As it is recorded.
+    /// The event as it is recorded.
     pub event: Event<'static>,
-    /// What its data was written from, where the reactor tells.
+    /// The value that its data was written from, where the reactor tells it.
     pub meaning: Option<Meaning>,
 }
 
@@ -22,8 +22,8 @@ impl From<Event<'static>> for Derived {
     }
 }
 
-/// The value that the data of a derived event was written from. It spares who has just derived the event, or asked for it, to read
-/// that again, and holds only as long as the data is recorded as it was written: a replay has none, and reads.
+/// The value that the data of a derived event was written from. It spares a second reading to the deriving code and to the caller
+/// of the request. It holds only as long as the data is recorded as it was written. A replay has none, and reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning(Arc<Act>);
 
@@ -36,7 +36,7 @@ impl Meaning {
         &self.0
     }
 
-    /// What was decided, if it is a decision.
+    /// Returns the decision, if it is one.
     #[must_use]
     pub fn decision(&self) -> Option<&DecisionMade> {
         match &*self.0 {
@@ -45,7 +45,7 @@ impl Meaning {
         }
     }
 
-    /// What was observed, if it is an observation of trust.
+    /// Returns the observation, if it is one of trust.
     #[must_use]
     pub fn observation(&self) -> Option<&TrustObserved> {
         match &*self.0 {

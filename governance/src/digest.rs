@@ -34,25 +34,25 @@ impl fmt::Debug for StateDigest {
 pub struct StatePart {
     /// The number.
     pub number: u32,
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
 }
 
 /// A state by its digests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDigests {
-    /// Of all of it.
+    /// The digest of all of it.
     pub state: StateDigest,
-    /// Of each part that holds anything, by its number.
+    /// The digest of each part that holds anything, by its number.
     pub parts: Vec<(StatePart, StateDigest)>,
 }
 
 /// Looks at every part of a state in the order of their numbers.
 pub(crate) trait PartVisitor {
-    /// What it may run into.
+    /// The error of a visit.
     type Error;
 
-    /// One part, and what it is where nothing has happened.
+    /// Visits one part. A part without any event has its default value.
     fn part<T: Serialize + Default + PartialEq>(
         &mut self,
         part: StatePart,
@@ -106,7 +106,7 @@ parts! {
     30 tool_sightings,
 }
 
-/// Why a state has no digest: one of its texts cannot be written. No recorded event leads there.
+/// A state has no digest: one of its texts cannot be written. No recorded event leads there.
 #[derive(Debug, thiserror::Error)]
 #[error("`{part}` of the state cannot be written: {source}")]
 pub struct UnwritableState {
@@ -121,7 +121,7 @@ impl UnwritableState {
 }
 
 impl State {
-    /// The digests of the state and its parts.
+    /// Returns the digests of the state and its parts.
     ///
     /// # Errors
     /// [`UnwritableState`].
@@ -148,7 +148,7 @@ impl PartVisitor for Parts {
         part: StatePart,
         value: &T,
     ) -> Result<(), UnwritableState> {
-        // What a later version adds to the state changes no digest of a history that does not use it.
+        // So a part that a later version adds changes no digest of a history without it.
         if *value == T::default() {
             return Ok(());
         }

@@ -1,11 +1,11 @@
-//! Questions about many dimensions.
+//! Filters over many dimensions, and sums of their records.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Dimension, DimensionError, DimensionPart};
 
 use crate::trust::TrustRecord;
 
-/// Which dimensions are meant: those that have each part that is named here.
+/// A filter for dimensions: it matches those that have each part that is named here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DimensionFilter {
     /// The tool; `None` means every one.
@@ -14,26 +14,26 @@ pub struct DimensionFilter {
     pub context: Option<DimensionPart>,
     /// The model.
     pub model: Option<DimensionPart>,
-    /// What for.
+    /// The task type.
     pub task_type: Option<DimensionPart>,
-    /// In which workspaces.
+    /// The workspaces.
     pub workspace: WorkspaceFilter,
 }
 
-/// In which workspaces.
+/// The workspaces of a filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum WorkspaceFilter {
-    /// In every one, and what is kept for all of them together.
+    /// Every one, and the record that is kept for all of them together.
     #[default]
     Every,
-    /// In none: what is kept for all of them together.
+    /// None: the record that is kept for all of them together.
     Together,
-    /// In this one.
+    /// This one.
     Of(DimensionPart),
 }
 
 impl WorkspaceFilter {
-    /// As a question has it: `*` means every one, an empty text what is kept for all of them together.
+    /// Reads a workspace from a query: `*` means every one, an empty text the record that is kept for all of them together.
     ///
     /// # Errors
     /// Text that can be no part.
@@ -45,7 +45,7 @@ impl WorkspaceFilter {
         }
     }
 
-    /// Whether a dimension's workspace is meant.
+    /// Returns `true` if a dimension's workspace matches.
     #[must_use]
     pub fn matches(&self, workspace: Option<&str>) -> bool {
         match self {
@@ -57,7 +57,7 @@ impl WorkspaceFilter {
 }
 
 impl DimensionFilter {
-    /// One part as a question has it: `*` means every one.
+    /// Reads one part from a query: `*` means every one.
     ///
     /// # Errors
     /// Text that can be no part.
@@ -65,7 +65,7 @@ impl DimensionFilter {
         if text == DimensionPart::EVERY { Ok(None) } else { DimensionPart::new(text).map(Some) }
     }
 
-    /// Whether this dimension is meant.
+    /// Returns `true` if this dimension matches.
     #[must_use]
     pub fn matches(&self, dimension: &Dimension) -> bool {
         let named = [&self.tool, &self.context, &self.model, &self.task_type];
@@ -74,7 +74,7 @@ impl DimensionFilter {
             && parts.all(|(named, part)| named.as_ref().is_none_or(|one| one.as_str() == part))
     }
 
-    /// The one dimension that is meant, where every part is named. Only it has a streak, a score and a standing.
+    /// Returns the one dimension that is meant, where every part is named. Only it has a streak, a score and a standing.
     #[must_use]
     pub fn exact(&self) -> Option<Dimension> {
         let parts = [&self.tool, &self.context, &self.model, &self.task_type].map(Option::as_ref);
@@ -88,10 +88,10 @@ impl DimensionFilter {
     }
 }
 
-/// What several dimensions have shown together. They have no streak, no score and no standing: no call belongs to all of them.
+/// The sum of several dimensions' records. It has no streak, no score and no standing: no call belongs to all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrustSum {
-    /// How many they are.
+    /// The number of dimensions.
     pub dimensions: u64,
     /// Calls that went well.
     pub approvals: u64,
@@ -101,12 +101,12 @@ pub struct TrustSum {
     pub rejections: u64,
     /// Calls that failed.
     pub failures: u64,
-    /// When any of them last changed.
+    /// The time at which any of them last changed.
     pub last_updated: Option<Micros>,
 }
 
 impl TrustSum {
-    /// Adds what another dimension has shown.
+    /// Adds another dimension's record.
     pub fn add(&mut self, record: &TrustRecord) {
         self.dimensions += 1;
         self.approvals = self.approvals.saturating_add(record.approvals);

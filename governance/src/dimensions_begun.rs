@@ -10,7 +10,7 @@ use crate::shelved::Shelved;
 /// Microseconds of a UTC day.
 pub(crate) const DAY: u64 = 24 * 3_600 * 1_000_000;
 
-/// What was begun on the last day on which anything was.
+/// The dimensions begun on the last day on which there were any.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DimensionsBegun {
     pub(crate) day: Shelved<u64>,
@@ -18,7 +18,7 @@ pub(crate) struct DimensionsBegun {
 }
 
 impl DimensionsBegun {
-    /// Whether this agent has begun all that it may on the day of this time.
+    /// Returns `true` if this agent has begun all that it may on the day of this time.
     pub(crate) fn is_full(&self, agent: Option<&str>, time: Micros) -> bool {
         *self.day.get() == day_of(time) && self.begun.held(agent) >= MAX_NEW_DIMENSIONS_OF_AGENT
     }
@@ -53,7 +53,7 @@ impl DimensionsBegun {
     }
 }
 
-/// The UTC day of a time, from 1970 on.
+/// Returns the UTC day of a time, from 1970 on.
 pub(crate) const fn day_of(time: Micros) -> u64 {
     time.0 / DAY
 }

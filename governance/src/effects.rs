@@ -1,4 +1,4 @@
-//! Events that one causes, on their way into its request.
+//! Events that another event causes, on their way into its request.
 
 use bitacora_formats::vocabulary::EventData;
 use bitacora_formats::{Data, Event, Json};
@@ -42,7 +42,7 @@ impl<'a> Caused<'a> {
         Ok(())
     }
 
-    /// As [`Self::push`], of what changes the state in turn.
+    /// Does the same as [`Self::push`] for an event that changes the state in turn.
     pub(crate) fn push_act<T: EventData>(
         &mut self,
         data: T,

@@ -1,4 +1,5 @@
-//! Allowed calls whose outcome was told, for as long as a check behind it still counts. They are remembered where there are contracts.
+//! Allowed calls whose outcome was told, for as long as a later check still counts.
+//! They are remembered only where there are contracts.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Dimension, Name};
@@ -24,7 +25,7 @@ impl Rollbacks {
         self.0.is_empty()
     }
 
-    /// Whether another one is to be asked for. One that named no contract was for all that the call did.
+    /// Returns `true` if another rollback is to be asked for. One without a contract was for all effects of the call.
     pub(crate) fn lack(&self, contract: Option<&Name>) -> bool {
         let is_asked = |asked: &Option<Name>| asked.is_none() || asked.as_ref() == contract;
         let covered = if contract.is_none() { !self.is_empty() } else { self.0.iter().any(is_asked) };
@@ -42,7 +43,7 @@ struct EndedCall {
     agent: Option<String>,
     dimension: Dimension,
     trial: Option<Trial>,
-    /// Whether it counted as one that went wrong, or nothing more counts for it.
+    /// Set when it counted as a bad one, or when nothing more counts for it.
     is_bad: bool,
     rollbacks: Rollbacks,
     until: Micros,
@@ -56,13 +57,13 @@ pub(crate) struct EndedCalls {
     shares: Shares,
 }
 
-/// What a check after a call is about.
+/// The call that a later check is about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CheckedCall<'s> {
     pub(crate) agent: Option<&'s str>,
     pub(crate) dimension: &'s Dimension,
     pub(crate) trial: Option<Trial>,
-    /// Whether nothing more counts towards trust for it.
+    /// `true` if nothing more counts towards trust for it.
     pub(crate) is_counted: bool,
     pub(crate) rollbacks: &'s Rollbacks,
     pub(crate) is_strict: bool,
@@ -82,7 +83,7 @@ impl<'s> From<&'s OpenCall> for CheckedCall<'s> {
 }
 
 impl EndedCalls {
-    /// A call of this agent, if it is remembered.
+    /// Returns a call of this agent, if it is remembered.
     pub(crate) fn get(&self, call: &str, agent: Option<&str>, time: Micros) -> Option<CheckedCall<'_>> {
         let ended = self.by_id.get(call).filter(|ended| time < ended.until)?;
         let is_its = agent.is_none() || agent == ended.agent.as_deref();
@@ -96,7 +97,7 @@ impl EndedCalls {
         })
     }
 
-    /// Remembers a call whose outcome was told, where there is room: what happens now is not held up by that.
+    /// Remembers a call whose outcome was told, where there is room: a lack of room must not hold up new events.
     pub(crate) fn apply_ended(&mut self, call: Name, open: &OpenCall, time: Micros) {
         self.forget(time);
         self.take(&call);
@@ -118,12 +119,12 @@ impl EndedCalls {
         self.by_id.insert(call, ended);
     }
 
-    /// It counted as one that went wrong.
+    /// Notes that it counted as a bad one.
     pub(crate) fn apply_bad(&mut self, call: &Name) {
         self.by_id.change(call, |ended| ended.is_bad = true);
     }
 
-    /// A person is asked whether what it did is to be undone.
+    /// Notes that a person is asked about a rollback of it.
     pub(crate) fn apply_rollback(&mut self, call: &Name, contract: Option<&Name>) {
         self.by_id.change(call, |ended| ended.rollbacks.add(contract.cloned()));
     }

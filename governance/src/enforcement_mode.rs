@@ -1,4 +1,4 @@
-//! Whether verdicts are meant, for which calls.
+//! The modes: whether verdicts are enforced, for each scope of calls.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::replica::Executor;
 
-/// How each scope is configured. Without a word on it a call is enforced.
+/// The mode of each scope. A call without a configured mode is enforced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modes {
-    /// Of all calls that no scope is about.
+    /// The mode of all calls that no scope is about.
     all: Option<Mode>,
     #[serde(with = "pairs")]
     scoped: BTreeMap<ModeScope, Mode>,
@@ -25,7 +25,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Modes {
-    /// The mode of a call: of several scopes that are about it the one that names the most, and of those the strictest.
+    /// Returns the mode of a call: of several scopes that are about it the one that names the most, and of those the strictest.
     pub(crate) fn of(&self, subject: &Subject<'_>) -> Mode {
         let about = |scope: &ModeScope| {
             scope.tool.as_ref().is_none_or(|tool| tool.as_str() == subject.tool)
@@ -37,18 +37,18 @@ impl Modes {
         narrowest.map(|(_, mode)| mode).or(self.all).unwrap_or(Mode::Enforce)
     }
 
-    /// The mode of all calls that no scope is about.
+    /// Returns the mode of all calls that no scope is about.
     #[must_use]
     pub fn default_mode(&self) -> Mode {
         self.all.unwrap_or(Mode::Enforce)
     }
 
-    /// Every scope with a mode of its own.
+    /// Returns every scope with a mode of its own.
     pub fn scoped(&self) -> impl Iterator<Item = (&ModeScope, Mode)> {
         self.scoped.iter().map(|(scope, mode)| (scope, *mode))
     }
 
-    /// Those that say something of an executor's calls.
+    /// Returns those that say something of an executor's calls.
     pub(crate) fn of_executor(&self, executor: &Executor) -> Self {
         let scoped = self.scoped.iter().filter(|(scope, _)| executor.is_in_mode(scope));
         Self { all: self.all, scoped: scoped.map(|(scope, mode)| (scope.clone(), *mode)).collect() }
@@ -58,7 +58,7 @@ impl Modes {
         self.scoped.len()
     }
 
-    /// Whether a scope would have a mode of its own that had none.
+    /// Returns `true` if a scope would have a mode of its own that had none.
     pub(crate) fn would_grow(&self, configured: &ModeConfigured) -> bool {
         configured.scope.as_ref().is_some_and(|scope| !self.scoped.contains_key(scope))
     }
@@ -73,7 +73,7 @@ impl Modes {
     }
 }
 
-/// How many members a scope names.
+/// Returns the number of members that a scope names.
 fn named(scope: &ModeScope) -> usize {
     usize::from(scope.tool.is_some()) + usize::from(scope.agent.is_some()) + usize::from(scope.role.is_some())
 }

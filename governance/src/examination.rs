@@ -1,4 +1,4 @@
-//! What is found of an event on its caller's thread, before anything of it is sealed.
+//! The findings about an event from its caller's thread, before anything of it is sealed.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
@@ -19,21 +19,21 @@ use crate::rate::RateQuestion;
 use crate::spend::BudgetQuestion;
 use crate::version::{has_no_dead_ends, is_strict, sees_cycles};
 
-/// What is found of an event before it gets its place.
+/// The findings about an event from before it gets its position.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Examination {
-    /// Of a `tool.requested`.
+    /// The facts of a `tool.requested`.
     Call(Box<CallFacts>),
-    /// Of an outcome.
+    /// The outcome of a call.
     Outcome(Box<Outcome>),
-    /// Of a check that a contract asks for: the id of the approval that it may ask for, once it is drawn.
+    /// A check that a contract asks for: the id of the approval that it may ask for, once it is drawn.
     Check(Option<Name>),
-    /// Of what was derived.
+    /// The meaning of a derived event.
     Derived(Meaning),
 }
 
 impl Examination {
-    /// Has the id drawn of an approval that the event may ask for, from bytes that nobody can guess.
+    /// Draws the id of an approval that the event may ask for, from bytes that nobody can guess.
     ///
     /// # Errors
     /// There are none to be had.
@@ -53,13 +53,13 @@ impl Examination {
         Ok(())
     }
 
-    /// Leaves nothing in it that tells what stands in data which is sealed under a data subject's key: it is recorded, and the
-    /// subject may be erased. `blind` is a keyed hash of an action's digest and the folder that its arguments are relative to,
-    /// under that subject's key.
+    /// Removes everything that tells data which is sealed under a data subject's key: the examination is recorded, and the subject
+    /// may be erased. `blind` is a keyed hash of an action's digest and the folder that its arguments are relative to, under that
+    /// subject's key.
     pub fn seal(&mut self, blind: impl Fn(&str, &str) -> [u8; 32]) {
         match self {
             Self::Call(facts) => facts.seal(blind),
-            // How a call ended has to count.
+            // The ending itself has to count.
             Self::Outcome(outcome) => {
                 outcome.duration_ms = None;
                 outcome.cost_micro_usd = None;
@@ -71,7 +71,7 @@ impl Examination {
     }
 }
 
-/// What decides about a call, without its arguments. It is recorded with the decision.
+/// The facts that decide about a call, without its arguments. They are recorded with the decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallFacts {
     /// The call.
@@ -80,53 +80,53 @@ pub struct CallFacts {
     pub tool: Name,
     /// The server it belongs to.
     pub server: Option<Name>,
-    /// What its outcome counts for.
+    /// The dimension that its outcome counts for.
     pub dimension: Dimension,
     /// The model that asks.
     pub model: Option<Name>,
-    /// What it works on.
+    /// The type of the task that it works on.
     pub task_type: Option<Name>,
     /// The agent.
     pub agent: Option<BoundedText<1024>>,
-    /// Who sent the request.
+    /// The sender of the request.
     pub actor: Option<BoundedText<1024>>,
-    /// In which role.
+    /// The role of the sender.
     pub role: Name,
     /// The folder that its arguments are relative to.
     pub cwd: Option<BoundedText<4096>>,
-    /// What stands for that folder, cleaned.
+    /// A digest of that folder, cleaned.
     pub(crate) folder: Option<Sha256Text>,
     /// The session.
     pub session: Option<BoundedText<1024>>,
     /// The run.
     pub run: Option<BoundedText<1024>>,
-    /// Under the same key the same call is made once.
+    /// The idempotency key: under the same key the same call is made once.
     pub idempotency_key: Option<Name>,
     /// The approval it brings.
     pub approval: Option<Name>,
     /// The id of the approval that is asked for, where one is. It is recorded with that.
     pub drawn_approval: Option<Name>,
-    /// How much damage the caller thinks it may do.
+    /// The damage that the caller thinks it may do.
     pub blast_radius: Option<BlastRadius>,
-    /// What it will cost.
+    /// The caller's estimate of its cost.
     pub estimated_cost: Option<MicroUsd>,
-    /// How long the call may go on.
+    /// The longest time that the call may take, as the request says.
     pub deadline_ms: Option<Milliseconds>,
-    /// What its arguments say; `None` where the tool is not known.
+    /// The findings about its arguments; `None` where the tool is not known.
     pub examined: Option<Examined>,
-    /// Whether it waits for something, as its registration or the policy says.
+    /// `true` if it polls for something, as its registration or the policy says.
     pub poll: bool,
-    /// Which rules' conditions on arguments it meets.
+    /// The rules whose conditions on arguments it meets.
     pub matches: ArgumentMatches,
-    /// What the policy's guarded files say of the places that it reaches.
+    /// The verdict of the policy's guarded files on the places that it reaches.
     pub guarded: Guarded,
     /// The registration that it was examined with.
     pub tool_revision: Option<u64>,
     /// The policy that it was examined with.
     pub policy_version: Option<u64>,
-    /// Whether it was recorded elsewhere.
+    /// `true` if it was recorded elsewhere.
     pub imported: bool,
-    /// When it happened there.
+    /// The time at which it happened there.
     pub imported_time: Option<Micros>,
     /// The source of its local times.
     pub(crate) local_times: LocalSource,
@@ -135,7 +135,7 @@ pub struct CallFacts {
 }
 
 impl Examination {
-    /// Whether it is of something that was recorded elsewhere.
+    /// Returns `true` if it is about an event that was recorded elsewhere.
     #[must_use]
     pub fn is_imported(&self) -> bool {
         match self {
@@ -145,8 +145,8 @@ impl Examination {
         }
     }
 
-    /// The texts that a decision is found by or rests on, each with what it is. They are written into decisions as they are, and looked
-    /// up again; a recording is known by what is kept of it, whatever that is.
+    /// Returns the texts that a decision is found by or rests on, each with its name. They are written into decisions as they are,
+    /// and looked up again. A recording gives none: it is found by what its decision keeps of it.
     #[must_use]
     pub fn names(&self) -> Vec<(&'static str, &str)> {
         match self {
@@ -191,25 +191,26 @@ impl CallFacts {
         }
     }
 
-    /// What an approval and an idempotency key are bound to.
+    /// Returns the digest that an approval and an idempotency key are bound to.
     #[must_use]
     pub fn action_digest(&self) -> Option<&Sha256Text> {
         self.examined.as_ref().and_then(|examined| examined.action_digest.as_ref())
     }
 
-    /// Whether neither trust nor a breaker has a part in it: what the call does could not be read, or nobody registered its tool.
+    /// Returns `true` if neither trust nor a breaker has a part in it: the effects of the call could not be read, or nobody
+    /// registered its tool.
     pub(crate) fn is_uncounted(&self) -> bool {
         let is_unread = self.examined.as_ref().map_or(!self.imported, |examined| examined.opaque);
         has_no_dead_ends(self.reactor_version)
             && (is_unread || self.dimension.context() == DimensionPart::OPAQUE)
     }
 
-    /// The time that decides: that of the frame, or, of what happened elsewhere, when it did.
+    /// Returns the time that decides: the frame's, or for an imported call the time at which it happened.
     pub(crate) fn governed_time(&self, frame: Micros) -> Micros {
         self.imported_time.unwrap_or(frame)
     }
 
-    /// Whose tokens it takes.
+    /// Returns the question for the rates: the owners of the tokens that it takes.
     pub(crate) fn rate_question(&self) -> RateQuestion<'_> {
         RateQuestion {
             tool: self.dimension.tool(),
@@ -218,8 +219,8 @@ impl CallFacts {
         }
     }
 
-    /// The digest of the arguments by which it is told whether a call is the same as another one: of those that matter, by the first
-    /// versions of the rules of all.
+    /// Returns the digest of the arguments by which it is told whether a call is the same as another one: of those that matter, by
+    /// the first versions of the rules of all.
     pub(crate) fn compared_digest(&self) -> Option<&Sha256Text> {
         let examined = self.examined.as_ref()?;
         if sees_cycles(self.reactor_version) {
@@ -228,7 +229,7 @@ impl CallFacts {
         examined.args_digest.as_ref().or(examined.action_digest.as_ref())
     }
 
-    /// What it may go round in.
+    /// Returns the question for the loop detection.
     pub(crate) fn round_question(&self, open: Option<&OpenCall>) -> RoundQuestion<'_> {
         RoundQuestion {
             call: &self.call,
@@ -246,7 +247,7 @@ impl CallFacts {
         }
     }
 
-    /// Whose budgets it counts in.
+    /// Returns the question for the budgets that it counts in.
     pub(crate) fn budget_question(&self) -> BudgetQuestion<'_> {
         BudgetQuestion {
             agent: self.agent.as_deref(),
@@ -270,23 +271,24 @@ impl CallFacts {
     }
 }
 
-/// What a workspace is hashed as where it is sealed; no digest of an action is written so.
+/// The text that separates the hash of a sealed workspace from digests of actions: none of those is written so.
 const WORKSPACE: &str = "workspace";
 /// Begins a workspace that is sealed.
 const SEALED: &str = "sealed:";
 /// Bytes of the hash that stands for one.
 const SEALED_BYTES: usize = 16;
 
-/// What stands for a workspace that nobody may read: the calls of one data subject in one workspace share it, and no others do.
+/// Returns the stand-in for a workspace that nobody may read. The calls of one data subject in one workspace share it, and no
+/// others do.
 fn sealed_workspace(hash: &[u8; 32]) -> DimensionPart {
     let digits = hash.iter().take(SEALED_BYTES).map(|byte| format!("{byte:02x}"));
     DimensionPart::new(digits.fold(SEALED.to_owned(), |text, digits| text + &digits)).unwrap_or_default()
 }
 
-/// Whether a workspace is one that stands for another which nobody may read.
+/// Returns `true` if a workspace is a stand-in for one that nobody may read.
 pub(crate) fn is_sealed_workspace(workspace: &str) -> bool {
     workspace.starts_with(SEALED)
 }
 
-/// Who calls where no agent is named.
+/// The caller where no agent is named.
 pub(crate) const NOBODY: &str = "-";

@@ -1,4 +1,4 @@
-//! The reactor of the service: the state that decides, the copy that is published, and what is looked at on callers' threads.
+//! The reactor of the service: the deciding state, its published copy, and checks on callers' threads.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
@@ -22,11 +22,11 @@ use crate::reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCod
 use crate::state::State;
 use crate::version::REACTOR_VERSION;
 
-/// What governs one ledger. Its published state is what answers rest on.
+/// The reactor of one ledger. Answers rest on its published state.
 #[derive(Default)]
 pub struct Governance {
     published: Arc<RwLock<Standing>>,
-    /// The last copy that was asked for: as long as nothing is folded, all who ask get the same.
+    /// The last copy that was asked for. As long as nothing is folded, all callers get the same one.
     copied: Mutex<Option<Arc<StateCopy>>>,
     compiled: CompiledTools,
     compiled_types: CompiledTypes,
@@ -50,7 +50,7 @@ pub struct StateCopy {
 }
 
 impl StateCopy {
-    /// The digests of the state; they are made once.
+    /// Returns the digests of the state; they are made once.
     ///
     /// # Errors
     /// [`UnwritableState`].
@@ -64,14 +64,14 @@ impl StateCopy {
 }
 
 impl Governance {
-    /// Asks the published state: everything in one answer is of one position. Who reads holds up the committer, and with it every
-    /// decision: what looks at more than a few entries asks a [`copy`](Self::copy).
+    /// Asks the published state: everything in one answer is of one position. A reader holds up the committer, and with it every
+    /// decision. A query that looks at more than a few entries takes a [`copy`](Self::copy).
     pub fn read<T>(&self, ask: impl FnOnce(&State) -> T) -> T {
         ask(&self.published.read().unwrap_or_else(PoisonError::into_inner).state)
     }
 
-    /// The published state as it is now, to be looked at for as long as it takes. It shares its entries with the state, so that
-    /// making it takes next to no time, and is made once for each event that is folded.
+    /// Returns a copy of the published state as it is now, which can be held for any length of time. It shares its entries with the
+    /// state, so that a copy takes next to no time. One copy is made for each event that is folded.
     #[must_use]
     pub fn copy(&self) -> Arc<StateCopy> {
         let mut copied = self.copied.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,14 +84,14 @@ impl Governance {
         let copy = Arc::new(StateCopy { through, state, digests: OnceLock::new() });
         let before = copied.replace(Arc::clone(&copy));
         drop(copied);
-        // What nobody else holds of the one before is let go where nobody waits for it.
+        // The parts of the old copy that nobody else holds are freed here, where nobody waits.
         drop(before);
         copy
     }
 }
 
 impl Governance {
-    /// The arguments of an edit are shown, its digest holds: both have to be of the same action.
+    /// Checks that the arguments and the digest of an edit are of the same action: the ones are shown, the other holds.
     fn must_be_its_digest(&self, resolved: &ApprovalResolved) -> Result<(), ReactorRefusal> {
         let (Some(args), Some(digest)) = (&resolved.args, &resolved.action_digest) else { return Ok(()) };
         let (registry, request) = self.read(|state| {
@@ -171,7 +171,8 @@ impl Reactor for Governance {
     }
 }
 
-/// What cannot be read of an event later, where its data is sealed, is told by its attribute: both have to name the same call.
+/// Checks that the data and the attribute `call` name the same call. Where the data is sealed, later readers have the attribute
+/// alone.
 fn must_name_call(event: &Event<'_>, call: &Name) -> Result<(), ReactorRefusal> {
     if event.call.as_deref() == Some(&**call) {
         return Ok(());
@@ -180,18 +181,18 @@ fn must_name_call(event: &Event<'_>, call: &Name) -> Result<(), ReactorRefusal> 
     Err(invalid(&format_args!("the data is about call `{call}`, the attribute `call` names {named}")))
 }
 
-/// A tool whose schemas and places cannot be read would stand in the registry and deny every call.
+/// Refuses a tool whose schemas and places cannot be read: it would stand in the registry and deny every call.
 fn must_compile(document: &ToolDocument) -> Result<(), ReactorRefusal> {
     CompiledTool::for_registration(document).map(|_| ()).map_err(|error| invalid(&error))
 }
 
-/// A schema that cannot be read would let nothing of its type in.
+/// Refuses a schema that cannot be read: it would let nothing of its type in.
 fn must_check(registered: &SchemaRegistered) -> Result<(), ReactorRefusal> {
     let compiled = CompiledSchema::new(&registered.schema);
     compiled.map(|_| ()).map_err(|error| invalid(&format_args!("schema: {error}")))
 }
 
-/// A policy that cannot be read would deny every call once it is active.
+/// Refuses a policy that cannot be read: it would deny every call once it is active.
 fn must_judge(published: &PolicyPublished) -> Result<(), ReactorRefusal> {
     let policy = Policy::compile(&published.rules, &published.trust);
     let policy = policy.and_then(|policy| policy.with_settings(published.settings()));

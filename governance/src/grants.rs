@@ -24,7 +24,7 @@ pub(crate) struct Covered<'a> {
     pub(crate) agent: Option<&'a str>,
     pub(crate) session: Option<&'a str>,
     pub(crate) workspace: Option<&'a str>,
-    /// What was read from its arguments, where they could be.
+    /// The findings about its arguments, where they could be read.
     pub(crate) examined: Option<&'a Examined>,
     /// The version of the rules by which it is judged.
     pub(crate) rules: u32,
@@ -62,7 +62,7 @@ impl Covered<'_> {
 }
 
 impl Grants {
-    /// The first grant, by its id, that covers a call at this time.
+    /// Returns the first grant, by its id, that covers a call at this time.
     pub(crate) fn covering(&self, call: &Covered<'_>, time: Micros) -> Option<&Name> {
         let covers = |grant: &GrantGiven| {
             let scope = &grant.scope;
@@ -83,12 +83,12 @@ impl Grants {
         self.by_id.iter().find(|(_, grant)| covers(grant)).map(|(id, _)| id)
     }
 
-    /// Those that hold at this time.
+    /// Returns those that hold at this time.
     pub fn holding(&self, time: Micros) -> impl Iterator<Item = &GrantGiven> {
         self.by_id.values().filter(move |grant| time.0 < grant.expires)
     }
 
-    /// Those for an agent's calls, and for everybody's.
+    /// Returns those for an agent's calls, and for everybody's.
     pub(crate) fn of_agent(&self, agent: Option<&str>) -> Self {
         let is_for = |grant: &GrantGiven| {
             let named = grant.scope.agent.as_deref();

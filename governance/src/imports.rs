@@ -1,7 +1,7 @@
-//! Imports: histories that were recorded elsewhere, each kept apart from the others until it is accepted.
+//! Imports: histories that were recorded elsewhere, each kept apart until it is accepted.
 //!
-//! What comes in is gathered until an `import.batch` ends the import; from there on what it holds changes no more. So what is
-//! accepted by its digest is what its report showed, whatever else was brought meanwhile.
+//! Events are gathered until an `import.batch` ends the import; from there on its contents do not change. So an acceptance by
+//! digest takes exactly the contents that the report showed, and nothing that was brought meanwhile.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Dimension, Sha256Text};
@@ -16,33 +16,33 @@ use crate::trust_rules::{Assessment, TrustInputs, assess};
 /// An import that came to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
-    /// Where its `import.batch` stands.
+    /// The position of its `import.batch`.
     pub position: u64,
-    /// Where its `import.accepted` stands, if it counts.
+    /// The position of its `import.accepted`, if it counts.
     pub accepted: Option<u64>,
-    /// What it showed, in the order of the dimensions; nothing any more once it counts.
+    /// Its observations, in the order of the dimensions; empty once it counts.
     records: Vec<(Dimension, TrustRecord)>,
 }
 
-/// A dimension of an import that waits, beside what is known of it here.
+/// A dimension of an import that waits, beside this ledger's own observations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedDimension {
-    /// Which.
+    /// The dimension.
     pub dimension: Dimension,
-    /// What the import showed.
+    /// The import's observations.
     pub record: TrustRecord,
-    /// What was observed here.
+    /// The counts of the observations made here.
     pub inputs_now: TrustInputs,
-    /// What follows from it.
+    /// The assessment of those.
     pub now: Assessment,
-    /// What would be counted once the import counts.
+    /// The counts after the import is accepted.
     pub inputs_accepted: TrustInputs,
-    /// What would follow from that.
+    /// The assessment of those.
     pub accepted: Assessment,
 }
 
 impl Import {
-    /// What it showed and what does not count yet, in the order of the dimensions.
+    /// Returns its observations that do not count yet, in the order of the dimensions.
     pub fn records(&self) -> impl ExactSizeIterator<Item = (&Dimension, &TrustRecord)> {
         self.records.iter().map(|(dimension, record)| (dimension, record))
     }
@@ -54,13 +54,14 @@ impl State {
         self.imports.iter()
     }
 
-    /// One of them.
+    /// Returns one of them.
     #[must_use]
     pub fn import(&self, digest: &Sha256Text) -> Option<&Import> {
         self.imports.get(digest)
     }
 
-    /// What an import would change once it counts, dimension by dimension, at this time. Empty where it counts already.
+    /// Returns the changes that an import would make once it counts, dimension by dimension, at this time. Empty where it counts
+    /// already.
     #[must_use]
     pub fn would_change(&self, import: &Import, at: Micros) -> Vec<ImportedDimension> {
         let rules = self.trust_rules();
@@ -80,8 +81,8 @@ impl State {
         import.records.iter().map(changed).collect()
     }
 
-    /// When something that was recorded elsewhere happened, as far as its recording can be believed: never before what the same
-    /// import told just before it, and never later than now. A time that has not come yet tells nothing.
+    /// Returns the time of an event that was recorded elsewhere, as far as its recording can be believed. It is never before the
+    /// previous event of the same import, and never later than now. A time in the future is ignored.
     pub(crate) fn imported_time(&self, placed: &Observed<'_>) -> Micros {
         let GovernedTime(previous) = *self.imported_time.get();
         let own = placed.event.time.as_deref().and_then(|time| bitacora_formats::parse_time(time).ok());
@@ -92,17 +93,17 @@ impl State {
         }
     }
 
-    /// Remembers the time of what was recorded elsewhere, for what the same import tells next.
+    /// Remembers the time of an event that was recorded elsewhere, for the next event of the same import.
     pub(crate) fn take_imported_time(&mut self, placed: &Observed<'_>) -> Micros {
         let time = self.imported_time(placed);
-        // Where nothing has told a time yet, the frame's says nothing of the next one's.
+        // While no event has told a time yet, the frame's time says nothing of the next event's.
         if time < placed.time {
             self.imported_time.change(|last| last.0 = time.0);
         }
         time
     }
 
-    /// Whether an outcome in this dimension can be taken in: one that is there already, or that there is room for.
+    /// Returns `true` if an outcome in this dimension can be taken in: the dimension is there already, or there is room for it.
     pub(crate) fn has_room_for_imported(&self, dimension: &Dimension) -> bool {
         self.imported.len() < MAX_DIMENSIONS || self.imported.get(dimension).is_some()
     }
@@ -137,7 +138,7 @@ impl State {
         Ok(())
     }
 
-    /// What was brought since the last import ended is this one's.
+    /// Ends an import: it consists of all that was brought since the last one ended.
     pub(crate) fn apply_import_ended(&mut self, digest: &Sha256Text, position: u64) {
         if self.imports.get(digest).is_some() {
             return;
@@ -151,7 +152,7 @@ impl State {
         self.imports.insert(digest.clone(), Import { position, accepted: None, records });
     }
 
-    /// An import counts from now on, behind what was observed here: it happened before.
+    /// Makes an import count from now on, behind the observations made here: it happened before.
     pub(crate) fn apply_import_accepted(&mut self, digest: &Sha256Text, position: u64) {
         let Some(import) = self.imports.get(digest).filter(|import| import.accepted.is_none()).cloned()
         else {
@@ -179,7 +180,7 @@ mod tests {
         Dimension::new("t", format!("{number:07}"), "-", "-").unwrap()
     }
 
-    /// An import of as many dimensions as there may be, all of the same name.
+    /// Returns an import of as many dimensions as there may be, all of the same name.
     fn largest() -> Import {
         let records = vec![(Dimension::default(), TrustRecord::default()); MAX_DIMENSIONS];
         Import { position: 1, accepted: None, records }

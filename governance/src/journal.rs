@@ -10,9 +10,9 @@ use crate::shared_map::SharedMap;
 #[derive(Debug, Clone)]
 pub(crate) struct Journaled<K, V> {
     entries: SharedMap<K, V>,
-    /// What stood under a key before each change, oldest first.
+    /// The value under a key before each change, oldest first.
     undo: Vec<(K, Option<V>)>,
-    /// Whether nothing is noted there: what is recorded already is never taken back.
+    /// Set while changes are not noted there: recorded changes are never taken back.
     paused: bool,
 }
 
@@ -49,7 +49,7 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         self.entries.iter()
     }
 
-    /// The entries from this key on.
+    /// Returns the entries from this key on.
     pub(crate) fn iter_from<'a>(
         &'a self,
         key: &K,
@@ -57,7 +57,7 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         self.entries.iter_from(key)
     }
 
-    /// The entries behind this key, or all.
+    /// Returns the entries behind this key, or all.
     pub(crate) fn iter_after(&self, key: Option<&K>) -> impl Iterator<Item = (&K, &V)> {
         let (all, behind) = match key {
             None => (Some(self.entries.iter()), None),
@@ -70,7 +70,7 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         all.into_iter().flatten().chain(behind.into_iter().flatten())
     }
 
-    /// Every entry that is new or another one than in `before`, and every key that is gone since, with `None`.
+    /// Returns every entry that is new or another one than in `before`, and every key that is gone since, with `None`.
     pub(crate) fn changes_since<'a>(&'a self, before: &'a Self) -> Vec<(&'a K, Option<&'a V>)>
     where
         V: PartialEq,
@@ -97,7 +97,7 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         }
     }
 
-    /// Takes a key away, and gives it with what stood under it.
+    /// Takes a key and its value away, and returns both.
     pub(crate) fn take<Q>(&mut self, key: &Q) -> Option<(K, V)>
     where
         K: std::borrow::Borrow<Q>,
@@ -139,23 +139,23 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
         Some(change(value))
     }
 
-    /// What is changed from now on stands at once.
+    /// Makes all changes from now on final at once.
     pub(crate) fn pause(&mut self) {
         self.keep();
         self.paused = true;
     }
 
-    /// What is changed from now on can be taken back again.
+    /// Makes the changes from now on reversible.
     pub(crate) fn resume(&mut self) {
         self.paused = false;
     }
 
-    /// What was changed stands.
+    /// Makes the changes so far final.
     pub(crate) fn keep(&mut self) {
         self.undo.clear();
     }
 
-    /// What was changed since the last [`keep`](Self::keep) is as it was before.
+    /// Takes back all changes since the last [`keep`](Self::keep).
     pub(crate) fn discard(&mut self) {
         while let Some((key, before)) = self.undo.pop() {
             match before {

@@ -1,4 +1,4 @@
-//! Idempotency keys: which calls were made before, and what became of them.
+//! Idempotency keys: the calls that were made before, and their outcomes.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{KeyLife, Name, ReasonCode, Sha256Text, Verdict};
@@ -14,21 +14,21 @@ use crate::per_agent_quota::Shares;
 pub(crate) struct UsedKey {
     /// The call that used it last.
     call: Name,
-    /// What that call was decided on.
+    /// The action that this call was decided on.
     action_digest: Option<Sha256Text>,
     verdict: Verdict,
-    /// When the key was used first.
+    /// The time at which the key was used first.
     first_used: Micros,
-    /// How long it is good, where the policy under which it was used first said so.
+    /// The lifetime of the key, where the policy of its first use set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     life_s: Option<KeyLife>,
-    /// When the call is over without an outcome.
+    /// The time at which the call is over without an outcome.
     deadline: Micros,
-    /// Where the outcome stands, if there is one.
+    /// The position of the outcome, if there is one.
     outcome: Option<u64>,
 }
 
-/// What a key says of a call that brings it.
+/// The finding of a key about a call that brings it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyFinding {
     /// Nothing stands against the call.
@@ -37,11 +37,11 @@ pub(crate) enum KeyFinding {
     OtherAction,
     /// The call was made before.
     Objection {
-        /// How.
+        /// The reason against it.
         code: ReasonCode,
-        /// What is said of it.
+        /// The verdict on it.
         verdict: Verdict,
-        /// Where its outcome stands.
+        /// The position of its outcome.
         outcome: Option<u64>,
     },
 }
@@ -62,19 +62,19 @@ impl ScopedKey {
     }
 }
 
-/// Whether a key says of itself that it is too old: a UUIDv7 begins with the time at which it was made. It holds however long the
-/// key was not seen, and nothing has to be remembered for it.
+/// Returns `true` if a key shows by itself that it is too old: a UUIDv7 begins with the time at which it was made. This holds
+/// however long the key was not seen, and nothing has to be remembered for it.
 pub(crate) fn is_outlived(key: &str, life_s: Option<KeyLife>, clock: &ClockTrust, time: Micros) -> bool {
     made_at(key).is_some_and(|made| time >= expiry(clock.governed_at(made, time), life_s))
 }
 
-/// When a key is not good any more.
+/// Returns the time at which a key expires.
 fn expiry(from: Micros, life_s: Option<KeyLife>) -> Micros {
     let life = life_s.map_or(KEY_LIFE.0, |seconds| u64::from(seconds.get()) * 1_000_000);
     Micros(from.0.saturating_add(life))
 }
 
-/// The time in a UUIDv7, as text of 36 characters.
+/// Returns the time in a UUIDv7, as text of 36 characters.
 fn made_at(key: &str) -> Option<Micros> {
     let groups: Vec<&str> = key.split('-').collect();
     let [high, low, version, variant, rest] = groups.as_slice() else { return None };
@@ -101,18 +101,18 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Whether there is no room for this key at this time.
+    /// Returns `true` if there is no room for this key at this time.
     pub(crate) fn is_full(&self, key: &ScopedKey, time: Micros) -> bool {
         let leaves_now = || self.by_end.iter().next().is_some_and(|((end, _), ())| *end <= time);
         self.used.get(key).is_none() && self.used.len() >= MAX_KEYS && !leaves_now()
     }
 
-    /// Whether the agent of this key, which is not known, has as many as one may.
+    /// Returns `true` if this key is not known, and its agent has as many as one may.
     pub(crate) fn is_full_of(&self, key: &ScopedKey) -> bool {
         self.used.get(key).is_none() && self.shares.held(key.agent()) >= MAX_KEYS_OF_AGENT
     }
 
-    /// What this key says of a call on this action.
+    /// Checks a call on this action against the key.
     pub(crate) fn check(
         &self,
         key: &ScopedKey,
@@ -120,7 +120,7 @@ impl Keys {
         may_change: bool,
         time: Micros,
     ) -> KeyFinding {
-        // What is due to be forgotten is, whether or not it was taken away yet.
+        // A key that is due to be forgotten counts as forgotten, whether or not it was taken away yet.
         let known = self.used.get(key).filter(|used| time < forgotten(used.first_used, used.life_s));
         let Some(used) = known else { return KeyFinding::Free };
         if time >= expiry(used.first_used, used.life_s) {
@@ -217,7 +217,7 @@ impl Keys {
     }
 }
 
-/// Whether an allowed call must not be forgotten for one that was not allowed.
+/// Returns `true` if an allowed call must not be forgotten for one that was not allowed.
 fn stands(used: &UsedKey, verdict: Verdict) -> bool {
     used.verdict == Verdict::Allow && verdict != Verdict::Allow
 }

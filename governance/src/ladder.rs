@@ -1,4 +1,5 @@
-//! The ladder: every step is evaluated, the strictest verdict wins, and the first step that gives it is the reason.
+//! The ladder of steps that judges a call.
+//! Every step is evaluated, the strictest verdict wins, and the first step that gives it is the reason.
 
 mod ruling;
 
@@ -31,13 +32,13 @@ use ruling::ruled;
 
 pub(crate) use ruling::{Circumstances, Ruling, by_guarded_files, by_rule, rule_on, strictest};
 
-/// What one step says.
+/// The result of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) step: Step,
     pub(crate) verdict: Verdict,
     pub(crate) code: ReasonCode,
-    /// What the words of the reason name.
+    /// The detail that the words of the reason name.
     pub(crate) detail: Option<String>,
 }
 
@@ -51,36 +52,36 @@ pub(crate) struct Climb {
     /// The score that the policy asks for.
     pub(crate) least_score: Option<Score>,
     pub(crate) breaker: BreakerCondition,
-    /// What the request causes at the breaker.
+    /// The transition that the request causes at the breaker.
     pub(crate) transition: Option<Transition>,
     pub(crate) earlier_outcome: Option<u64>,
     pub(crate) retry_after: Option<Milliseconds>,
-    /// What the budgets hold back for it, if it runs, and what is to be told of them.
+    /// The reservations for the call, if it runs, and the reports about budgets that are due.
     pub(crate) budgets: BudgetsDue,
-    /// What goes round.
+    /// The loop that the call is a part of.
     pub(crate) round: Option<Objection>,
     /// The local times in the zones that it looks at.
     pub(crate) local_times: Option<LocalTimes>,
-    /// Whether the call has to leave out the files that the policy names as secret.
+    /// `true` if the call has to leave out the files that the policy names as secret.
     pub(crate) excludes_secrets: bool,
-    /// Whether the rule that speaks has a person look at each call: no standing consent lifts that.
+    /// `true` if the rule that decides has a person look at each call: no standing consent lifts that.
     pub(crate) asks_each_time: bool,
 }
 
 impl Climb {
-    /// The step that decides: the first of those with the strictest verdict. `None` where every step allows.
+    /// Returns the step that decides: the first of those with the strictest verdict. `None` where every step allows.
     pub(crate) fn deciding(&self) -> Option<&Finding> {
         let strictest = self.findings.iter().map(|finding| finding.verdict).max()?;
         self.findings.iter().find(|finding| finding.verdict == strictest && strictest != Verdict::Allow)
     }
 
-    /// Why a person is to look at it: the reasons of all steps that would have it reviewed.
+    /// Returns the reasons for which a person is to look at it: those of all steps that would have it reviewed.
     pub(crate) fn reviews(&self) -> Vec<ReasonCode> {
         let reviews = self.findings.iter().filter(|finding| finding.verdict == Verdict::Review);
         reviews.map(|finding| finding.code).collect()
     }
 
-    /// As decisions record it.
+    /// Returns the ladder as decisions record it.
     pub(crate) fn ladder(&self) -> Vec<LadderStep> {
         let step = |finding: &Finding| LadderStep {
             step: finding.step,
@@ -90,7 +91,7 @@ impl Climb {
         self.findings.iter().map(step).collect()
     }
 
-    /// Has a step deny after all, for what shows only behind all of them.
+    /// Makes a step deny afterwards, for a reason that shows only behind all steps.
     pub(crate) fn deny(&mut self, step: Step, code: ReasonCode, detail: &str) {
         for finding in self.findings.iter_mut().filter(|finding| finding.step == step) {
             (finding.verdict, finding.code) = (Verdict::Deny, code);
@@ -98,14 +99,14 @@ impl Climb {
         }
     }
 
-    /// Has the steps that would have it reviewed deny, for a person's no.
+    /// Makes the steps that would have it reviewed deny, for a person's rejection.
     pub(crate) fn deny_reviewed(&mut self, code: ReasonCode) {
         for finding in self.findings.iter_mut().filter(|finding| finding.verdict == Verdict::Review) {
             (finding.verdict, finding.code, finding.detail) = (Verdict::Deny, code, None);
         }
     }
 
-    /// `true` where a budget is spent that aborts the run.
+    /// Returns `true` if a budget is spent that aborts the run.
     pub(crate) fn aborts_run(&self) -> bool {
         let by_budget = self.budgets.strictest.as_ref().map(|(on_exceed, _)| *on_exceed);
         let is_aborted = self.round.as_ref().is_some_and(|round| round.code == ReasonCode::RunAborted);
@@ -132,7 +133,8 @@ const fn review(code: ReasonCode) -> Said {
 /// Asks every step about a call.
 ///
 /// # Errors
-/// What the call was examined with has changed since, or its idempotency key stands for another call: neither is a verdict.
+/// The facts that the call was examined with have changed since, or its idempotency key stands for another call. Neither is a
+/// verdict.
 pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Climb, ReactorRefusal> {
     let tool = state.registry().get(&facts.tool, facts.server.as_deref()).map(AsRef::as_ref);
     refuse_moved(state, facts, tool)?;
@@ -179,7 +181,7 @@ pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Cl
     Ok(climb)
 }
 
-/// A call is judged with what it was examined with, or not at all.
+/// Refuses a call whose facts have changed since it was examined.
 fn refuse_moved(
     state: &State,
     facts: &CallFacts,
@@ -201,10 +203,10 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
     let is_uncounted = facts.is_uncounted();
     let record =
         if is_uncounted { TrustRecord::default() } else { state.trust_of(&facts.dimension, facts.imported) };
-    // What is broken, stopped or full now says nothing of what was done elsewhere.
+    // A breaker, a stop or a limit of today says nothing of calls that were made elsewhere.
     let is_broken_here = !facts.imported && !is_uncounted;
     let breaker = state.breaker(&facts.dimension).filter(|_| is_broken_here).unwrap_or_default();
-    // Whether a cooldown is over nobody can tell by a clock that jumped.
+    // While a jump of the clock is not accepted, nobody can tell if a cooldown is over.
     let is_timed = !facts.imported && state.clock().jump().is_none();
     let transition = breaker.due_on_request(time).filter(|_| is_timed);
     let condition = match transition {
@@ -229,7 +231,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
     }
 }
 
-/// What is said of a call whose tool nobody registered: what the policy says of all of these.
+/// Returns the verdict on a call whose tool nobody registered: the same for all such calls, as the policy sets it.
 fn unregistered(state: &State, facts: &CallFacts) -> Said {
     let said = state
         .policy()
@@ -263,7 +265,7 @@ fn stopped(state: &State, facts: &CallFacts) -> Said {
     suspended.map(|reason| (Verdict::Deny, ReasonCode::AgentSuspended, Some(reason.clone())))
 }
 
-/// What keeps any decision from resting on the state, or on the time.
+/// Returns the reason for which no decision can rest on the state, or on the time.
 fn unfounded(state: &State, facts: &CallFacts, time: Micros) -> Said {
     if let Some(position) = state.unreadable() {
         return Some((Verdict::Deny, ReasonCode::StateUnreadable, Some(position.to_string())));
@@ -320,7 +322,7 @@ fn repeated(
     let may_change = tool.is_none_or(|tool| tool.document.risk != Risk::Read);
     match state.keys().check(&key, facts.action_digest(), may_change, time) {
         KeyFinding::Free => Ok((None, None)),
-        // What is only observed is recorded, whatever is said of it.
+        // A call that is only observed is recorded with any verdict.
         KeyFinding::OtherAction if mode_of(state, facts) == Mode::Observe => {
             Ok((deny(ReasonCode::KeyReused), None))
         }
@@ -332,7 +334,7 @@ fn repeated(
     }
 }
 
-/// A key of a tool that takes keys can say of itself how old it is.
+/// Objects to a key that shows by itself that it is too old, for a tool that takes keys.
 fn outlived(state: &State, tool: Option<&RegisteredTool>, facts: &CallFacts, time: Micros) -> Said {
     let is_keyed = tool.is_some_and(|tool| tool.document.idempotency == Idempotency::Keyed);
     let key = facts.idempotency_key.as_deref().filter(|_| is_keyed && !facts.imported)?;
@@ -362,8 +364,8 @@ fn too_many(
     }
 }
 
-/// Whether verdicts on this call are meant, where nothing is said that holds in every mode. What was recorded elsewhere was decided
-/// there.
+/// Returns the mode of a call, apart from verdicts that hold in every mode. A call that was recorded elsewhere was decided there,
+/// and is only observed.
 pub(crate) fn mode_of(state: &State, facts: &CallFacts) -> Mode {
     if facts.imported {
         return Mode::Observe;
@@ -372,7 +374,7 @@ pub(crate) fn mode_of(state: &State, facts: &CallFacts) -> Mode {
     state.modes().of(&Subject { tool: &facts.tool, agent: facts.agent.as_deref(), role })
 }
 
-/// What is denied here only another call, or a checkpoint, lets go on; or a limit that somebody raises.
+/// Checks for a loop. A denial ends with another call, with a checkpoint, or with a raised limit.
 fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<Objection>) {
     if facts.imported {
         return (None, None);
@@ -389,13 +391,14 @@ fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<O
     }
 }
 
-/// What is said of a call that its breaker or its trust stops: a no where it could do damage that cannot be made good, else that a
-/// person looks at it. So its dimension sees other outcomes, and what was stopped for a while does not stay so.
+/// Returns the verdict on a call that its breaker or its trust stops: a denial if it could do damage that cannot be made good, else
+/// a review. The reviews bring the dimension further outcomes, so that a stop for a while does not last for ever.
 pub(crate) const fn stopped_verdict(rules: u32, is_critical: bool) -> Verdict {
     if is_critical || !has_no_dead_ends(rules) { Verdict::Deny } else { Verdict::Review }
 }
 
-/// Until when critical calls of a blocked dimension are denied: after a time without outcomes a person looks at them.
+/// Returns the time until which critical calls of a blocked dimension are denied: after a time without outcomes a person looks at
+/// them.
 pub(crate) fn blocked_until(state: &State, record: &TrustRecord) -> Option<Micros> {
     let life = times::blocked(&state.policy_times());
     record.last_updated.map(|last| Micros(last.0.saturating_add(life.0)))
@@ -414,7 +417,8 @@ const fn broken(breaker: BreakerCondition, open: Verdict) -> Said {
     }
 }
 
-/// Model and task type are what the caller says they are: what is stopped is not got round by naming others.
+/// Reviews a call whose tool is stopped under another model or task type. The caller names both, and could evade a stop by other
+/// names.
 fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> Said {
     let has_earned = facts.imported || facts.is_uncounted() || own.standing == Standing::AutoApprove;
     if !has_earned && state.is_stopped_elsewhere(&facts.dimension, time) {
@@ -424,7 +428,8 @@ fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> S
     }
 }
 
-/// What trust says; of a dimension that is blocked this. An operator may have one reviewed, where the policy lets it be tried.
+/// Returns the verdict of trust; `blocked` is the one for a blocked dimension. An operator may have a blocked dimension reviewed if
+/// the policy lets it be tried.
 pub(crate) fn by_trust(
     ruling: &Ruling<'_>,
     assessment: &Assessment,
@@ -461,7 +466,7 @@ fn by_registry(tool: &RegisteredTool, is_critical: bool) -> Said {
     }
 }
 
-/// What a call has to agree with to be allowed by a person's word.
+/// Returns the facts that an approval has to match to allow the call.
 pub(crate) fn claim<'a>(facts: &'a CallFacts, policy_version: Option<u64>) -> Claim<'a> {
     Claim {
         tool: &facts.tool,

@@ -1,4 +1,5 @@
-//! What the state holds at most, and for how long. A full map denies; entries leave by governed time alone.
+//! The limits of the state: numbers of entries, and lifetimes.
+//! A full map denies; entries leave by governed time alone.
 
 use bitacora_formats::Micros;
 
@@ -51,11 +52,11 @@ pub const MAX_BUDGET_WINDOWS: usize = 100_000;
 pub const MAX_BUDGET_WINDOWS_OF_AGENT: usize = MAX_BUDGET_WINDOWS / 4;
 /// Calls for which something is reserved.
 pub const MAX_RESERVATIONS: usize = MAX_OPEN_CALLS;
-/// Runs and sessions that are watched for what goes round.
+/// Runs and sessions that are watched for loops.
 pub const MAX_ROUNDS: usize = 100_000;
 /// Those of one agent.
 pub const MAX_ROUNDS_OF_AGENT: usize = MAX_ROUNDS / 4;
-/// Runs whose end is awaited, to be told of where it is not told; those past it are not told of.
+/// Runs whose end is awaited, so that a missing end is told. Runs past it are not awaited.
 pub const MAX_AWAITED_RUNS: usize = MAX_ROUNDS;
 /// Those of one agent.
 pub const MAX_AWAITED_RUNS_OF_AGENT: usize = MAX_AWAITED_RUNS / 4;
@@ -73,33 +74,33 @@ pub const MAX_ENDED_CALLS_OF_AGENT: usize = MAX_ENDED_CALLS / 4;
 pub const MAX_PROBE_LIFE: Micros = hours(7 * 24);
 /// An approval that nobody named a time for.
 pub const APPROVAL_LIFE: Micros = hours(24);
-/// How long a resolved approval can still be asked for.
+/// The time in which a resolved approval can still be asked for.
 pub const RESOLVED_APPROVAL_LIFE: Micros = hours(24);
-/// How long after its decision a call may begin.
+/// The time after its decision in which a call may begin.
 pub const START_LIFE: Micros = minutes(5);
-/// How long a call without a deadline of its own may go on.
+/// The time that a call without a deadline of its own may take.
 pub const CALL_LIFE: Micros = hours(1);
 /// The age at which a run that has told no end is told of.
 pub const RUN_LIFE: Micros = hours(24);
-/// How long after its last outcome critical calls of a blocked dimension are denied; from then on a person looks at them.
+/// The time after its last outcome for which critical calls of a blocked dimension are denied; from then on a person looks at them.
 pub const BLOCKED_LIFE: Micros = hours(24);
-/// How long after its deadline the outcome of an allowed call is still taken.
+/// The time after its deadline for which the outcome of an allowed call is still taken.
 pub const LATE_OUTCOME_LIFE: Micros = hours(1);
-/// How long an idempotency key is good, where no policy says otherwise.
+/// The lifetime of an idempotency key, where no policy sets another one.
 pub const KEY_LIFE: Micros = hours(24);
-/// How long it is remembered after that, to be refused as too old.
+/// The time after that for which it is remembered, to be refused as too old.
 pub const STALE_KEY_LIFE: Micros = hours(24);
 
-/// How long after its last outcome a dimension is remembered: two years.
+/// The time after its last outcome for which a dimension is remembered: two years.
 pub use bitacora_formats::vocabulary::DIMENSION_LIFE;
-/// How long after the last that happened in it a run or session is watched.
+/// The time after the last event in it for which a run or session is watched.
 pub const ROUND_LIFE: Micros = hours(24);
-/// How long after the last one calls that name neither a session nor a run go on from those before.
+/// The time after the last call within which calls without a session and a run go on from those before.
 pub const ALONE_LIFE: Micros = minutes(10);
-/// How long after it spent anything a run or session keeps what it spent of a budget of its own.
+/// The time after its last spending for which a run or session keeps the spending of its own budgets.
 pub const BUDGET_WINDOW_LIFE: Micros = hours(30 * 24);
 
-/// How long after it spent anything a run whose end was told keeps what it spent of a budget of its own.
+/// The time after its last spending for which an ended run keeps the spending of its own budgets.
 pub const ENDED_WINDOW_LIFE: Micros = hours(24);
 
 const fn hours(hours: u64) -> Micros {

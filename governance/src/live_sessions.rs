@@ -1,4 +1,5 @@
-//! Sessions that had calls decided here. A recording of one that is brought later tells of the same calls again.
+//! Sessions that had calls decided here.
+//! A recording of one that is brought later tells of the same calls again.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -6,17 +7,17 @@ use sha2::{Digest, Sha256};
 use crate::journal::Journaled;
 use crate::limits::MAX_LIVE_SESSIONS;
 
-/// The sessions of the last calls that were decided here. Where there are too many, the one that began first is let go.
+/// The sessions of the last calls that were decided here. Where there are too many, the one that began first is removed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LiveSessions {
-    /// When each began, as the position of its first decision.
+    /// The beginning of each, as the position of its first decision.
     began: Journaled<u64, u64>,
     by_age: Journaled<u64, u64>,
 }
 
 impl LiveSessions {
-    /// Whether calls of this session were decided here. That two sessions are taken for one is not to be expected, and would only
-    /// keep a recording from counting.
+    /// Returns `true` if calls of this session were decided here. Two sessions are not expected to share a mark; if they did, a
+    /// recording would not count.
     pub(crate) fn contains(&self, session: &str) -> bool {
         self.began.get(&mark(session)).is_some()
     }
@@ -56,7 +57,7 @@ impl LiveSessions {
     }
 }
 
-/// What stands for a session's name, which may be long.
+/// Returns the mark of a session's name, which may be long.
 fn mark(session: &str) -> u64 {
     let digest: [u8; 32] = Sha256::digest(session.as_bytes()).into();
     digest.iter().take(8).fold(0, |mark, byte| mark << 8 | u64::from(*byte))

@@ -1,6 +1,7 @@
-//! Local times: what clocks in a zone show when a decision is made. The decision records them, so that judging again reads no zone.
+//! Local times: those that clocks in a zone show at a decision.
+//! The decision records them, so that judging again reads no zone.
 //!
-//! The zones are those that are built in, never those of the machine: what is decided is the same on any of them.
+//! The zones are those that are built in, never those of the machine: decisions are the same on every machine.
 
 use std::sync::LazyLock;
 
@@ -46,12 +47,12 @@ impl Zone {
         Self { name: name.clone(), rules }
     }
 
-    /// `true` where a zone of this name is built in.
+    /// Returns `true` if a zone of this name is built in.
     pub(crate) const fn is_known(&self) -> bool {
         self.rules.is_some()
     }
 
-    /// Returns what clocks there show; `None` where that is not known.
+    /// Returns the local time there; `None` where that is not known.
     fn local(&self, time: Micros) -> Option<LocalTime> {
         let micros = i64::try_from(time.0).ok()?;
         let offset = self.rules.as_ref()?.to_offset(Timestamp::from_microsecond(micros).ok()?);

@@ -1,7 +1,7 @@
-//! What goes round: identical calls in a row, steps and calls of a run, and how often its work was handed on.
+//! Loop detection: identical calls in a row, calls and steps of a run, and its depth below others.
 //!
-//! A call is watched in the run that it belongs to, and in what its agent does in its session; one that names neither in what its
-//! agent does without one. Which that is, and by whom a run was begun, is the caller's word.
+//! A call is watched in the run that it belongs to, and among its agent's calls in its session. One that names neither is watched
+//! among its agent's calls without one. The run, the session and a run's beginning are the caller's word.
 
 mod cycle;
 mod ends;
@@ -34,14 +34,14 @@ pub(crate) use question::RoundQuestion;
 /// Runs and sessions that are looked at, and taken away if they are quiet, with each that is counted.
 const SWEPT_AT_ONCE: usize = 8;
 
-/// What is known of a run or a session.
+/// The record of a run or a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Round {
     /// The agent that it is one of.
     pub(crate) agent: Option<String>,
-    /// When anything happened in it last, in microseconds.
+    /// The time of the last event in it, in microseconds.
     last: u64,
-    /// The last call, what it was to do, and how often in a row.
+    /// The last call, its action, and the number of times in a row.
     call: Option<Name>,
     action: Option<Action>,
     times: u32,
@@ -55,7 +55,7 @@ pub(crate) struct Round {
     /// The folder in which the first call of a session worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     folder: Option<Sha256Text>,
-    /// What the run was begun with, once it was.
+    /// The beginning of the run, once it was told.
     begun: Option<Begun>,
     /// Its end was told.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -63,7 +63,7 @@ pub(crate) struct Round {
     /// It was ended because a budget was spent.
     #[serde(default, skip_serializing_if = "is_false")]
     is_aborted: bool,
-    /// What was told of it already.
+    /// Set when it was told already.
     is_loop_told: bool,
     is_cap_told: bool,
 }
@@ -73,19 +73,19 @@ pub(crate) struct Round {
 struct Action {
     tool: String,
     args: Sha256Text,
-    /// Who did it; not told by the first versions of the rules.
+    /// The agent that did it; not told by the first versions of the rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
 }
 
-/// What a run was begun with.
+/// The terms that a run was begun with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Begun {
     /// Runs above it.
     depth: u32,
     calls: Option<u64>,
     steps: Option<u64>,
-    /// When, in microseconds, by rules that hold the rest of its budget.
+    /// The time of the beginning, in microseconds, by rules that hold the rest of its budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ const fn is_false(value: &bool) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rounds {
     pub(crate) by_name: Journaled<RoundName, Round>,
-    /// By a time at which it is looked whether they are quiet.
+    /// Rounds by the time at which the sweep checks whether they are quiet.
     leaving: Journaled<(Micros, RoundName), ()>,
     #[serde(default, skip_serializing_if = "AwaitedRuns::is_empty")]
     awaited: AwaitedRuns,
@@ -112,7 +112,10 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// What stands against a call, the gravest first; `Err` where there is no room to watch it.
+    /// Returns the gravest objection to a call.
+    ///
+    /// # Errors
+    /// The kind of entry that leaves no room to watch the call.
     pub(crate) fn due(
         &self,
         question: &RoundQuestion<'_>,
@@ -144,7 +147,7 @@ impl Rounds {
         self.by_name.get(&session)?.folder.as_ref()
     }
 
-    /// What there is no room for.
+    /// Returns the kind of entry that has no room.
     fn full(&self, agent: Option<&str>, new: usize, time: Micros) -> Option<&'static str> {
         if self.shares.held(agent) + new > MAX_ROUNDS_OF_AGENT {
             return Some("this agent's runs and sessions");
@@ -169,7 +172,7 @@ impl Rounds {
                 if place == Place::Session && round.folder.is_none() {
                     round.folder = question.session_folder.cloned();
                 }
-                // What stands behind a greater bound that was set since is told when that is met.
+                // Once a greater bound is set and not met, the next excess is told again.
                 if is_strict(question.rules) && !round.is_past(bounds) {
                     round.is_cap_told = false;
                 }
@@ -186,7 +189,7 @@ impl Rounds {
         self.keep_known(question, time);
     }
 
-    /// Keeps known how deep a run is in which its own agent goes on: forgotten, it would be what another agent says next.
+    /// Keeps the depth of a run known as long as its own agent goes on in it. Once forgotten, another agent could set it anew.
     fn keep_known(&mut self, question: &RoundQuestion<'_>, time: Micros) {
         let Some(run) = question.run.filter(|_| is_isolated(question.rules)) else { return };
         let own = self.by_name.get(&RoundName::of_run_by(question.agent, run, question.rules));
@@ -196,7 +199,7 @@ impl Rounds {
         }
     }
 
-    /// Begins a run in a round, or lowers how deep it is there.
+    /// Begins a run in a round, or lowers its depth there.
     fn begin(&mut self, name: &RoundName, agent: Option<&str>, begun: Begun, time: Micros) {
         self.change(name, agent, time, |round| {
             let known = round.begun.get_or_insert(begun);
@@ -216,9 +219,9 @@ impl Rounds {
         }
     }
 
-    /// Folds `run.started`. What it was begun with first stands, and by the newest rules for who began it. For the children that others
-    /// are handed the least depth counts then that any agent began it at: who names another one's run cannot put it deeper, and who
-    /// wants it less deep could leave its parent out.
+    /// Folds `run.started`. The first beginning stands; by the newest rules, one for each agent. The children of other agents go by
+    /// the least depth at which any agent began the run. So an agent cannot put another one's run deeper by naming it. For less
+    /// depth it could leave out its parent anyway.
     pub(crate) fn apply_started(
         &mut self,
         started: &RunStarted,
@@ -273,7 +276,7 @@ impl Rounds {
         });
     }
 
-    /// Folds a checkpoint: whoever keeps what was reached has come further, and nobody else has.
+    /// Folds a checkpoint: it is progress of the agent that makes it, and of no other.
     pub(crate) fn apply_checkpoint(
         &mut self,
         session: Option<&str>,
@@ -331,7 +334,7 @@ impl Rounds {
         }
     }
 
-    /// Until when one is kept; `None` where it was quiet for long enough.
+    /// Returns the time until which one is kept; `None` where it was quiet for long enough.
     fn stays_until(&self, name: &RoundName, time: Micros) -> Option<Micros> {
         Some(self.by_name.get(name)?.end_of_life()).filter(|until| *until > time)
     }
@@ -366,7 +369,7 @@ impl Rounds {
 }
 
 impl Round {
-    /// What stands against a call in it.
+    /// Returns the objection to a call in it.
     fn objection(
         &self,
         question: &RoundQuestion<'_>,
@@ -403,7 +406,7 @@ impl Round {
         is_past.then_some(Objection { code, count, bound, turning: None, untold, on_exceed })
     }
 
-    /// What goes round once this call is made.
+    /// Returns the loop that this call would complete.
     fn turning_with(
         &self,
         question: &RoundQuestion<'_>,
@@ -418,20 +421,20 @@ impl Round {
         (times >= bounds.identical_calls()).then_some(Turning::Cycle { calls: 1, times })
     }
 
-    /// The latest calls, as far as one at this time goes on from them. Those without a session or a run go on from the ones shortly
-    /// before: what is done every hour goes round nowhere.
+    /// Returns the latest calls, as far as one at this time goes on from them. Calls without a session or a run go on only from
+    /// ones shortly before: an hourly call is no loop.
     fn cycle_before(&self, question: &RoundQuestion<'_>, place: Place, time: Micros) -> Cycle {
         let is_quiet = place == Place::Alone && self.last.saturating_add(question.alone.0) <= time.0;
         if is_quiet { Cycle::default() } else { self.cycle.clone() }
     }
 
-    /// The fewest steps or calls that it may take.
+    /// Returns the fewest steps or calls that it may take.
     fn most(&self, bounds: &CallBounds) -> u64 {
         let own = self.begun.and_then(|begun| begun.calls.into_iter().chain(begun.steps).min());
         own.unwrap_or(u64::MAX).min(bounds.steps_of_run().into())
     }
 
-    /// Whether it took all the calls or steps that a run may.
+    /// Returns `true` if it took all the calls or steps that a run may.
     fn is_past(&self, bounds: &CallBounds) -> bool {
         let most = |own: Option<u64>| own.unwrap_or(u64::MAX).min(bounds.steps_of_run().into());
         self.calls >= most(self.begun.and_then(|begun| begun.calls))
@@ -452,7 +455,7 @@ impl Round {
         }
     }
 
-    /// How often in a row this call is made, with this time. Of arguments that nobody knows none are the same.
+    /// Returns the number of times in a row that this call is made, with this time. Unknown arguments are never the same.
     fn times_with(&self, question: &RoundQuestion<'_>) -> u32 {
         let has_its_id = self.call.as_deref() == Some(question.call);
         let is_strict = is_strict(question.rules);
@@ -468,7 +471,7 @@ impl Round {
     }
 }
 
-/// What a call is watched in.
+/// The scope in which a call is watched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Run,
@@ -482,7 +485,7 @@ impl Place {
     }
 }
 
-/// When one that is quiet from now on is forgotten.
+/// Returns the time at which one that is quiet from now on is forgotten.
 fn after_life(last: u64) -> Micros {
     Micros(last.saturating_add(ROUND_LIFE.0))
 }

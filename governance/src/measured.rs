@@ -1,4 +1,5 @@
-//! Reasons with their own numbers, from version 6 of the rules on: what was counted, where the limit is, and what lifts it.
+//! Reasons with their own numbers, from version 6 of the rules on.
+//! They name the count, the limit, and the remedy.
 
 use bitacora_formats::vocabulary::{
     BreakerCondition, FailuresCounted, Milliseconds, RateBy, ReasonCode, Score, SpendLimits, TrustRules,
@@ -103,7 +104,7 @@ impl State {
     }
 }
 
-/// What trust is computed from.
+/// The inputs of trust.
 #[derive(Clone, Copy)]
 struct Measure {
     record: TrustRecord,
@@ -112,7 +113,7 @@ struct Measure {
 }
 
 impl Measure {
-    /// The standing after this many good outcomes in a row.
+    /// Returns the standing after this many good outcomes in a row.
     fn after(&self, good: u64) -> Assessment {
         let mut inputs = TrustInputs::from(&self.record);
         if good > 0 {
@@ -124,7 +125,8 @@ impl Measure {
         judge(&inputs, &self.rules, self.time)
     }
 
-    /// How many good outcomes in a row lead there; `None` where [`MAX_FORESEEN`] do not. More never lead further away.
+    /// Returns the number of good outcomes in a row that lead there; `None` where [`MAX_FORESEEN`] do not. More never lead further
+    /// away.
     fn good_until(&self, is_there: impl Fn(&Assessment) -> bool) -> Option<u64> {
         if !is_there(&self.after(MAX_FORESEEN)) {
             return None;
@@ -205,7 +207,7 @@ fn more(good: u64) -> String {
     format!("{good} more good outcome{}", if good == 1 { "" } else { "s" })
 }
 
-/// A time up to its second, rounded up: what begins then has begun.
+/// Formats a time to its second, rounded up, so that a period that begins at the second has begun.
 fn second(time: Micros) -> String {
     const SECOND: u64 = 1_000_000;
     let text = format_time(Micros(time.0.div_ceil(SECOND).saturating_mul(SECOND)));

@@ -1,4 +1,4 @@
-//! What was spent of one budget, by days, and what is reserved of it.
+//! The meter of one budget: its spending by days, and its reservations.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::BudgetPeriod;
@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 use crate::dimensions_begun::{DAY, day_of};
 use crate::spend::Spend;
 
-/// How much of a budget is gone.
+/// The spending of a budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Meter {
-    /// By the days of UTC, from 1970 on, the earliest first; as many as the period has. Of a run or a session all is one day's.
+    /// The spending by UTC days from 1970 on, the earliest first; as many as the period has. A run or a session has all in one day.
     days: Vec<(u64, Spend)>,
-    /// What is held back for calls that have no outcome.
+    /// The reservations for calls that have no outcome.
     pub(crate) reserved: Spend,
-    /// Whether it was told that it is spent, and nothing has fitted in since.
+    /// Set when it was told that it is spent, and nothing has fitted in since.
     pub(crate) is_told: bool,
-    /// When something was spent or reserved last.
+    /// The time of the last charge or reservation.
     pub(crate) last: Micros,
-    /// Of the window of a run or a session by whom it was begun; nothing of one from before that was kept.
+    /// The beginning of a run's or a session's window; `None` for windows from before that was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) begun: Option<Begun>,
 }
 
-/// By whom the window of a run or a session was begun.
+/// The beginning of a run's or a session's window, with its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Begun {
     pub(crate) agent: String,
-    /// When it is looked at, whether it may leave.
+    /// The time at which the next sweep checks whether it may leave.
     pub(crate) looked_at: Micros,
-    /// Whether the agent told the end of the run.
+    /// Set when the agent told the end of the run.
     pub(crate) is_ended: bool,
 }
 
@@ -50,22 +50,22 @@ pub(crate) const fn days_of(period: BudgetPeriod) -> Option<u64> {
 }
 
 impl Meter {
-    /// What was spent and still counts at this time.
+    /// Returns the spending that still counts at this time.
     pub(crate) fn spent(&self, period: BudgetPeriod, time: Micros) -> Spend {
         self.counted(period, time).map(|(_, spent)| *spent).fold(Spend::default(), Spend::and)
     }
 
-    /// The same, without who began it.
+    /// Returns the same meter without the beginning.
     pub(crate) fn without_who(&self) -> Self {
         Self { begun: None, ..self.clone() }
     }
 
-    /// The same with what is reserved.
+    /// Returns the same with the reservations.
     pub(crate) fn held(&self, period: BudgetPeriod, time: Micros) -> Spend {
         self.spent(period, time).and(self.reserved)
     }
 
-    /// When the first of what was spent counts no more.
+    /// Returns the time at which the first of the spending counts no more.
     pub(crate) fn resets(&self, period: BudgetPeriod, time: Micros) -> Option<Micros> {
         let days = days_of(period)?;
         let (first, _) = self.counted(period, time).next()?;

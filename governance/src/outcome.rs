@@ -1,4 +1,4 @@
-//! How a call ended, and what that says of trust.
+//! The outcome of a call, and its observation of trust.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
@@ -10,24 +10,24 @@ use crate::calls::OpenCall;
 use crate::spend::{Spend, all_tokens};
 use crate::version::has_no_dead_ends;
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The call.
     pub call: Name,
-    /// How.
+    /// The way in which it ended.
     pub ending: Ending,
-    /// What the check after it said.
+    /// The result of the check after it.
     pub post_check_passed: Option<bool>,
-    /// How long it took.
+    /// The time that it took.
     pub duration_ms: Option<Milliseconds>,
-    /// What it cost.
+    /// Its cost.
     pub cost_micro_usd: Option<MicroUsd>,
     /// Tokens that a model used for it.
     pub tokens: Option<u64>,
-    /// Whether its program ended with another exit code than 0.
+    /// `true` if its program ended with another exit code than 0.
     pub has_failed_exit: bool,
-    /// Whether it was recorded elsewhere.
+    /// `true` if it was recorded elsewhere.
     pub imported: bool,
     /// The id of the approval that a failed check asks for.
     pub drawn_approval: Option<Name>,
@@ -36,17 +36,17 @@ pub struct Outcome {
 /// The ways in which calls end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Well.
+    /// A success.
     Ok,
-    /// With an error.
+    /// An error.
     Error,
-    /// Too late.
+    /// A timeout.
     Timeout,
-    /// It was broken off: nobody's fault.
+    /// An interruption: nobody's fault.
     Interrupted,
-    /// A person said no; it did not run.
+    /// A person's rejection; it did not run.
     Rejected,
-    /// Something else said no; it did not run.
+    /// A block by something else; it did not run.
     Blocked,
 }
 
@@ -89,7 +89,7 @@ fn has_failed_exit(code: Option<ExitCode>, error_type: Option<&Name>) -> bool {
 }
 
 impl Ending {
-    /// Whether the call was made at all.
+    /// Returns `true` if the call was made at all.
     #[must_use]
     pub const fn has_run(self) -> bool {
         !matches!(self, Self::Rejected | Self::Blocked)
@@ -97,12 +97,12 @@ impl Ending {
 }
 
 impl Outcome {
-    /// Whether the call was made, and the check after it failed: what it did may have to be undone.
+    /// Returns `true` if the call was made, and the check after it failed: its effects may have to be undone.
     pub(crate) fn has_failed_check(&self) -> bool {
         self.ending.has_run() && self.post_check_passed == Some(false)
     }
 
-    /// What the call came to, where something was reserved for it: what is not told is as it was estimated.
+    /// Returns the spending of the call, given its reservation: figures that are not told stay as they were estimated.
     pub(crate) fn spend(&self, reserved: Spend) -> Spend {
         if !self.ending.has_run() {
             return Spend::default();
@@ -115,17 +115,18 @@ impl Outcome {
         }
     }
 
-    /// The same, reported at this time: what ends well after its deadline took too long.
+    /// Returns the same outcome as reported at this time: a success after the deadline becomes a timeout.
     #[must_use]
     pub fn at(&self, time: Micros, deadline: Micros) -> Self {
         let is_late = self.ending == Ending::Ok && time >= deadline;
         Self { ending: if is_late { Ending::Timeout } else { self.ending }, ..self.clone() }
     }
 
-    /// What the outcome says of its dimension; `None` where it says nothing.
+    /// Returns the observation of its dimension; `None` where there is none.
     ///
-    /// A good outcome counts only where somebody stood for the call: a person, or a verdict that was meant. A failed check after the
-    /// call is an error, whoever stood for it. From version 6 of the rules on an exit code says nothing, unless the policy counts it.
+    /// A good outcome counts only with a person's approval, with an allow that was in effect, or if it was imported. A failed check
+    /// after the call is an error in any case. From version 6 of the rules on an exit code says nothing, unless the policy counts
+    /// it.
     #[must_use]
     pub fn observation(&self, open: &OpenCall) -> Option<TrustObserved> {
         if open.is_counted || open.outcome.uncounted {

@@ -1,11 +1,11 @@
-//! How much of what a map holds is each agent's, so that one of them does not fill it for all.
+//! Each agent's share of the entries of a map, so that one agent does not fill it for all.
 
 use serde::{Deserialize, Serialize};
 
 use crate::examination::NOBODY;
 use crate::journal::Journaled;
 
-/// Entries by agent; one without any is not there. Who names no agent shares with all others who name none.
+/// Entries by agent; an agent without any is not there. All callers that name no agent share one count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shares {
     by_agent: Journaled<String, u64>,
@@ -21,7 +21,7 @@ impl Shares {
         self.by_agent.len() == 0
     }
 
-    /// What is held is so much of one agent's, and nothing else.
+    /// Sets the share of this agent, and removes all others.
     pub(crate) fn hold_only(&mut self, agent: Option<&str>, held: usize) {
         self.clear();
         if held > 0 {

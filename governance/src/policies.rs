@@ -15,9 +15,9 @@ use crate::reactor::{ReactorRefusal, RefusalCode};
 /// A version of the policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PolicyVersion {
-    /// As it was published.
+    /// The document as it was published.
     pub document: Arc<PolicyPublished>,
-    /// Whether it was taken out of use.
+    /// `true` if it was taken out of use.
     pub retired: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Policies {
     active: Option<Active>,
 }
 
-/// How far runs and sessions may go round where no policy says otherwise.
+/// The bounds of runs and sessions where no policy sets them.
 static SHIPPED_BOUNDS: LazyLock<CallBounds> = LazyLock::new(CallBounds::default);
 
 /// The version that calls are judged by.
@@ -44,7 +44,7 @@ struct Active {
     policy: Option<Arc<Policy>>,
 }
 
-/// As it is written in snapshots.
+/// The versions as they are written in snapshots.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     versions: Vec<(u64, PolicyVersion)>,
@@ -52,30 +52,30 @@ struct Stored {
 }
 
 impl Policies {
-    /// All versions, the oldest first.
+    /// Returns all versions, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &PolicyVersion)> {
         self.versions.iter().map(|(version, policy)| (*version, policy))
     }
 
-    /// One version.
+    /// Returns one version.
     #[must_use]
     pub fn get(&self, version: u64) -> Option<&PolicyVersion> {
         self.versions.get(&version)
     }
 
-    /// The version that calls are judged by.
+    /// Returns the version that calls are judged by.
     #[must_use]
     pub fn active_version(&self) -> Option<u64> {
         self.active.as_ref().map(|active| active.version)
     }
 
-    /// The number that the next version is published under.
+    /// Returns the number that the next version is published under.
     #[must_use]
     pub fn next_version(&self) -> u64 {
         self.versions.last_key_value().map_or(1, |(version, _)| version.saturating_add(1))
     }
 
-    /// The version that calls are judged by, without the others.
+    /// Returns the version that calls are judged by, without the others.
     pub(crate) fn active_alone(&self) -> Self {
         let active = self.active.clone();
         let version = active.as_ref().and_then(|active| self.versions.get_key_value(&active.version));
@@ -83,22 +83,22 @@ impl Policies {
         Self { versions, active }
     }
 
-    /// The active one, ready to judge.
+    /// Returns the active one, ready to judge.
     pub(crate) fn active(&self) -> Option<&Policy> {
         self.active.as_ref().and_then(|active| active.policy.as_deref())
     }
 
-    /// What trust is computed with: the active policy's word, or what is shipped.
+    /// Returns the numbers that trust is computed with: the active policy's, or the shipped ones.
     pub(crate) fn trust_rules(&self) -> TrustRules {
         self.active.as_ref().map_or_else(TrustRules::v2, |active| active.trust)
     }
 
-    /// How long an idempotency key that is used now is good, where the active policy says so.
+    /// Returns the lifetime of an idempotency key that is used now, where the active policy sets it.
     pub(crate) fn key_life_s(&self) -> Option<KeyLife> {
         self.active.as_ref().and_then(|active| active.key_life_s)
     }
 
-    /// How far runs and sessions may go round: the active policy's word, or what is shipped.
+    /// Returns the bounds of runs and sessions: the active policy's, or the shipped ones.
     pub(crate) fn bounds(&self) -> &CallBounds {
         self.active.as_ref().map_or(&SHIPPED_BOUNDS, |active| &active.bounds)
     }
@@ -108,7 +108,7 @@ impl Policies {
         self.active.as_ref().map(|active| active.times).unwrap_or_default()
     }
 
-    /// The workspace of a call that names this working folder: the active policy's word, or what is shipped.
+    /// Returns the workspace of a call that names this working folder, by the active policy's rules or the shipped ones.
     pub(crate) fn workspace_of(&self, cwd: Option<&str>) -> Option<DimensionPart> {
         self.workspace_rules().workspace_of(cwd)
     }
@@ -120,7 +120,7 @@ impl Policies {
         }
     }
 
-    /// Whether a version may be published as the next one.
+    /// Checks that a version may be published as the next one.
     pub(crate) fn may_publish(&self, published: &PolicyPublished) -> Result<(), ReactorRefusal> {
         let next = self.next_version();
         if published.version != next {
@@ -136,7 +136,7 @@ impl Policies {
         Ok(())
     }
 
-    /// Whether a version may be activated.
+    /// Checks that a version may be activated.
     pub(crate) fn may_activate(&self, version: u64) -> Result<(), ReactorRefusal> {
         match self.versions.get(&version) {
             Some(policy) if policy.retired => Err(ReactorRefusal::new(
@@ -148,7 +148,7 @@ impl Policies {
         }
     }
 
-    /// Whether a version may be retired.
+    /// Checks that a version may be retired.
     pub(crate) fn may_retire(&self, version: u64) -> Result<(), ReactorRefusal> {
         if self.active_version() == Some(version) {
             let reason = format!("version {version} of the policy is active; activate another one first");

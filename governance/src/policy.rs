@@ -1,15 +1,15 @@
-//! A policy: ordered rules, of which the first that matches a call is what is said of it.
+//! A policy: ordered rules, of which the first that matches a call decides about it.
 //!
-//! What cannot be known of a call never makes its verdict milder. Arguments may be sealed, so the conditions on them are
-//! compared where the arguments may still be read ([`Policy::match_arguments`]), and only the numbers of rules go on from
-//! there. Where a condition could not be compared (a digest is all that came, an argument is an object where a text was
-//! expected, a part of the call is not known) the rule *perhaps* matches, and [`Policy::judge`] gives the strictest verdict of
-//! all that the hidden part could have led to: a rule that perhaps matches and denies, denies; one that perhaps matches and
-//! allows, allows nothing by itself, because the rules behind it are looked at too. No argument that could be revealed would
-//! have led to a stricter verdict, so hiding one is never of use.
+//! Hidden facts about a call never make its verdict milder. Arguments may be sealed, so the conditions on them are compared where
+//! the arguments may still be read ([`Policy::match_arguments`]). Only the numbers of rules go on from there. Sometimes a condition
+//! cannot be compared: a digest is all that came, an argument is an object where a text was expected, a part of the call is not
+//! known. The rule then *perhaps* matches, and [`Policy::judge`] gives the strictest verdict of all that the hidden part could have
+//! led to. A rule that perhaps matches and denies, denies. One that perhaps matches and allows, allows nothing by itself, because
+//! the rules behind it are looked at too. No argument that could be revealed would have led to a stricter verdict, so hiding one is
+//! never of use.
 //!
-//! A policy is about tool calls. What operators do (publish a policy, resolve an approval) are no tool calls, so no policy can
-//! lock out those who would have to mend it, not even one that denies everything; such a one is taken, with a warning.
+//! A policy is about tool calls. The acts of operators (publish a policy, resolve an approval) are no tool calls. So no policy can
+//! lock out those who would have to mend it, not even one that denies everything; such a policy is taken, with a warning.
 
 mod arguments;
 mod comparison;
@@ -69,9 +69,9 @@ pub struct Policy {
     digest: PolicyDigest,
     trust: TrustRules,
     settings: PolicySettings,
-    /// Of programs whose exit codes count.
+    /// Globs of the programs whose exit codes count.
     exit_codes: Box<[GlobPattern]>,
-    /// Of commands that wait for something.
+    /// Globs of the commands that only wait.
     polls: Box<[GlobPattern]>,
     files: Option<GuardedFiles>,
     workspace_rules: WorkspaceRules,
@@ -89,11 +89,11 @@ pub struct Question<'a> {
     pub tool: &'a str,
     /// The server that offers it.
     pub server: Part<'a>,
-    /// Where, or with what; computed from the arguments, never as the caller says.
+    /// The context of the call; computed from the arguments, never as the caller says.
     pub context: Part<'a>,
-    /// Where it reaches, computed from the arguments and the working folder.
+    /// The places that it reaches, computed from the arguments and the working folder.
     pub destinations: Destinations<'a>,
-    /// What it does there, and the patterns that it works on, where that is recorded.
+    /// Its access to them, and the patterns that it works on, where that is recorded.
     pub reach: Option<&'a Reach>,
     /// The working folder that the caller names, cleaned.
     pub cwd: Part<'a>,
@@ -107,15 +107,15 @@ pub struct Question<'a> {
     pub task_type: Part<'a>,
     /// The risk that the registry gives the tool, where it knows the tool.
     pub risk: Option<Risk>,
-    /// Whether the call works in the folder that its session began in, where that is known.
+    /// `true` if the call works in the folder that its session began in; `None` where that is not known.
     pub is_in_session_folder: Option<bool>,
     /// Governed time.
     pub time: Micros,
     /// The local times in the zones that the policy names.
     pub local: Option<&'a LocalTimes>,
-    /// Whether its arguments may name places of which the tool's registration says nothing.
+    /// `true` if its arguments may name places of which the tool's registration says nothing.
     pub unlisted: bool,
-    /// Which conditions on arguments are met.
+    /// The conditions on arguments that are met.
     pub arguments: &'a ArgumentMatches,
     /// The version of the rules by which it is judged.
     pub reactor_version: u32,
@@ -123,7 +123,7 @@ pub struct Question<'a> {
 
 #[cfg(test)]
 impl<'a> Question<'a> {
-    /// A call of a tool of which nothing else is known.
+    /// Returns a call of a tool of which nothing else is known.
     pub(crate) fn of(tool: &'a str, arguments: &'a ArgumentMatches) -> Self {
         Self {
             tool,
@@ -158,7 +158,7 @@ pub enum Part<'a> {
     Unknown,
 }
 
-/// Where a call reaches.
+/// The places that a call reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destinations<'a> {
     /// There, and nowhere else.
@@ -169,7 +169,7 @@ pub enum Destinations<'a> {
     Unknown,
 }
 
-/// What the rules say of a call.
+/// The verdict of the rules on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleVerdict<'p> {
     /// The rule's action; `review` where no rule matches. Every other step may be stricter.
@@ -178,11 +178,11 @@ pub struct RuleVerdict<'p> {
     pub rule: Option<&'p Rule>,
     /// The score below which it is a review at least.
     pub min_trust_score: Option<Score>,
-    /// Whether it is a review at least, whatever the trust.
+    /// `true` if it is a review at least, with any trust.
     pub never_auto_approve: bool,
-    /// Whether it counts that the dimension has not earned calls without review.
+    /// The use of trust: whether a dimension has to have earned calls without review.
     pub trust: TrustUse,
-    /// Whether anything that is not known of the call could have led to another one.
+    /// `true` if no unknown fact about the call could have led to another verdict.
     pub certain: bool,
 }
 
@@ -249,24 +249,24 @@ impl Policy {
         Ok(self)
     }
 
-    /// Returns what it says beside its rules and its trust parameters.
+    /// Returns its settings, beside its rules and its trust parameters.
     #[must_use]
     pub const fn settings(&self) -> &PolicySettings {
         &self.settings
     }
 
-    /// How projects are told apart under it, where it says so.
+    /// Returns its rules for telling projects apart, where it has any.
     #[must_use]
     pub const fn workspaces(&self) -> Option<&Workspaces> {
         self.settings.workspaces.as_ref()
     }
 
-    /// How they are told apart, whoever says so.
+    /// Returns the rules for telling projects apart, its own or the shipped ones.
     pub(crate) const fn workspace_rules(&self) -> &WorkspaceRules {
         &self.workspace_rules
     }
 
-    /// How far runs and sessions may go round under it, where it says so.
+    /// Returns its bounds for runs and sessions, where it has any.
     #[must_use]
     pub const fn bounds(&self) -> Option<&CallBounds> {
         self.settings.bounds.as_ref()
@@ -277,32 +277,33 @@ impl Policy {
         self.settings.times.unwrap_or_default()
     }
 
-    /// For how many seconds idempotency keys are good under it, where it says so.
+    /// Returns the lifetime of idempotency keys under it, in seconds, where it sets one.
     #[must_use]
     pub const fn key_life_s(&self) -> Option<KeyLife> {
         self.settings.key_life_s
     }
 
-    /// Returns what it says of calls of tools that nobody registered.
+    /// Returns its answer to calls of tools that nobody registered.
     #[must_use]
     pub fn unregistered(&self) -> UnregisteredTools {
         self.settings.unregistered.unwrap_or_default()
     }
 
-    /// What the guarded files say of a call with these arguments. Nothing, where its places were not recorded.
+    /// Returns the findings of the guarded files on a call with these arguments; none where its places were not recorded.
     pub(crate) fn guard(&self, examined: &Examined, cwd: Option<&str>) -> Guarded {
         let files = self.files.as_ref().zip(examined.reach.as_ref());
         files.map(|(files, reach)| files.judge(&examined.destinations, reach, cwd)).unwrap_or_default()
     }
 
-    /// Whether an exit code other than 0 counts as an error, of a call of these parts. A part that is cut may be any.
+    /// Returns `true` if an exit code other than 0 counts as an error in a call of these parts. A part that is cut may be any.
     pub(crate) fn counts_exit_codes(&self, parts: &[PlaceText]) -> bool {
         let is_named =
             |part: &PlaceText| is_cut(part) || self.exit_codes.iter().any(|glob| glob.matches(part));
         !self.exit_codes.is_empty() && parts.iter().any(is_named)
     }
 
-    /// Whether a call is a command that waits for something: each of its parts has to. A part that is cut may be any.
+    /// Returns `true` if a call is a command that only waits for something: each of its parts has to. A part that is cut may be
+    /// any, and does not count as waiting.
     pub(crate) fn waits(&self, examined: &Examined) -> bool {
         let is_command = examined.reach.as_ref().is_some_and(|reach| reach.is_command);
         if !is_command || examined.opaque || examined.refusal.is_some() {
@@ -313,7 +314,7 @@ impl Policy {
         !parts.is_empty() && parts.iter().all(waits)
     }
 
-    /// The time zones that it names.
+    /// Returns the time zones that it names.
     pub(crate) fn zones(&self) -> &[Zone] {
         &self.zones
     }
@@ -329,13 +330,13 @@ impl Policy {
         }
     }
 
-    /// What it is known by.
+    /// Returns its digest.
     #[must_use]
     pub const fn digest(&self) -> PolicyDigest {
         self.digest
     }
 
-    /// By what numbers trust is judged under it.
+    /// Returns the numbers by which trust is judged under it.
     #[must_use]
     pub const fn trust(&self) -> &TrustRules {
         &self.trust
@@ -346,7 +347,8 @@ impl Policy {
         self.rules.iter().map(|rule| &rule.rule)
     }
 
-    /// Which conditions on arguments a call of a tool meets. Bytes that are not JSON are arguments that nobody has seen.
+    /// Returns the conditions on arguments that a call of a tool meets. Bytes that are not JSON count as arguments that nobody has
+    /// seen.
     ///
     /// It is made for callers' threads: it reads the arguments once, and takes at most [`MAX_MATCH_STEPS`].
     #[must_use]
@@ -369,7 +371,7 @@ impl Policy {
         matches
     }
 
-    /// What the rules say of a call: the first that matches, or the strictest of all that may be the first.
+    /// Judges a call: the first rule that matches decides, or the strictest of all that may be the first.
     #[must_use]
     pub fn judge(&self, question: &Question<'_>) -> RuleVerdict<'_> {
         let mut said: Option<RuleVerdict<'_>> = None;
@@ -399,7 +401,7 @@ impl Policy {
 }
 
 impl RuleVerdict<'_> {
-    /// Where no rule matches.
+    /// The verdict where no rule matches.
     const WITHOUT_RULE: Self = Self {
         verdict: Verdict::Review,
         rule: None,
@@ -409,7 +411,7 @@ impl RuleVerdict<'_> {
         certain: true,
     };
 
-    /// The strictest of both in every respect, because either may be meant.
+    /// Returns the strictest of both in every respect, because either may be meant.
     pub(crate) fn or_perhaps(self, other: Self) -> Self {
         let stricter = if other.verdict > self.verdict { other } else { self };
         Self {
@@ -421,7 +423,7 @@ impl RuleVerdict<'_> {
         }
     }
 
-    /// The verdict for a dimension with this score: an `allow` that asks for more, or for a person, is a review.
+    /// Returns the verdict for a dimension with this score: an `allow` that asks for more, or for a person, is a review.
     #[must_use]
     pub fn for_score(&self, score: Score) -> Verdict {
         let is_too_low = self.min_trust_score.is_some_and(|least| score < least);

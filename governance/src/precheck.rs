@@ -1,4 +1,4 @@
-//! Looking at a request for a call, with the registry and the policy as they are published.
+//! The examiner of a request for a call, with the registry and the policy as they are published.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::registry::{RegisteredTool, Registry, qualified_name};
 use crate::session_folder::folder_digest;
 use crate::version::REACTOR_VERSION;
 
-/// The role of who has none: the least of all.
+/// The role of a caller without one: the least of all.
 const LEAST_ROLE: &str = "agent";
 
-/// By tool and server.
+/// The compiled tools, by tool and server.
 pub(crate) type CompiledTools = CompiledCache<(Name, Option<Name>), CompiledTool>;
 
-/// What a request is looked at with.
+/// The registry and the policies that a request is examined with.
 pub(crate) struct Examiner<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) policies: &'a Policies,
@@ -41,7 +41,7 @@ impl Examiner<'_> {
         self.compiled.get(key, tool.revision, || CompiledTool::new(document).ok())
     }
 
-    /// Finds what decides about a call.
+    /// Finds the facts that decide about a call.
     pub(crate) fn call(&self, event: &Event<'_>) -> Result<CallFacts, ReactorRefusal> {
         let request: ToolRequested = read(event)?;
         let imported = is_imported(event);
@@ -83,7 +83,7 @@ impl Examiner<'_> {
         let is_waiting = |found: &Examined| policy.is_some_and(|policy| policy.waits(found));
         let poll = tool.is_some_and(|tool| tool.document.polls) || examined.as_ref().is_some_and(is_waiting);
         let actor = text(event.actor.as_deref(), "actor")?;
-        // Who brings a recording is not who made its calls.
+        // The sender of a recording did not make its calls.
         let caller = actor.as_deref().filter(|_| !imported).and_then(|actor| actor.split_once(':'));
         let role = caller.map_or(LEAST_ROLE, |(role, _)| role);
         Ok(CallFacts {
@@ -125,7 +125,7 @@ impl Examiner<'_> {
     }
 }
 
-/// Which conditions on arguments a request meets.
+/// Returns the conditions on arguments that a request meets.
 pub(crate) fn matches_of(policy: &Policy, request: &ToolRequested) -> ArgumentMatches {
     match &request.args {
         Some(args) => policy.match_arguments(&request.tool, args.as_json().as_bytes()),

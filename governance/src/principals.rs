@@ -1,4 +1,4 @@
-//! Who may use a ledger: a fold of the events that create, revoke and expire principals.
+//! The principals of a ledger: a fold of the events that create, revoke and expire them.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ use crate::reactor::{ReactorRefusal, RefusalCode};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Principals {
     by_id: BTreeMap<Name, PrincipalCreated>,
-    /// Their ids by what their tokens hash to.
+    /// Their ids by the hashes of their tokens.
     by_hash: BTreeMap<Sha256Text, Name>,
-    /// Whether there ever was one. A ledger whose last token is gone is closed, not open again.
+    /// `true` if there ever was one. A ledger whose last token is gone is closed, not open again.
     is_closed: bool,
 }
 
 impl Principals {
-    /// Whether the ledger is used with tokens alone: since its first one, for ever.
+    /// Returns `true` if the ledger is used with tokens alone: since its first one, for ever.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// Whose token this is, at this time. How long the look-up takes says something of the hash at most, from which no token
-    /// can be guessed: the token itself is compared with nothing.
+    /// Returns the principal of this token at this time. The duration of the look-up tells at most a part of the hash, from which
+    /// no token can be guessed: the token itself is compared with nothing.
     #[must_use]
     pub fn of_token(&self, token: &str, time: Micros) -> Option<&PrincipalCreated> {
         let hash = Sha256Text::of_digest(&Sha256::digest(token).into());
@@ -37,19 +37,19 @@ impl Principals {
         is_valid(principal, time).then_some(principal)
     }
 
-    /// Those whose tokens are taken at this time, by their ids.
+    /// Returns those whose tokens are taken at this time, by their ids.
     pub fn valid(&self, time: Micros) -> impl Iterator<Item = &PrincipalCreated> {
         self.by_id.values().filter(move |principal| is_valid(principal, time))
     }
 
-    /// Those whose time is over at this time, the first of them.
+    /// Returns those whose time is over at this time, the first of them.
     #[must_use]
     pub fn expired(&self, time: Micros) -> Vec<PrincipalCreated> {
         let expired = self.by_id.values().filter(|principal| !is_valid(principal, time));
         expired.take(MAX_LISTED).cloned().collect()
     }
 
-    /// Whether a principal may be created now.
+    /// Checks that a principal may be created now.
     pub(crate) fn may_create(&self, created: &PrincipalCreated, time: Micros) -> Result<(), ReactorRefusal> {
         let invalid = |reason: String| Err(ReactorRefusal::new(RefusalCode::InvalidData, reason));
         if created.agent.is_some() != (created.role == Role::Agent) {
@@ -77,7 +77,7 @@ impl Principals {
         Ok(())
     }
 
-    /// Whether there is this principal to take away.
+    /// Checks that this principal is there to be revoked.
     pub(crate) fn may_revoke(&self, id: &Name) -> Result<(), ReactorRefusal> {
         if self.by_id.contains_key(id) {
             return Ok(());
@@ -85,7 +85,7 @@ impl Principals {
         Err(ReactorRefusal::new(RefusalCode::NoSuchThing, format!("there is no principal `{id}`")))
     }
 
-    /// Whether a principal's time is over.
+    /// Checks that a principal has expired.
     pub(crate) fn may_expire(&self, id: &Name, time: Micros) -> Result<(), ReactorRefusal> {
         self.may_revoke(id)?;
         if self.by_id.get(id).is_some_and(|principal| is_valid(principal, time)) {
@@ -95,7 +95,7 @@ impl Principals {
         Ok(())
     }
 
-    /// Those whose time is over make room.
+    /// Takes in a principal; those whose time is over make room.
     pub(crate) fn apply_created(&mut self, created: PrincipalCreated, time: Micros) {
         self.is_closed = true;
         self.by_id.retain(|_, principal| is_valid(principal, time));

@@ -1,4 +1,5 @@
-//! What readers ask the published state, or a copy of it. What is asked of the state itself is bounded: the committer waits meanwhile.
+//! The queries of readers to the published state, or to a copy of it.
+//! A query to the state itself is bounded: the committer waits meanwhile.
 
 use bitacora_formats::vocabulary::{
     BreakerCondition, BudgetConfigured, DecisionMade, Dimension, Name, Risk, Rule, TrustRules,
@@ -28,21 +29,21 @@ use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, assess};
 use crate::version::REACTOR_VERSION;
 
-/// What one list holds at most.
+/// The most entries of one list.
 pub(crate) const MAX_LISTED: usize = 1_000;
 
 /// A dimension, as it stands at some time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DimensionStanding {
-    /// Which.
+    /// The dimension.
     pub dimension: Dimension,
-    /// What was observed.
+    /// Its observations.
     pub record: TrustRecord,
-    /// What follows.
+    /// Its score and its standing.
     pub assessment: Assessment,
 }
 
-/// How much a state holds.
+/// The numbers of entries in a state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StateCounts {
     /// Dimensions with observations of our own.
@@ -66,22 +67,22 @@ pub struct StateCounts {
 }
 
 impl State {
-    /// What would be decided about a call at this time. Nothing is changed, and nothing is promised: an allow comes only from the
+    /// Predicts the decision about a call at this time. Nothing is changed, and nothing is promised: an allow comes only from the
     /// ledger, with its record.
     ///
     /// # Errors
-    /// What the call was examined with has changed since, or its idempotency key stands for another call.
+    /// The facts that the call was examined with have changed since, or its idempotency key stands for another call.
     pub fn would_decide(&self, facts: &CallFacts, at: Micros) -> Result<DecisionMade, ReactorRefusal> {
         decide(self, facts, 0, at).map(|decided| decided.decision)
     }
 
-    /// Whether this dimension's breaker has seen anything.
+    /// Returns `true` if this dimension's breaker has seen anything.
     #[must_use]
     pub fn has_breaker(&self, dimension: &Dimension) -> bool {
         self.breaker(dimension).is_some()
     }
 
-    /// How much it holds.
+    /// Counts the entries of the state.
     #[must_use]
     pub fn counts(&self) -> StateCounts {
         let closed = |breaker: &Breaker| breaker.condition() == BreakerCondition::Closed;
@@ -101,7 +102,7 @@ impl State {
         }
     }
 
-    /// One dimension at this time; without observations where none were made.
+    /// Returns one dimension at this time; without observations where none were made.
     #[must_use]
     pub fn standing(&self, dimension: &Dimension, at: Micros) -> DimensionStanding {
         let record = self.trust_of(dimension, false);
@@ -114,12 +115,12 @@ impl State {
         self.trust.iter_after(after)
     }
 
-    /// What was brought from elsewhere by an import that has not ended.
+    /// Returns the dimensions with observations of the import that has not ended.
     pub fn imported_dimensions(&self) -> impl Iterator<Item = (&Dimension, &TrustRecord)> {
         self.imported.iter()
     }
 
-    /// The numbers that trust is computed with.
+    /// Returns the numbers that trust is computed with.
     #[must_use]
     pub fn rules_of_trust(&self) -> TrustRules {
         self.trust_rules()
@@ -130,61 +131,61 @@ impl State {
         self.breakers.iter_after(after)
     }
 
-    /// The breaker of a dimension, closed where nothing happened.
+    /// Returns the breaker of a dimension, closed where nothing happened.
     #[must_use]
     pub fn breaker_of(&self, dimension: &Dimension) -> Breaker {
         self.breaker(dimension).unwrap_or_default()
     }
 
-    /// The tools.
+    /// Returns the tools.
     #[must_use]
     pub fn tools(&self) -> &Registry {
         self.registry()
     }
 
-    /// The policies.
+    /// Returns the policies.
     #[must_use]
     pub fn all_policies(&self) -> &Policies {
         self.policies.get()
     }
 
-    /// The limits of rates.
+    /// Returns the limits of rates.
     #[must_use]
     pub fn all_rates(&self) -> &Rates {
         self.rates()
     }
 
-    /// The budgets.
+    /// Returns the budgets.
     #[must_use]
     pub fn all_budgets(&self) -> &Budgets {
         self.budgets()
     }
 
-    /// The contracts.
+    /// Returns the contracts.
     #[must_use]
     pub fn all_contracts(&self) -> &Contracts {
         &self.contracts
     }
 
-    /// The modes.
+    /// Returns the modes.
     #[must_use]
     pub fn all_modes(&self) -> &Modes {
         self.modes()
     }
 
-    /// The grants.
+    /// Returns the grants.
     #[must_use]
     pub fn all_grants(&self) -> &Grants {
         self.grants()
     }
 
-    /// Whether the ledger's time can be believed.
+    /// Returns the trust in the ledger's time.
     #[must_use]
     pub fn clock_trust(&self) -> &ClockTrust {
         self.clock()
     }
 
-    /// What is stopped.
+    /// Returns the stops of all agents, and of single ones.
     #[must_use]
     pub fn all_stops(&self) -> &Stops {
         self.stops()
@@ -196,13 +197,13 @@ impl State {
         self.custom_types.get()
     }
 
-    /// Who may use the ledger.
+    /// Returns the principals that may use the ledger.
     #[must_use]
     pub fn principals(&self) -> &Principals {
         self.principals.get()
     }
 
-    /// Whether this rule about the calls of a dimension would decide about any of them if the active policy had it: no rule before it
+    /// Returns `true` if this rule would decide about any call of a dimension, were it in the active policy: no rule before it
     /// decides about all of them.
     #[must_use]
     pub fn would_speak(&self, dimension: &Dimension, rule: &Rule) -> bool {
@@ -210,21 +211,21 @@ impl State {
         self.policy().is_none_or(|policy| policy.would_speak(dimension, rule, risk))
     }
 
-    /// Whether it would also say something else of them than the active policy says.
+    /// Returns `true` if its verdict on them would also differ from the active policy's.
     #[must_use]
     pub fn would_change_policy(&self, dimension: &Dimension, rule: &Rule) -> bool {
         let risk = self.risk_of(dimension);
         self.policy().is_none_or(|policy| policy.would_change(dimension, rule, risk))
     }
 
-    /// The risk of a dimension's tool, as it is registered.
+    /// Returns the risk of a dimension's tool, as it is registered.
     fn risk_of(&self, dimension: &Dimension) -> Option<Risk> {
         let tool = dimension.tool();
         let (server, tool) = tool.split_once('/').map_or((None, tool), |(server, tool)| (Some(server), tool));
         self.registry().get(tool, server).map(|registered| registered.document.risk)
     }
 
-    /// An approval that waits or ended a short time ago.
+    /// Returns an approval that waits or ended a short time ago.
     #[must_use]
     pub fn approval(&self, id: &str) -> Option<&Approval> {
         self.approvals.get(id)
@@ -253,7 +254,7 @@ impl State {
             .collect()
     }
 
-    /// Whether a call that was allowed by the decision at `position` may still begin at this time: it has no outcome, is not too
+    /// Returns `true` if a call that the decision at `position` allowed may still begin at this time. It has no outcome, is not too
     /// old, and nothing stopped it since.
     #[must_use]
     pub fn may_still_begin(&self, decision: &DecisionMade, position: Position, at: Micros) -> bool {
@@ -270,13 +271,13 @@ impl State {
         open.is_some_and(|open| !is_stopped(open) && is_in_time(open))
     }
 
-    /// A call that was decided and has no outcome.
+    /// Returns a call that was decided and has no outcome.
     #[must_use]
     pub fn open_call(&self, call: &str) -> Option<&OpenCall> {
         self.calls.get(call)
     }
 
-    /// How many calls have no outcome.
+    /// Returns the number of calls without an outcome.
     #[must_use]
     pub fn open_calls(&self) -> usize {
         self.calls.len()

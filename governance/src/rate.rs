@@ -1,7 +1,7 @@
-//! How many calls are taken in a time: buckets of tokens, in integers.
+//! Limits on the calls of a period: buckets of tokens, in integers.
 //!
-//! A call takes a token of every bucket that it counts in: its tool's, its agent's and its role's. A bucket that has all of its
-//! tokens says nothing that a new one would not, so it leaves; that is how the map stays small.
+//! A call takes a token of every bucket that it counts in: its tool's, its agent's and its role's. A full bucket has no more to say
+//! than a new one, so it leaves; that is how the map stays small.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
@@ -22,7 +22,8 @@ const SWEPT_AT_ONCE: usize = 8;
 /// The wait that is said where no token ever comes back: the longest period.
 const NEVER_MS: u64 = MAX_RATE_PERIOD_MS;
 
-/// Whose tokens a call takes. The tool must be one that the registry knows: names that callers invent would fill the map.
+/// The owners of the tokens that a call takes. The tool must be one that the registry knows: names that callers invent would fill
+/// the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateQuestion<'a> {
     /// The tool.
@@ -34,7 +35,7 @@ pub struct RateQuestion<'a> {
 }
 
 impl RateQuestion<'_> {
-    /// The scopes that a call counts in.
+    /// Returns the scopes that a call counts in.
     pub(crate) fn scopes(&self) -> [RateScope; 3] {
         [(RateBy::Tool, self.tool), (RateBy::Agent, self.agent), (RateBy::Role, self.role)].map(
             |(by, name)| {
@@ -46,15 +47,15 @@ impl RateQuestion<'_> {
     }
 }
 
-/// Why a call is not taken now.
+/// The reason for which a call is not taken now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RateRefusal {
     /// A bucket is empty.
     #[error("too many calls of this {}; ask again in {} ms", word(*by), retry_after.get())]
     Limited {
-        /// Whose.
+        /// The kind of its owner.
         by: RateBy,
-        /// When there will be a token again, at the earliest.
+        /// The time until the next token, at the earliest.
         retry_after: Milliseconds,
     },
     /// There are [`MAX_RATE_BUCKETS`].
@@ -75,7 +76,7 @@ pub enum RateError {
     TooMany,
 }
 
-/// The limits, and what has been taken of them.
+/// The limits, and the tokens taken of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
     pub(crate) limits: Journaled<RateScope, RateLimit>,
@@ -87,29 +88,29 @@ pub struct Rates {
     pub(crate) rolling: RollingRates,
 }
 
-/// What is left of a bucket at some time.
+/// The level of a bucket at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLevel {
     /// The limit that it is of.
     pub limit: RateLimit,
     /// Whole tokens.
     pub left: u32,
-    /// When a call can be taken, where none can now.
+    /// The time until a call can be taken, where none can now.
     pub retry_after: Option<Milliseconds>,
-    /// When it is full; `None` where that never comes.
+    /// The time at which it is full; `None` where that never comes.
     pub full_at: Option<Micros>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bucket {
-    /// What is missing to a full one at `time`, in tokens times the microseconds of a period: a refill of one token a period gives back
-    /// one each microsecond.
+    /// The difference to a full bucket at `time`, in tokens times the microseconds of a period. A refill of one token a period
+    /// gives back one each microsecond.
     missing: u64,
     time: Micros,
 }
 
 impl Rates {
-    /// Whether a limit can be configured.
+    /// Checks that a limit can be configured.
     ///
     /// # Errors
     /// See [`RateError`].
@@ -146,7 +147,7 @@ impl Rates {
         }
     }
 
-    /// Whether a call may be taken at this time.
+    /// Checks that a call may be taken at this time.
     ///
     /// # Errors
     /// See [`RateRefusal`]; of several empty buckets the one that takes longest.
@@ -223,7 +224,7 @@ impl Rates {
         self.rolling.resume();
     }
 
-    /// What was applied since the last time stands.
+    /// Makes all changes since the last time final.
     pub fn keep(&mut self) {
         self.limits.keep();
         self.buckets.keep();
@@ -231,7 +232,7 @@ impl Rates {
         self.rolling.keep();
     }
 
-    /// What was applied since the last [`keep`](Self::keep) is as it was.
+    /// Takes back all changes since the last [`keep`](Self::keep).
     pub fn discard(&mut self) {
         self.limits.discard();
         self.buckets.discard();
@@ -239,30 +240,30 @@ impl Rates {
         self.rolling.discard();
     }
 
-    /// The limits on the last while, sorted by their scopes.
+    /// Returns the limits on the last while, sorted by their scopes.
     pub fn rolling(&self) -> impl Iterator<Item = (&RateScope, &RollingRate)> {
         self.rolling.limits.iter()
     }
 
-    /// The limits, sorted by their scopes.
+    /// Returns the limits, sorted by their scopes.
     pub fn limits(&self) -> impl Iterator<Item = (&RateScope, &RateLimit)> {
         self.limits.iter()
     }
 
-    /// The buckets that are not full at this time, sorted by their scopes.
+    /// Returns the buckets that are not full at this time, sorted by their scopes.
     pub fn levels(&self, time: Micros) -> impl Iterator<Item = (&RateScope, RateLevel)> {
         let level = move |(key, bucket): (&'_ RateScope, &Bucket)| self.limit_of(key)?.level(bucket, time);
         self.buckets.iter().filter_map(move |(key, bucket)| Some((key, level((key, bucket))?)))
     }
 
-    /// The limit of a bucket: its own, or that of each one by itself.
+    /// Returns the limit of a bucket: its own, or that of each one by itself.
     fn limit_of(&self, key: &RateScope) -> Option<Limit> {
         let limit =
             self.limits.get(key).or_else(|| self.limits.get(&RateScope { by: key.by, name: None }))?;
         Some(Limit(*limit))
     }
 
-    /// The buckets that a call counts in, with their limits.
+    /// Returns the buckets that a call counts in, with their limits.
     fn counted(&self, question: &RateQuestion<'_>) -> impl Iterator<Item = (RateScope, Limit)> {
         question.scopes().into_iter().filter_map(|key| {
             let limit = self.limit_of(&key)?;
@@ -284,7 +285,7 @@ impl Rates {
 struct Limit(RateLimit);
 
 impl Limit {
-    /// What a token counts for.
+    /// Returns the worth of a token, in the unit of `Bucket::missing`.
     fn token(self) -> u64 {
         self.0.period_ms.get().saturating_mul(1_000)
     }
@@ -295,7 +296,7 @@ impl Limit {
         bucket.missing.saturating_sub(elapsed.saturating_mul(u64::from(self.0.refill)))
     }
 
-    /// What is missing once a token has been taken; never more than all.
+    /// Returns the difference to a full bucket after a token has been taken; never more than all.
     fn taken(self, bucket: Option<&Bucket>, time: Micros) -> u64 {
         let all = self.token().saturating_mul(u64::from(self.0.burst));
         self.missing(bucket, time).saturating_add(self.token()).min(all)
@@ -314,7 +315,7 @@ impl Limit {
         Some(short.div_ceil(u64::from(self.0.refill)).div_ceil(1_000).min(NEVER_MS))
     }
 
-    /// What is left of a bucket; `None` where it is full.
+    /// Returns the level of a bucket; `None` where it is full.
     fn level(self, bucket: &Bucket, time: Micros) -> Option<RateLevel> {
         let missing = self.missing(Some(bucket), time);
         if missing == 0 {
@@ -332,7 +333,7 @@ impl Limit {
         })
     }
 
-    /// When a bucket is full again.
+    /// Returns the time at which a bucket is full again.
     fn full_at(self, bucket: Bucket) -> Micros {
         if bucket.missing > 0 && self.0.refill == 0 {
             return Micros(u64::MAX);
@@ -423,7 +424,7 @@ mod tests {
             rates.apply_taken(&other, None, ms(0));
             rates
         };
-        // What is configured, and whether there is a token again for one agent and for the other.
+        // Rows: the scope that is configured, and whether either agent has a token again.
         for (by, name, filled) in [
             (RateBy::Agent, None, [true, true]),
             (RateBy::Agent, Some("ci"), [true, false]),

@@ -1,4 +1,4 @@
-//! The seam between the ledger and what derives events from admitted ones.
+//! The interface between the ledger and the reactor, which derives events from admitted ones.
 
 use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{Event, Micros, Position, StreamVersion};
@@ -6,38 +6,38 @@ use bitacora_formats::{Event, Micros, Position, StreamVersion};
 use crate::derived_event::Derived;
 use crate::examination::Examination;
 
-/// A reactor: its version, its state, and what of it runs on the callers' threads.
+/// A reactor: its version, its state, and its checks on the callers' threads.
 ///
-/// The ledger keeps two states of it. The *published* one folds what was synced, just before it is acknowledged, and is what
-/// answers may rest on. The *staged* one is forked from it when the ledger is open, and runs ahead of the disk in the sequencer.
+/// The ledger keeps two states of it. The *published* one folds the events that were synced, just before they are acknowledged;
+/// answers may rest on it. The *staged* one is forked from it when the ledger is open, and runs ahead of the disk in the sequencer.
 pub trait Reactor: Send + Sync {
     /// Stands in `ledger.created` and `ledger.opened`, so that a replay knows which rules were in force.
     fn version(&self) -> u32;
 
-    /// The state to be published, before position 1. A reactor shares its contents with readers as it likes.
+    /// Returns the state to be published, before position 1. A reactor shares its contents with readers as it likes.
     fn state(&self) -> Box<dyn ReactorState>;
 
-    /// A state before position 1 that shares nothing with the published one: for who folds events beside it.
+    /// Returns a state before position 1 that shares nothing with the published one, for a separate fold.
     fn apart(&self) -> Box<dyn ReactorState>;
 
-    /// Whether events of this type are shown to it. The answer must be the same for ever.
+    /// Returns `true` if events of this type are shown to it. The answer must be the same for ever.
     fn concerns(&self, kind: &str) -> bool;
 
-    /// Whether its state reads more of recorded events of this type than their place and time.
+    /// Returns `true` if its state reads more of recorded events of this type than their position and time.
     fn reads(&self, _kind: &str) -> bool {
         true
     }
 
-    /// Looks at an event on its caller's thread, before anything of it is sealed: what takes long or needs contents that no
-    /// state may read happens here. It may rest on durable state alone, and that may have moved on when the event gets its
-    /// place.
+    /// Examines an event on its caller's thread, before anything of it is sealed. Work that takes long, or that needs contents no
+    /// state may read, happens here. It may rest on durable state alone. That state may have moved on when the event gets its
+    /// position.
     ///
     /// # Errors
     /// A refusal drops the whole request.
     fn examine(&self, event: &Event<'_>) -> Result<Option<Box<Examination>>, ReactorRefusal>;
 
-    /// Whether the data of a type that the vocabulary does not have fits the schema that was registered for it, if one was. Asked on
-    /// the caller's thread; what is registered is what durable state says.
+    /// Checks the data of a type outside the vocabulary against the schema that was registered for it, if there is one. Runs on the
+    /// caller's thread, and takes the schema from durable state.
     ///
     /// # Errors
     /// The data does not fit.
@@ -48,24 +48,24 @@ pub trait Reactor: Send + Sync {
 
 /// One state of a reactor. No clock, no I/O, no floating point: the same events in the same order give the same state.
 pub trait ReactorState: Send {
-    /// Judges an event of a request at its place, on a scratch copy: the events to add to the same atomic request, or a
-    /// refusal. What it derived is shown to it in turn, once that has its place, and may cause more.
+    /// Judges an event of a request at its position, on a scratch copy. Returns the events to add to the same atomic request, or a
+    /// refusal. The ledger shows it each derived event in turn, once that has its position; this may cause more.
     ///
     /// # Errors
     /// A refusal drops the whole request. A panic does too.
     fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal>;
 
-    /// The request was admitted: the scratch copy becomes the state.
+    /// Makes the scratch copy the state: the request was admitted.
     fn keep(&mut self);
 
-    /// The request was dropped: the scratch copy goes.
+    /// Drops the scratch copy: the request was dropped.
     fn discard(&mut self);
 
-    /// A copy of its own that runs ahead of this one.
+    /// Returns a copy of its own that runs ahead of this one.
     fn fork(&self) -> Box<dyn ReactorState>;
 
-    /// Folds the events of one recorded frame that concern it into the state, each behind its cause; never derives again.
-    /// Whoever reads the state sees all of them or none.
+    /// Folds the events of one recorded frame that concern it into the state, each behind its cause; never derives again. A reader
+    /// of the state sees all of them or none.
     fn fold(&mut self, frame: &[Observed<'_>]);
 
     /// Microseconds by which the time of frames is ahead of the clock, since a correction of it was accepted.
@@ -73,7 +73,7 @@ pub trait ReactorState: Send {
         0
     }
 
-    /// All of it in bytes, for a snapshot that spares a later opening the folding; `None` where none is kept.
+    /// Returns all of it in bytes, for a snapshot that spares a later opening the folding; `None` where none is kept.
     ///
     /// # Errors
     /// The reason, where a part of it cannot be written.
@@ -100,28 +100,28 @@ pub struct Observed<'a> {
     pub stream_version: StreamVersion,
     /// The time of its frame.
     pub time: Micros,
-    /// Whether a reactor derived it.
+    /// `true` if a reactor derived it.
     pub derived: bool,
-    /// The event, without what is sealed under a subject's key.
+    /// The event, without the parts that are sealed under a subject's key.
     pub event: &'a Event<'a>,
-    /// What was found of it before it got its place, or what it was written from where it was derived just now; never there for
-    /// what was recorded before.
+    /// The findings from before it got its position; for an event derived just now, the value that it was written from. `None` for
+    /// all events that were recorded before.
     pub examination: Option<&'a Examination>,
 }
 
 /// A reactor's reason not to admit a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReactorRefusal {
-    /// In one word, as answers name it.
+    /// The reason in one word, as answers name it.
     pub code: RefusalCode,
-    /// In words a caller can act on.
+    /// The reason in words that a caller can act on.
     pub reason: String,
 }
 
-/// Why a request is not admitted.
+/// The reason for which a request is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalCode {
-    /// The event's data is not what its type asks for.
+    /// The event's data does not fit its type.
     InvalidData,
     /// The call is not known: it was never requested, or it is long over.
     NoSuchCall,
@@ -139,11 +139,11 @@ pub enum RefusalCode {
     OwnRequest,
     /// There is no such policy, or it cannot be read.
     NoSuchPolicy,
-    /// What it names is not there.
+    /// The event names a thing that does not exist.
     NoSuchThing,
     /// Only the reactor writes this type.
     ReservedType,
-    /// What it was examined with has changed since.
+    /// The facts that it was examined with have changed since.
     Moved,
     /// A limit of the state is reached.
     StateFull,
@@ -152,7 +152,7 @@ pub enum RefusalCode {
 }
 
 impl RefusalCode {
-    /// As answers name it.
+    /// Returns the word that answers name it by.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -173,7 +173,7 @@ impl RefusalCode {
         }
     }
 
-    /// Whether the same request may pass when it is sent again.
+    /// Returns `true` if the same request may pass when it is sent again.
     #[must_use]
     pub const fn is_passing(self) -> bool {
         matches!(self, Self::Moved)
@@ -181,12 +181,12 @@ impl RefusalCode {
 }
 
 impl ReactorRefusal {
-    /// Data that is not what its type asks for.
+    /// Returns the refusal of data that does not fit its type.
     pub(crate) fn unfit(why: &dyn std::fmt::Display) -> Self {
         Self::new(RefusalCode::InvalidData, why.to_string())
     }
 
-    /// A refusal for this reason.
+    /// Returns a refusal for this reason.
     #[must_use]
     pub fn new(code: RefusalCode, reason: impl Into<String>) -> Self {
         Self { code, reason: reason.into() }

@@ -1,8 +1,8 @@
-//! Reasons in words that an agent can act on: what stands against a call, and what to do about it.
+//! Reasons in words that an agent can act on: each names the obstacle and a remedy.
 
 use bitacora_formats::vocabulary::{ReasonCode, ReasonText};
 
-/// What the words name.
+/// The names that the words contain.
 #[derive(Debug, Clone)]
 pub(crate) struct Named<'a> {
     pub(crate) tool: &'a str,
@@ -14,7 +14,7 @@ pub(crate) struct Named<'a> {
     pub(crate) measured: Option<String>,
 }
 
-/// One sentence or two.
+/// Returns one sentence or two.
 pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
     let said = named.measured.clone().unwrap_or_else(|| sentences(code, named));
     let said = match named.approval {
@@ -90,7 +90,7 @@ fn sentences(code: ReasonCode, named: &Named<'_>) -> String {
     }
 }
 
-/// As much of a text as a reason takes.
+/// Returns as much of a text as a reason takes.
 fn bounded(text: &str) -> ReasonText {
     let mut text = text.replace(|c: char| c.is_control(), " ");
     text.truncate(text.floor_char_boundary(2_048));

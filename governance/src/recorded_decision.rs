@@ -1,4 +1,4 @@
-//! A recorded decision as a fold takes it: what changes the state, on loan from the record, and nothing else.
+//! A recorded decision as a fold takes it: borrowed, with the members that change the state.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION, asks, sees_cycles};
 
-/// What a decision changes.
+/// The parts of a decision that change the state.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordedDecision<'a> {
     pub(crate) call: NameRef<'a>,
@@ -22,11 +22,11 @@ pub(crate) struct RecordedDecision<'a> {
     pub(crate) reason_code: ReasonCode,
     pub(crate) approval: Option<NameRef<'a>>,
     pub(crate) deadline: u64,
-    /// Whether a token of its rates is gone: the call was one of a known tool, and its rates let it pass.
+    /// `true` if it took a token of its rates: the call was one of a known tool, and its rates let it pass.
     pub(crate) took_token: bool,
-    /// Whether its idempotency key stands for another call.
+    /// `true` if its idempotency key stands for another call.
     pub(crate) is_key_reused: bool,
-    /// Whether nobody had registered its tool.
+    /// `true` if nobody had registered its tool.
     pub(crate) is_unregistered: bool,
     pub(crate) retry_after_ms: Option<Milliseconds>,
     pub(crate) dimension: Cow<'a, Dimension>,
@@ -45,7 +45,7 @@ pub(crate) struct RecordedDecision<'a> {
 }
 
 impl RecordedDecision<'_> {
-    /// What an executor hears: in mode `observe` everything is allowed.
+    /// Returns the verdict that an executor gets: in mode `observe` everything is allowed.
     pub(crate) const fn effective_verdict(&self) -> Verdict {
         match self.mode {
             Mode::Observe => Verdict::Allow,
@@ -55,7 +55,7 @@ impl RecordedDecision<'_> {
 }
 
 impl RecordedDecision<'_> {
-    /// The digest of the arguments by which it is told whether its call is the same as another one.
+    /// Returns the digest of the arguments by which it is told whether its call is the same as another one.
     pub(crate) fn compared_digest(&self) -> Option<&Sha256Text> {
         let all = self.args_digest.as_deref().filter(|_| !sees_cycles(self.reactor_version));
         all.or(self.action_digest.as_deref())
@@ -172,7 +172,7 @@ struct Inputs<'a> {
     imported: bool,
 }
 
-/// What some of the steps said.
+/// The verdicts of some of the steps.
 #[derive(Debug, Default)]
 struct Allowed {
     registry: bool,
@@ -202,7 +202,7 @@ impl Allowed {
     }
 }
 
-/// How the ladder of a call is written that every step allowed, by each version of the rules. Most are.
+/// The text of a ladder on which every step allows, by each version of the rules. Most are so.
 static ALL_ALLOWED: LazyLock<[String; 2]> = LazyLock::new(|| {
     let written = |version| {
         let steps = Step::ALL.into_iter().filter(|step| asks(version, *step));

@@ -1,4 +1,4 @@
-//! What was found of a call as its decision keeps it: without what the decision says already.
+//! The findings about a call as its decision keeps them: without those that the decision says already.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::local_time::LocalSource;
 use crate::policy::{ArgumentMatches, Guarded};
 use crate::session_folder::folder_digest;
 
-/// [`CallFacts`] without what stands in the decision's inputs.
+/// [`CallFacts`] without the facts that stand in the decision's inputs.
 #[derive(Serialize, Deserialize)]
 struct RecordedFacts<'a> {
     /// The tool, where its dimension is not called so.
@@ -58,7 +58,7 @@ struct RecordedFacts<'a> {
     imported_time: Option<Micros>,
 }
 
-/// [`Examined`] without what stands in the decision's inputs.
+/// [`Examined`] without the findings that stand in the decision's inputs.
 #[derive(Serialize, Deserialize)]
 struct RecordedExamined<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ struct RecordedExamined<'a> {
     unlisted: bool,
 }
 
-/// What a decision with these inputs keeps of the facts that it rests on.
+/// Returns the text of the facts that a decision with these inputs keeps.
 pub(crate) fn facts_text(facts: &CallFacts, inputs: &DecisionInputs) -> Result<FactsText, FactsError> {
     let dimension = &inputs.dimension;
     FactsText::of(&RecordedFacts {
@@ -117,7 +117,7 @@ fn examined_text<'a>(examined: &'a Examined, inputs: &DecisionInputs) -> Recorde
 }
 
 impl CallFacts {
-    /// What a decision rests on; `None` where that was not kept or cannot be read.
+    /// Returns the facts that a decision rests on; `None` where they were not kept or cannot be read.
     pub(crate) fn of(decision: &DecisionMade) -> Option<Self> {
         let inputs = &decision.inputs;
         let dimension = &inputs.dimension;
@@ -177,7 +177,7 @@ impl RecordedExamined<'_> {
     }
 }
 
-/// A part of a dimension, where it is known.
+/// Returns a part of a dimension, where it is known.
 fn known(part: &str) -> Option<&str> {
     Some(part).filter(|part| *part != DimensionPart::UNKNOWN)
 }

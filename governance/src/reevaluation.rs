@@ -1,4 +1,4 @@
-//! Judging again: the rules over what was recorded, against what they derived from it then.
+//! Judging again: the rules run over recorded events, compared with the recorded consequences.
 
 use bitacora_formats::vocabulary::{ApprovalRequested, CoverageGap, DecisionMade, EventData, Name};
 use bitacora_formats::{Data, Event, Position};
@@ -18,27 +18,26 @@ pub const MAX_DISAGREEMENTS: usize = 100;
 /// Something that the rules derive otherwise than it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disagreement {
-    /// Where the event stands whose consequences are others.
+    /// The position of the event whose consequences differ.
     pub cause: Position,
-    /// Where the first of them stands that is another one, if there is one recorded.
+    /// The position of the first consequence that differs, if there is one recorded.
     pub position: Option<Position>,
-    /// What is recorded: type and data.
+    /// The recorded consequence: type and data.
     pub recorded: Option<String>,
-    /// What the rules say: type and data, or why they refuse.
+    /// The derived consequence: type and data, or the reason of a refusal.
     pub again: Option<String>,
 }
 
-/// What came of judging again.
+/// The result of judging again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rejudged {
-    /// Decisions that were made again from what they rested on.
+    /// Decisions that were made again from their recorded facts.
     pub decisions: u64,
     /// Other events whose consequences were derived again.
     pub others: u64,
     /// Events that were recorded while nothing governed.
     pub ungoverned: u64,
-    /// Decisions that cannot be made again: what they rested on is not recorded, or they were made by rules that this program
-    /// does not have.
+    /// Decisions that cannot be made again: their facts are not recorded, or this program does not have their rules.
     pub unchecked_decisions: u64,
     /// Outcomes that cannot be judged again: they are sealed.
     pub sealed_outcomes: u64,
@@ -46,21 +45,21 @@ pub struct Rejudged {
     pub unknown_rules: Option<(Position, u32)>,
     /// The first disagreements.
     pub disagreements: Vec<Disagreement>,
-    /// How many there are in all.
+    /// The number of all disagreements.
     pub disagreeing: u64,
 }
 
-/// A log on its way through the rules that it was recorded under. Its state is folded from what is recorded, never from what the
-/// rules say now, so that one disagreement does not cause others.
+/// A log on its way through the rules that it was recorded under. Its state is folded from recorded events, never from newly
+/// derived ones, so that one disagreement does not cause others.
 #[derive(Debug, Clone, Default)]
 pub struct Rejudging {
     state: State,
     found: Rejudged,
-    /// The last event that is judged, but for what it and those before it caused; every one where nothing is said.
+    /// The last event that is judged, apart from consequences; `None` for every event.
     until: Option<Position>,
 }
 
-/// What can be known of how an event was judged.
+/// The knowledge of the way in which an event was judged.
 enum Recalled {
     Judged(Option<Examination>),
     Ungoverned,
@@ -69,13 +68,15 @@ enum Recalled {
 }
 
 impl Rejudging {
-    /// Judges events up to this position, with what they caused: that may stand behind it, and the events in between rest on it.
+    /// Judges events up to this position, with their consequences. These may stand behind it, and the events in between rest on
+    /// them.
     #[must_use]
     pub fn until(position: Position) -> Self {
         Self { until: Some(position), ..Self::default() }
     }
 
-    /// Whether events of this type are judged, or told as what another one caused. A gap changes no state, but is derived as well.
+    /// Returns `true` if events of this type are judged, or are the consequence of another one. A gap changes no state, but is
+    /// derived as well.
     #[must_use]
     pub fn concerns(kind: &str) -> bool {
         State::concerns(kind) || kind == CoverageGap::KIND
@@ -105,7 +106,7 @@ impl Rejudging {
         self.state.keep_all();
     }
 
-    /// What was found.
+    /// Returns the state and the findings.
     #[must_use]
     pub fn end(self) -> (State, Rejudged) {
         (self.state, self.found)
@@ -166,7 +167,7 @@ impl Rejudging {
 }
 
 impl State {
-    /// Whether the call that ended is known.
+    /// Returns `true` if the call that ended is known.
     fn expects(&self, event: &Event<'_>, outcome: &Outcome) -> bool {
         if outcome.imported {
             return self.imported_calls.get(&imported_key(event, &outcome.call)).is_some();
@@ -175,7 +176,7 @@ impl State {
     }
 }
 
-/// What was derived from the event at this position, in order: the ids of derived events say what caused them.
+/// Returns the events that were derived from the one at this position, in order: their ids name their cause.
 fn consequences<'f, 'a>(cause: Position, frame: &'f [Observed<'a>]) -> Vec<&'f Observed<'a>> {
     let cause = cause.to_string();
     let is_caused = |event: &&Observed<'_>| {
@@ -184,7 +185,7 @@ fn consequences<'f, 'a>(cause: Position, frame: &'f [Observed<'a>]) -> Vec<&'f O
     frame.iter().filter(is_caused).collect()
 }
 
-/// Returns the id of the approval that an event asked for, by what it caused. Whether it had to ask is judged again.
+/// Returns the id of the approval that an event asked for, from its consequences. The need for one is judged again.
 fn drawn(caused: &[&Observed<'_>]) -> Option<Name> {
     let requested = caused.iter().find(|event| event.event.kind == ApprovalRequested::KIND)?;
     read::<ApprovalRequested>(requested.event).ok().map(|requested| requested.approval)

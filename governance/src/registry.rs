@@ -15,7 +15,7 @@ pub const MAX_TOOLS: usize = 4_096;
 /// Bytes of all their JSON Schemas.
 pub const MAX_REGISTRY_SCHEMA_BYTES: usize = 64 * 1024 * 1024;
 
-/// Why the registry does not change.
+/// The reason for which the registry does not change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     /// It is there.
@@ -38,7 +38,8 @@ pub enum RegistryError {
     },
 }
 
-/// What a tool is called where its server matters: `server/tool`, or, of no server, `tool`. Trust and rates are kept by it.
+/// Returns the name of a tool together with its server: `server/tool`, or, without a server, `tool`. Trust and rates are kept by
+/// it.
 #[must_use]
 pub fn qualified_name<'n>(tool: &'n str, server: Option<&str>) -> Cow<'n, str> {
     server.map_or(Cow::Borrowed(tool), |server| Cow::Owned(format!("{server}/{tool}")))
@@ -47,9 +48,9 @@ pub fn qualified_name<'n>(tool: &'n str, server: Option<&str>) -> Cow<'n, str> {
 /// One tool as it is registered now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisteredTool {
-    /// The registry's revision since which it is this: with its name, what a compiled tool is kept under.
+    /// The registry's revision at its last change. Together with the name it is the key of the compiled tool.
     pub revision: u64,
-    /// What was said of it.
+    /// Its registration.
     pub document: ToolDocument,
 }
 
@@ -59,12 +60,12 @@ pub struct RegisteredTool {
 pub struct Registry {
     /// Counts up with each change.
     revision: u64,
-    /// By tool, then server.
+    /// The tools, sorted by name, then server.
     tools: Vec<Arc<RegisteredTool>>,
     schema_bytes: usize,
 }
 
-/// As it is written in snapshots.
+/// The registry as it is written in snapshots.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     revision: u64,
@@ -72,32 +73,32 @@ struct Stored {
 }
 
 impl Registry {
-    /// How many changes there were.
+    /// Returns the number of changes so far.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// How many tools there are.
+    /// Returns the number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tools.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// The tool of this name and server. One that is registered for a server is not meant by a call that names none, and the
-    /// other way round.
+    /// Returns the tool of this name and server. One that is registered for a server is not meant by a call that names none, and
+    /// the other way round.
     #[must_use]
     pub fn get(&self, tool: &str, server: Option<&str>) -> Option<&Arc<RegisteredTool>> {
         self.tools.get(self.find(tool, server).ok()?)
     }
 
-    /// All tools, by name and server.
+    /// Returns all tools, by name and server.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<RegisteredTool>> {
         self.tools.iter()
     }
@@ -153,7 +154,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Where it stands, or would.
+    /// Returns the place of a tool, or the place where it belongs.
     fn find(&self, tool: &str, server: Option<&str>) -> Result<usize, usize> {
         self.tools.binary_search_by(|at| {
             (at.document.tool.as_str(), at.document.server.as_deref()).cmp(&(tool, server))
@@ -173,7 +174,7 @@ impl Registry {
     }
 }
 
-/// Whether two tools are called alike together with their servers.
+/// Returns `true` if two tools have the same name together with their servers.
 fn same_name(one: &ToolDocument, other: &ToolDocument) -> bool {
     fn bytes(tool: &ToolDocument) -> impl Iterator<Item = u8> {
         let server = tool.server.as_deref().map(|server| server.bytes().chain(*b"/"));

@@ -1,14 +1,14 @@
-//! The part of a state that concerns one executor, kept elsewhere: what would be decided of its calls, known without asking.
+//! The part of a state that concerns one executor, kept elsewhere to predict decisions on its calls.
 //!
-//! A replica is a [`State`] and decides nothing by rules of its own: the same examiner looks at a call, the same steps judge it. So what
-//! it predicts is what the ledger decides that stands where the replica does, as far as the state that both have is the same. What
-//! is not in it is what others fill up, asked for, or began:
+//! A replica is a [`State`] and decides nothing by rules of its own: the same examiner looks at a call, the same steps judge it. So
+//! it predicts the decision of a ledger at the replica's position, as far as both have the same state. A replica lacks the
+//! following state of others:
 //!
 //! - that a map is full for all (`state-full`);
-//! - approvals of other agents' calls: one that a call brings is not known, whatever else is wrong with it;
-//! - what budgets hold back for calls of which nothing more is to come, until that is given back;
-//! - whether checks before the call failed, where contracts ask for them;
-//! - what was counted in a run that another agent began, and what is left of a budget that each run has anew in such a run.
+//! - approvals of other agents' calls: one that a call brings is not known, with any other fault of it;
+//! - the reservations of budgets for calls of which no further report is expected, until they are given back;
+//! - failed checks before the call, where contracts ask for them;
+//! - the counts of a run that another agent began, and the rest of a budget that each run has anew in such a run.
 
 mod cut;
 mod executor;
@@ -32,10 +32,10 @@ pub use prediction::Prediction;
 /// The form of [`StatePatch`]. It counts up whenever a program of the form before would not read one, or take it for something else.
 pub const REPLICA_FORM: u32 = 2;
 
-/// Who predicted calls are said to come from; nothing is recorded of them.
+/// The source of predicted calls; nothing is recorded of them.
 const PREDICTED: &str = "urn:bitacora:predicted";
 
-/// A call, as far as it is not said by its request who makes it.
+/// A call, without the facts about its caller.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PredictedCall<'a> {
     /// The data of the `tool.requested` that the call would become.
@@ -46,13 +46,13 @@ pub struct PredictedCall<'a> {
     pub run: Option<&'a str>,
 }
 
-/// Why nothing is predicted of a call. The ledger may decide it all the same.
+/// The reason for which nothing is predicted of a call. The ledger may decide it all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unpredictable {
-    /// The request is not one, or not one that this state takes: the ledger says why.
+    /// The request is not one, or not one that this state takes: the ledger gives the reason.
     #[error("{}", .0.reason)]
     Refused(ReactorRefusal),
-    /// The call was asked for before and has not ended: the ledger answers with what was decided then.
+    /// The call was asked for before and has not ended: the ledger answers with the decision of then.
     #[error("call `{0}` was asked for before; the ledger knows what was said")]
     AskedBefore(Name),
 }
@@ -65,7 +65,7 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Of this executor's part nothing is known yet.
+    /// Returns a replica of this executor's part, of which nothing is known yet.
     #[must_use]
     pub fn new(executor: Executor) -> Self {
         let mut state = State::default();
@@ -73,32 +73,32 @@ impl Replica {
         Self { state, executor, compiled: CompiledTools::default() }
     }
 
-    /// Takes in what changed.
+    /// Takes in the changes.
     pub fn take(&mut self, patch: StatePatch) {
         self.state.take_patch(patch, &self.executor);
         self.state.keep_all();
     }
 
-    /// How many dimensions are known, of trust or of breakers.
+    /// Returns the number of known dimensions, of trust or of breakers.
     #[must_use]
     pub fn dimensions(&self) -> usize {
         self.state.trust.len().max(self.state.breakers.len())
     }
 
-    /// Whose part it is.
+    /// Returns its executor.
     #[must_use]
     pub fn executor(&self) -> &Executor {
         &self.executor
     }
 
-    /// What is known of the state.
+    /// Returns the known part of the state.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// What would be decided of a call of this executor, asked for by somebody whose clock is at one of these times: the first, or any up
-    /// to the second.
+    /// Predicts the decision on a call of this executor. The caller's clock is at one of these times: the first, or any up to the
+    /// second.
     ///
     /// # Errors
     /// See [`Unpredictable`].
@@ -126,7 +126,7 @@ impl Replica {
             return Err(Unpredictable::AskedBefore(facts.call));
         }
         let first = self.state.would_decide(&facts, earliest).map_err(refused)?;
-        // What ends by time may have ended by then: a cooldown, the day of a budget, the hours of a rule.
+        // A period may have ended by then: a cooldown, the day of a budget, the hours of a rule.
         let is_settled = self.state.budgets.is_settled();
         let lasting = prediction::standing(&first, is_settled).is_some() && latest > earliest;
         let last = lasting.then(|| self.state.would_decide(&facts, latest)).transpose().map_err(refused)?;

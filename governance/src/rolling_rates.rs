@@ -37,7 +37,7 @@ pub(crate) struct TakenCalls {
     /// The day of the last one, by the clocks of the limit's zone, and the calls on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     day: Option<(u64, u32)>,
-    /// From when on they say nothing, in microseconds.
+    /// The time from which on they say nothing, in microseconds.
     leaves: u64,
 }
 
@@ -98,7 +98,7 @@ impl RollingRates {
         if longest.is_none() && is_full { Err(RateRefusal::Full) } else { Ok(longest) }
     }
 
-    /// Folds a call that was taken, with what clocks showed as its decision records it.
+    /// Folds a call that was taken, with the local times that its decision records.
     pub(crate) fn apply_taken(
         &mut self,
         question: &RateQuestion<'_>,
@@ -124,7 +124,7 @@ impl RollingRates {
         }
     }
 
-    /// The limits that a call counts in.
+    /// Returns the limits that a call counts in.
     fn counted(&self, question: &RateQuestion<'_>) -> Vec<(RateScope, &RollingRate)> {
         let limited = |key: RateScope| {
             let each = RateScope { by: key.by, name: None };
@@ -192,7 +192,7 @@ fn wait(
     time: Micros,
 ) -> Option<u64> {
     let times = taken.map(|taken| taken.times.as_slice()).unwrap_or_default();
-    // When the call that has to be so long ago is so long ago.
+    // The time left until the call this many back is long enough ago.
     let until = |back: usize, seconds: u32| {
         let at = times.len().checked_sub(back).and_then(|at| times.get(at))?;
         at.0.saturating_add(micros(seconds)).checked_sub(time.0).filter(|left| *left > 0)

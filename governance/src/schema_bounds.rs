@@ -1,7 +1,7 @@
-//! What a JSON Schema may ask for: so much that no arguments make it take long.
+//! The bounds of a JSON Schema, within which no arguments make it take long.
 //!
-//! The number of steps that a schema can cost for one value is counted here, references followed. Those that come back to
-//! themselves are refused, because a value can make them cost more than any bound.
+//! The number of steps that a schema can cost for one value is counted here, references followed. References in a circle are
+//! refused, because a value can make them cost more than any bound.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ const REFUSED: [&str; 7] = [
     "unevaluatedProperties",
 ];
 
-/// Why a schema is not taken.
+/// The reason for which a schema is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaBoundsError {
     /// Deeper than its limit.
@@ -121,7 +121,7 @@ fn count_nodes(value: &Value, depth: usize, nodes: &mut usize) -> Result<(), Sch
     }
 }
 
-/// The schema under a reference of its own document.
+/// Returns the schema under a reference of its own document.
 pub(crate) fn referenced<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     // Escapes of URLs would have to be undone first; nobody writes them here.
     root.pointer(reference.strip_prefix('#')?).filter(|_| !reference.contains('%'))
@@ -130,7 +130,7 @@ pub(crate) fn referenced<'s>(root: &'s Value, reference: &str) -> Option<&'s Val
 struct Counted<'s> {
     root: &'s Value,
     patterns: usize,
-    /// What each costs; `None` while it is being counted.
+    /// The cost of each; `None` while it is being counted.
     references: BTreeMap<&'s str, Option<u64>>,
 }
 

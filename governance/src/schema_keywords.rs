@@ -1,6 +1,7 @@
-//! The keywords of a tool's schemas. A misspelt one would be no keyword at all: `"requird": ["path"]` lets calls without a path in.
+//! The keywords of a tool's schemas.
+//! A misspelt one would be no keyword at all: `"requird": ["path"]` lets calls without a path in.
 //!
-//! Only what is registered now is held against this. What was recorded before stays as it is.
+//! Only new registrations are checked. Recorded ones stay as they are.
 
 use serde_json::Value;
 
@@ -68,7 +69,7 @@ const MAX_COMPARED: usize = 40;
 /// A member of a schema that is no keyword.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnknownKeyword {
-    /// As far as an error tells it.
+    /// The member, as far as an error tells it.
     pub(crate) keyword: String,
     /// The schema that it stands in, as a JSON pointer.
     pub(crate) place: String,
@@ -125,7 +126,7 @@ fn is_known(keyword: &str) -> bool {
     PLAIN.contains(&keyword) || ANNOTATIONS.contains(&keyword) || keyword.starts_with(OWN)
 }
 
-/// The keyword that is most alike, if it is near.
+/// Returns the keyword that is most alike, if it is near.
 fn nearest(keyword: &str) -> Option<&'static str> {
     let meant: Vec<char> = keyword.to_lowercase().chars().take(MAX_COMPARED + 1).collect();
     if meant.len() > MAX_COMPARED {
@@ -143,7 +144,7 @@ fn nearest(keyword: &str) -> Option<&'static str> {
         .map(|(_, known)| known)
 }
 
-/// The optimal string alignment distance: changed, missing, additional and swapped characters.
+/// Returns the optimal string alignment distance: changed, missing, additional and swapped characters.
 fn distance(one: &[char], other: &[char]) -> usize {
     let (mut earlier, mut before): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=other.len()).collect());
     for (i, a) in one.iter().enumerate() {

@@ -11,17 +11,17 @@ impl Seeded {
         mixed ^ (mixed >> 31)
     }
 
-    /// 0 to `bound`, which is left out.
+    /// Returns a number from 0 to `bound`, which is left out.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.number() % bound
     }
 
-    /// The same for small numbers.
+    /// Returns the same for small numbers.
     pub(crate) fn small(&mut self, bound: u32) -> u32 {
         u32::try_from(self.below(u64::from(bound))).unwrap()
     }
 
-    /// With these odds out of a hundred.
+    /// Returns `true` with these odds out of a hundred.
     pub(crate) fn percent(&mut self, odds: u64) -> bool {
         self.below(100) < odds
     }

@@ -1,7 +1,9 @@
-//! The folder of a session: the one in which its agent's first call worked. Rules can hold a call to it.
+//! The folder of a session: the one in which its agent's first call worked.
+//! Rules can hold a call to it.
 //!
-//! An agent may enter a folder that others made, such as a repository among the project's dependencies. What a program reads there, as
-//! git reads the repository's configuration, can run programs. The folder that a session began in was chosen by a person.
+//! An agent may enter a folder that others made, such as a repository among the project's dependencies. Programs read such a
+//! folder, as git reads the repository's configuration, and this can run other programs. The folder that a session began in was
+//! chosen by a person.
 
 use bitacora_formats::vocabulary::Sha256Text;
 use sha2::{Digest, Sha256};
@@ -11,7 +13,7 @@ use crate::examination::CallFacts;
 use crate::state::State;
 use crate::version::is_isolated;
 
-/// Returns what a working folder is compared by; `None` where it is no folder from the root on.
+/// Returns the digest by which a working folder is compared; `None` where it is no folder from the root on.
 pub(crate) fn folder_digest(cwd: &str) -> Option<Sha256Text> {
     let folder = clean_folder(cwd)?;
     Some(Sha256Text::of_digest(&Sha256::digest(folder.as_bytes()).into()))

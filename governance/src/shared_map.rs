@@ -1,7 +1,7 @@
-//! A sorted map that is copied in no time: copies share their entries, a few at a time, until one of them changes them.
+//! A sorted map with cheap copies: they share their entries in chunks until one of them changes.
 //!
-//! Readers that look at much take a copy of the state. Whoever changes it afterwards pays for the entries beside those that it
-//! changes, [`MAX_CHUNK`] at most, and for no more.
+//! A reader that looks at many entries takes a copy of the state. A later change of the original copies the chunk around the
+//! changed entry, [`MAX_CHUNK`] entries at most, and no more.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -29,7 +29,7 @@ impl<K, V> SharedMap<K, V> {
         self.len
     }
 
-    /// All entries, by their keys.
+    /// Returns all entries, by their keys.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
         self.chunks.iter().flat_map(|chunk| chunk.iter().map(|(key, value)| (key, value)))
     }
@@ -46,7 +46,7 @@ impl<K: Ord, V> SharedMap<K, V> {
         chunk.get(at).map(|(_, value)| value)
     }
 
-    /// The entries from this key on.
+    /// Returns the entries from this key on.
     pub(crate) fn iter_from<'a, Q>(
         &'a self,
         key: &Q,
@@ -64,8 +64,9 @@ impl<K: Ord, V> SharedMap<K, V> {
         first.iter().chain(rest).map(|(key, value)| (key, value))
     }
 
-    /// Every entry that is new or another one than in `before`, and every key that is gone since (with `None`), by their keys. What both
-    /// share is not looked at, entry by entry: between a map and a recent copy of it this takes about as long as there are changes.
+    /// Returns every entry that is new or differs from the one in `before`, and every key that is gone since (with `None`), by
+    /// their keys. Shared chunks are skipped as a whole: between a map and a recent copy of it this takes time in proportion to the
+    /// changes.
     pub(crate) fn changes_since<'a>(&'a self, before: &'a Self) -> Vec<(&'a K, Option<&'a V>)>
     where
         V: PartialEq,
@@ -96,7 +97,7 @@ impl<K: Ord, V> SharedMap<K, V> {
         differences(new.into_iter().peekable(), old.into_iter().peekable())
     }
 
-    /// The chunk that has this key, if any has: the first that does not end before it.
+    /// Returns the chunk that has this key, if any has: the first that does not end before it.
     fn chunk_of<Q>(&self, key: &Q) -> usize
     where
         K: Borrow<Q>,
@@ -120,7 +121,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         Arc::make_mut(chunk).get_mut(place).map(|(_, value)| value)
     }
 
-    /// Puts a value under a key; what stood there.
+    /// Puts a value under a key, and returns the one that it replaces.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         // A key past all others goes to the end of the last chunk.
         let at = self.chunk_of(&key).min(self.chunks.len().saturating_sub(1));
@@ -200,7 +201,7 @@ fn last_key<K, V>(chunk: &[(K, V)]) -> Option<&K> {
     chunk.last().map(|(key, _)| key)
 }
 
-/// What is in `new` and not so in `old`, and the keys that only `old` has. Both are sorted.
+/// Returns the entries of `new` that `old` has not, or has otherwise, and the keys that only `old` has. Both are sorted.
 fn differences<'a, K: Ord + 'a, V: PartialEq + 'a>(
     mut new: Peekable<impl Iterator<Item = &'a (K, V)>>,
     mut old: Peekable<impl Iterator<Item = &'a (K, V)>>,
@@ -225,7 +226,7 @@ fn differences<'a, K: Ord + 'a, V: PartialEq + 'a>(
     }
 }
 
-/// Where a key stands in a chunk, or would.
+/// Returns the place of a key in a chunk, or the place where it belongs.
 fn place_in<K: Borrow<Q>, V, Q: Ord + ?Sized>(chunk: &[(K, V)], key: &Q) -> Result<usize, usize> {
     chunk.binary_search_by(|(other, _)| -> Ordering { other.borrow().cmp(key) })
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shelved<T> {
     current: Arc<T>,
-    /// As it was before the first change since the last [`keep`](Self::keep).
+    /// The value before the first change since the last [`keep`](Self::keep).
     before: Option<Arc<T>>,
 }
 
@@ -17,12 +17,12 @@ impl<T: Clone> Shelved<T> {
         &self.current
     }
 
-    /// The value as it is now, for as long as it is held.
+    /// Returns the value as it is now, for as long as it is held.
     pub(crate) fn share(&self) -> Arc<T> {
         Arc::clone(&self.current)
     }
 
-    /// Whether it is the very value that the other one is: nothing was changed in between.
+    /// Returns `true` if both are the very same value: nothing was changed in between.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.current, &other.current)
     }
@@ -42,12 +42,12 @@ impl<T: Clone> Shelved<T> {
     /// Nothing.
     pub(crate) fn resume(&mut self) {}
 
-    /// What was changed stands.
+    /// Makes the changes so far final.
     pub(crate) fn keep(&mut self) {
         self.before = None;
     }
 
-    /// What was changed since the last [`keep`](Self::keep) is as it was before.
+    /// Takes back all changes since the last [`keep`](Self::keep).
     pub(crate) fn discard(&mut self) {
         if let Some(before) = self.before.take() {
             self.current = before;

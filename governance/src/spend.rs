@@ -1,4 +1,4 @@
-//! What is spent, in five units, and whose spending a budget counts.
+//! Spending in five units, and the facts by which a budget counts it.
 
 use bitacora_formats::vocabulary::{
     BudgetConfigured, BudgetCount, BudgetPeriod, BudgetScope, Count, MicroUsd, Milliseconds, SpendLimits,
@@ -23,8 +23,8 @@ pub struct Spend {
     pub duration_ms: u64,
 }
 
-/// Whose spending something is. What is not known is counted by no budget that is for it, but for the model and the kind of task of
-/// a call, which whoever makes it may leave out.
+/// The facts about a spender. A budget for a value counts nothing whose value is unknown. Exceptions are the model and the kind of
+/// task of a call, which its caller may leave out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BudgetQuestion<'a> {
     /// The agent.
@@ -45,14 +45,14 @@ pub struct BudgetQuestion<'a> {
     pub workspace: Option<&'a str>,
     /// The version of the rules by which it is counted.
     pub rules: u32,
-    /// Whether it is a call: that names no model or task type counts in the budgets for any.
+    /// `true` for a call: if it names no model or task type, it counts in the budgets for any.
     pub is_call: bool,
     /// The budget that the run has of its own.
     pub own: Option<&'a BudgetConfigured>,
 }
 
 impl BudgetQuestion<'_> {
-    /// Whether a budget for this is for it.
+    /// Returns `true` if a budget of this scope counts it.
     #[must_use]
     pub fn is_in(&self, scope: &BudgetScope) -> bool {
         let pairs = [
@@ -87,7 +87,7 @@ impl<'a> BudgetQuestion<'a> {
 }
 
 impl Spend {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Spend {
         }
     }
 
-    /// What is left without the other; nothing where that is more.
+    /// Returns the difference to the other one, at least 0.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self {
@@ -111,7 +111,8 @@ impl Spend {
         }
     }
 
-    /// Whether these limits leave nothing in some unit, or less than what is asked for besides. A sum that overflows is past them.
+    /// Returns `true` if these limits leave nothing in some unit, or less than the amount that is asked for besides. A sum that
+    /// overflows is past them.
     pub(crate) fn exhausts(self, limits: &SpendLimits, asked: Self) -> bool {
         let past = |limit: u64, held: u64, asked: u64| {
             held >= limit || held.checked_add(asked).is_none_or(|sum| sum > limit)
@@ -123,7 +124,7 @@ impl Spend {
             || limits.duration_ms.is_some_and(|most| past(most.get(), self.duration_ms, asked.duration_ms))
     }
 
-    /// As events tell it: without units of which there is nothing, and with no more than an event can say.
+    /// Returns it as events tell it: without empty units, and with no more than an event can say.
     #[must_use]
     pub fn told(self) -> SpendLimits {
         SpendLimits {
@@ -137,7 +138,7 @@ impl Spend {
         }
     }
 
-    /// What is left to the limits, in the units that are limited.
+    /// Returns the rest up to the limits, in the units that are limited.
     #[must_use]
     pub fn left_to(self, limits: &SpendLimits) -> SpendLimits {
         let left = |limit: u64, held: u64| limit.saturating_sub(held);
@@ -167,7 +168,7 @@ impl From<&SpendLimits> for Spend {
     }
 }
 
-/// All tokens of a call or an answer.
+/// Returns all tokens of a call or an answer.
 pub(crate) fn all_tokens(counts: &TokenCounts) -> u64 {
     let TokenCounts { input, output, cache_read, cache_write } = *counts;
     let counts = [input, output, cache_read, cache_write].into_iter().flatten();

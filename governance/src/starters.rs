@@ -1,4 +1,5 @@
-//! The starter of this program beside a ledger's policy and tools: whether they are an earlier starter, and what an upgrade changes.
+//! The starter of this program beside a ledger's policy and tools.
+//! It compares both with earlier starters, and finds the changes that an upgrade makes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -28,13 +29,13 @@ pub struct Starter {
 /// A starter that was released, by digests.
 #[derive(Debug, Clone, Deserialize)]
 struct Released {
-    /// As [`Policy::digest`] gives it.
+    /// The digest that [`Policy::digest`] gives.
     policy: PolicyDigest,
     /// SHA-256 over the RFC 8785 JSON of each tool, by its qualified name.
     tools: BTreeMap<String, Sha256Text>,
 }
 
-/// What the active policy of a ledger is.
+/// The relation of a ledger's active policy to the starter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StarterState {
     /// No policy is active.
@@ -47,7 +48,7 @@ pub enum StarterState {
     Own,
 }
 
-/// What a ledger has in the place of one of the starter's tools.
+/// The relation of a ledger's registration to one of the starter's tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StarterToolState {
     /// The same registration.
@@ -69,7 +70,7 @@ pub struct StarterTool {
     pub document: &'static ToolDocument,
     /// The ledger's registration.
     pub registered: Option<Arc<RegisteredTool>>,
-    /// What the second is to the first.
+    /// The relation of the second to the first.
     pub state: StarterToolState,
 }
 
@@ -121,7 +122,7 @@ impl Starter {
 }
 
 impl State {
-    /// Returns what the active policy is. A policy is known by its digest, computed anew: a recorded one is its author's word.
+    /// Returns the state of the active policy. It is known by its digest, computed anew: a recorded digest is its author's claim.
     #[must_use]
     pub fn starter_state(&self) -> StarterState {
         if self.all_policies().active_version().is_none() {
@@ -134,7 +135,7 @@ impl State {
         }
     }
 
-    /// Returns each tool of the starter beside what is registered.
+    /// Returns each tool of the starter beside the ledger's registration.
     #[must_use]
     pub fn starter_tools(&self) -> Vec<StarterTool> {
         let tools = Starter::shipped().map(|starter| starter.tools.as_slice()).unwrap_or_default();
@@ -147,7 +148,7 @@ impl State {
         tools.iter().map(beside_registered).collect()
     }
 
-    /// The released starter that the active policy is.
+    /// Returns the released starter that the active policy is.
     fn followed_starter(&self) -> Option<&'static Released> {
         let active = self.all_policies().active()?.digest();
         released().iter().find(|starter| starter.policy == active)

@@ -46,15 +46,15 @@ const LEAST_PART: &str = "\t";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub(crate) trust: Journaled<Dimension, TrustRecord>,
-    /// What was brought from elsewhere by an import that has not ended.
+    /// Observations of the import that has not ended yet.
     pub(crate) imported: Journaled<Dimension, TrustRecord>,
-    /// The time of what it told last.
+    /// The time of the last event of that import.
     pub(crate) imported_time: Shelved<GovernedTime>,
     /// Imports that ended.
     pub(crate) imports: Journaled<Sha256Text, Import>,
     pub(crate) breakers: Journaled<Dimension, Breaker>,
     pub(crate) calls: OpenCalls,
-    /// Of what was recorded elsewhere, by source and call.
+    /// Calls that were recorded elsewhere, by source and call.
     pub(crate) imported_calls: OpenCalls,
     pub(crate) live_sessions: LiveSessions,
     pub(crate) approvals: Approvals,
@@ -93,7 +93,7 @@ pub struct State {
     pub(crate) tool_sightings: ToolSightings,
 }
 
-/// Where an event stands that governs and could not be read; 0 where every one could.
+/// The position of an event that governs and could not be read; 0 where every one could.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unread(pub(crate) u64);
 
@@ -170,25 +170,25 @@ macro_rules! every_part {
 }
 
 impl State {
-    /// Whether events of this type change the state, or may.
+    /// Returns `true` if events of this type change the state, or may.
     #[must_use]
     pub fn concerns(kind: &str) -> bool {
         is_act(kind)
     }
 
-    /// Whether a fold reads more of events of this type than when they were recorded: what was found of a request stands with its
-    /// decision.
+    /// Returns `true` if a fold reads more of events of this type than their time of recording. It reads no request: the facts
+    /// about one stand with its decision.
     #[must_use]
     pub fn reads(kind: &str) -> bool {
         kind != ToolRequested::KIND
     }
 
-    /// What is changed from now on is recorded already, and stands.
+    /// Makes all changes from now on final at once: they are recorded already.
     pub(crate) fn pause_all(&mut self) {
         every_part!(self, pause);
     }
 
-    /// What is changed from now on can be taken back.
+    /// Makes the changes from now on reversible.
     pub(crate) fn resume_all(&mut self) {
         every_part!(self, resume);
     }
@@ -201,7 +201,7 @@ impl State {
         every_part!(self, discard);
     }
 
-    /// The record of a dimension, empty where nothing was observed.
+    /// Returns the record of a dimension, empty where nothing was observed.
     pub(crate) fn trust_of(&self, dimension: &Dimension, imported: bool) -> TrustRecord {
         let records = if imported { &self.imported } else { &self.trust };
         records.get(dimension).copied().unwrap_or_default()
@@ -259,25 +259,25 @@ impl State {
         &self.approvals
     }
 
-    /// Takes an event into the state that governs and cannot be read, such as one that a later version recorded: what it says may be
-    /// what nothing is allowed without, so that nothing is from here on.
+    /// Takes in an event that governs and cannot be read, such as one that a later version recorded. It may hold a restriction that
+    /// must not be missed, so that nothing is allowed from here on.
     pub(crate) fn pass_over(&mut self, recorded: &Observed<'_>) {
         if self.unreadable().is_none() {
             self.unread.change(|unread| unread.0 = recorded.position.get());
         }
     }
 
-    /// Whether a blocked dimension is reviewed at this time.
+    /// Returns `true` if a blocked dimension is reviewed at this time.
     pub(crate) fn is_probed(&self, dimension: &Dimension, time: Micros) -> bool {
         self.probes.get(dimension).is_some_and(|until| time < *until)
     }
 
-    /// Where the first event stands that could not be read.
+    /// Returns the position of the first event that could not be read.
     pub(crate) fn unreadable(&self) -> Option<u64> {
         Some(self.unread.get().0).filter(|position| *position > 0)
     }
 
-    /// What there is too much of for this call, if anything is: of its agent, or in all.
+    /// Returns the kind of entry that leaves no room for this call, if any: its agent's share, or all entries together.
     pub(crate) fn full(&self, facts: &CallFacts, time: Micros) -> Option<&'static str> {
         let agent = facts.agent.as_deref();
         let key = facts.scoped_key();
@@ -306,8 +306,9 @@ impl State {
         }
     }
 
-    /// Whether the same tool is stopped or blocked in the same context and workspace under another model or task type, which whoever
-    /// asks names. Where there are too many to look at, it is taken to be. What other workspaces hold is not looked at, however much.
+    /// Returns `true` if the same tool is stopped or blocked in the same context and workspace under another model or task type.
+    /// The caller names both. Too many dimensions to look at count as stopped. Other workspaces are not looked at, however many
+    /// dimensions they hold.
     pub(crate) fn is_stopped_elsewhere(&self, dimension: &Dimension, time: Micros) -> bool {
         let [tool, context, ..] = dimension.parts();
         let workspace = dimension.workspace();
@@ -343,7 +344,7 @@ impl State {
         Micros(clock.0.saturating_add(self.clock().offset()))
     }
 
-    /// The latest governed time.
+    /// Returns the latest governed time.
     #[must_use]
     pub fn governed_time(&self) -> Micros {
         Micros(self.time.get().0)

@@ -1,4 +1,4 @@
-//! What differs between two states, by part and by what stands under a key.
+//! The differences between two states, by part and key.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::state::State;
 pub struct StateDifference {
     /// The part.
     pub part: &'static str,
-    /// Where in it.
+    /// The key within it.
     pub key: String,
-    /// What the first one has there.
+    /// The value in the first one.
     pub one: Option<Value>,
-    /// What the other one has there.
+    /// The value in the other one.
     pub other: Option<Value>,
 }
 
-/// What differs, the first of it.
+/// The differences, the first of them in full.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StateDifferences {
-    /// By part and key.
+    /// The first of them, by part and key.
     pub shown: Vec<StateDifference>,
-    /// How many there are in all.
+    /// The number of all differences.
     pub found: u64,
 }
 
 impl State {
-    /// What differs from another state, in order; at most `most` of it.
+    /// Returns the differences from another state, in order; at most `most` of them.
     ///
     /// # Errors
     /// [`UnwritableState`].
@@ -61,7 +61,7 @@ impl State {
     }
 }
 
-/// The parts of a state, each taken apart into what stands under its keys.
+/// The parts of a state, each taken apart into keys and values.
 #[derive(Default)]
 struct Entries(BTreeMap<StatePart, BTreeMap<String, Value>>);
 
@@ -79,7 +79,7 @@ impl PartVisitor for Entries {
     }
 }
 
-/// A sequence of pairs is a map, whose values are kept whole; of an object each member is looked at by itself.
+/// Takes a value apart. A sequence of pairs is a map, whose values are kept whole; of an object each member is looked at by itself.
 fn take_apart(at: String, value: Value, into: &mut BTreeMap<String, Value>) {
     let below = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at} {name}") };
     match value {

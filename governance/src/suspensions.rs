@@ -1,11 +1,11 @@
-//! What stops agents, all of them or one.
+//! The stops of agents: all of them, or one.
 
 use std::collections::BTreeMap;
 
 use bitacora_formats::vocabulary::AgentName;
 use serde::{Deserialize, Serialize};
 
-/// What is stopped, each with the operator's reason.
+/// The stops in force, each with the operator's reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stops {
     /// Everything.
@@ -15,7 +15,7 @@ pub struct Stops {
 }
 
 impl Stops {
-    /// What stops one agent's calls.
+    /// Returns the stops of one agent's calls.
     pub(crate) fn of_agent(&self, agent: Option<&str>) -> Self {
         let own = agent.and_then(|agent| self.suspended.get_key_value(agent));
         let suspended = own.into_iter().map(|(agent, reason)| (agent.clone(), reason.clone())).collect();

@@ -1,4 +1,4 @@
-//! Times of people and calls: those of the tool's registration, else of the active policy, else as shipped.
+//! Times of people and calls: of the tool's registration, else of the active policy, else as shipped.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{ApprovalEnd, BoundedNumber, PolicyTimes};
@@ -22,7 +22,7 @@ pub(crate) struct CallTimes {
 }
 
 impl CallTimes {
-    /// The end of an approval as it is recorded: `None` where the call asks for another one.
+    /// Returns the end of an approval as it is recorded: `None` where the call asks for another one.
     pub(crate) fn recorded_end(&self) -> Option<ApprovalEnd> {
         Some(self.approval_end).filter(|end| *end != ApprovalEnd::default())
     }

@@ -1,4 +1,5 @@
-//! Tools that calls named and nobody registered, for operators who may want to register them. Nothing is decided by these.
+//! Tools that calls named and nobody registered, for operators who may want to register them.
+//! No decision rests on them.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::Name;
@@ -9,7 +10,7 @@ use crate::journal::Journaled;
 use crate::limits::{MAX_TOOL_SIGHTINGS, MAX_TOOL_SIGHTINGS_OF_AGENT};
 use crate::state::State;
 
-/// How often an agent named a tool that nobody had registered.
+/// The sightings of a tool that nobody had registered, by one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSighting {
     /// The calls.
@@ -22,7 +23,7 @@ pub struct ToolSighting {
     pub time: Micros,
 }
 
-/// Whose call named which tool: the agent, the tool, the server it belongs to.
+/// The agent, the tool that its call named, and the tool's server.
 type SightingKey = (String, Name, Option<Name>);
 
 /// The tools that calls named and nobody registered. An agent that invents names pushes out the ones that it named before, and no
@@ -69,7 +70,7 @@ impl ToolSightings {
         }
     }
 
-    /// A tool is registered: it is not looked for any more.
+    /// Removes a tool that is registered now.
     pub(crate) fn apply_registered(&mut self, tool: &Name, server: Option<&Name>) {
         let is_it = |(_, named, of): &&SightingKey| named == tool && of.as_ref() == server;
         let gone: Vec<_> = self.0.iter().map(|(key, _)| key).filter(is_it).cloned().collect();
@@ -93,7 +94,7 @@ impl ToolSightings {
     }
 }
 
-/// How many there are, and the one that was seen least lately.
+/// Returns the number of them, and the one that was seen least lately.
 fn oldest_of<'a>(
     sightings: impl Iterator<Item = (&'a SightingKey, &'a ToolSighting)>,
 ) -> (usize, Option<SightingKey>) {
@@ -104,7 +105,7 @@ fn oldest_of<'a>(
 }
 
 impl State {
-    /// The tools that calls named and nobody registered: the agent, the tool, its server, and how often; by agent and name.
+    /// Returns the tools that calls named and nobody registered: the agent, the tool, its server, and how often; by agent and name.
     pub fn tool_sightings(&self) -> impl Iterator<Item = (&str, &Name, Option<&Name>, &ToolSighting)> {
         let sightings = self.tool_sightings.0.iter();
         sightings.map(|((agent, tool, server), sighting)| (agent.as_str(), tool, server.as_ref(), sighting))

@@ -1,4 +1,4 @@
-//! What a dimension has shown so far, as the vocabulary counts it: here it is compared with a plain model of it.
+//! The record of a dimension, as the vocabulary counts it; its tests compare it with a plain model.
 
 pub use bitacora_formats::vocabulary::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
 

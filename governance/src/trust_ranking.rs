@@ -1,4 +1,4 @@
-//! Many dimensions at once: the best, and the worst.
+//! Rankings of dimensions: the best, and the worst.
 
 use std::collections::BinaryHeap;
 
@@ -11,7 +11,7 @@ use crate::trust_rules::{Assessment, assess};
 /// The most dimensions that are ranked at once: a page, and one more by which it knows of the next.
 pub const MAX_RANKED: usize = 1_001;
 
-/// Which end of a ranking is asked for.
+/// The end of a ranking that comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankedFrom {
     /// The highest scores, from the highest on.
@@ -23,28 +23,28 @@ pub enum RankedFrom {
 /// A dimension in a ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ranked<'a> {
-    /// Which.
+    /// The dimension.
     pub dimension: &'a Dimension,
-    /// What it has shown.
+    /// Its record.
     pub record: &'a TrustRecord,
-    /// How far it is trusted.
+    /// Its assessment.
     pub assessment: Assessment,
 }
 
-/// By what dimensions are ranked: by score, those of equal score by the dimension, whichever end is asked for.
+/// The order of dimensions: by score, those of equal score by the dimension. The tie is broken the same way from both ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranking<'a> {
     /// The numbers that scores are computed with.
     pub rules: &'a TrustRules,
     /// The time that they are of.
     pub at: Micros,
-    /// Which end comes first.
+    /// The end that comes first.
     pub from: RankedFrom,
 }
 
 impl Ranking<'_> {
-    /// The first `limit` dimensions, [`MAX_RANKED`] at most, behind the place of one that is named. Holds no more than that many at a
-    /// time.
+    /// Returns the first `limit` dimensions, [`MAX_RANKED`] at most, behind the place of one that is named. Holds no more than that
+    /// many at a time.
     #[must_use]
     pub fn first<'a>(
         &self,

@@ -1,4 +1,4 @@
-//! How far a record is trusted under the rules of a policy.
+//! The trust in a record under the rules of a policy.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{DecisionInputs, FailuresCounted, Score, TrustRules, Verdict, base_score};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::decay::Decay;
 use crate::trust::TrustRecord;
 
-/// What a judgement rests on: all that a decision records of a dimension, so that it can be made again from there.
+/// The inputs of a judgement: all numbers of a dimension that a decision records, so that it can be repeated from there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustInputs {
     /// Calls that went well.
@@ -20,7 +20,7 @@ pub struct TrustInputs {
     pub recent_failures: u64,
     /// Calls that went well since the last that did not.
     pub streak: u64,
-    /// When they last changed.
+    /// The time of their last change.
     pub last_updated: Option<Micros>,
 }
 
@@ -58,20 +58,20 @@ impl TrustInputs {
     }
 }
 
-/// How far a dimension is trusted.
+/// The trust in a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assessment {
-    /// From 0 to 1.
+    /// The score, from 0 to 1.
     pub score: Score,
-    /// What follows.
+    /// The standing that follows.
     pub standing: Standing,
-    /// From what it follows.
+    /// The reason for the standing.
     pub reason: StandingReason,
-    /// Whether an operator may have a call reviewed although the dimension is blocked.
+    /// `true` if an operator may have a call reviewed although the dimension is blocked.
     pub may_be_probed: bool,
 }
 
-/// What a dimension may do.
+/// The standing of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -84,7 +84,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// What it says of a critical call. Any other call of a blocked dimension is reviewed, from version 6 of the rules on.
+    /// Returns the verdict on a critical call. Any other call of a blocked dimension is reviewed, from version 6 of the rules on.
     #[must_use]
     pub const fn verdict(self) -> Verdict {
         match self {
@@ -94,7 +94,7 @@ impl Standing {
         }
     }
 
-    /// As events and answers write it.
+    /// Returns the word that events and answers write.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -105,13 +105,13 @@ impl Standing {
     }
 }
 
-/// Why a dimension stands where it does.
+/// The reason for a dimension's standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StandingReason {
     /// Nothing was observed.
     NoObservations,
-    /// As many failures as block, or more.
+    /// Enough failures to block, or more.
     Failures,
     /// The score is high, after enough approvals.
     HighScore,
@@ -128,7 +128,7 @@ pub enum StandingReason {
 }
 
 impl StandingReason {
-    /// As answers write it.
+    /// Returns the word that answers write.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -144,16 +144,16 @@ impl StandingReason {
     }
 }
 
-/// How far a record is trusted under these rules, at this time.
+/// Assesses a record under these rules, at this time.
 #[must_use]
 pub fn assess(record: &TrustRecord, rules: &TrustRules, at: Micros) -> Assessment {
     judge(&record.into(), rules, at)
 }
 
-/// The same from what a decision recorded.
+/// Assesses the inputs that a decision recorded.
 ///
-/// The score is `approvals / (approvals + rejections + failures + 1)`, times [`Decay`] by age, each rounded half up to ten-thousandths,
-/// plus the bonus of the streak, at most 1. A last update in the future has no age.
+/// The score is `approvals / (approvals + rejections + failures + 1)`, times [`Decay`] by age, plus the bonus of the streak, at
+/// most 1. The quotient and the product are rounded half up to ten-thousandths. A last update in the future has no age.
 #[must_use]
 pub fn judge(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Assessment {
     let base = base_score(inputs.approvals, inputs.rejections, inputs.failures);
@@ -178,7 +178,7 @@ fn decay(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Decay {
     }
 }
 
-/// Where a dimension with this score stands.
+/// Returns the standing of a dimension with this score.
 fn standing(inputs: &TrustInputs, rules: &TrustRules, score: Score) -> (Standing, StandingReason) {
     let observations = inputs.observations();
     if observations == 0 {

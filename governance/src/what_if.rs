@@ -1,4 +1,4 @@
-//! What if: another policy over what a recorded decision rested on.
+//! Another policy, applied to the facts of a recorded decision: a what-if.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
@@ -20,42 +20,42 @@ use crate::version::{has_no_dead_ends, is_isolated, is_known};
 /// A call that was decided.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordedCall<'a> {
-    /// What was said of it.
+    /// The decision on it.
     pub decision: &'a DecisionMade,
-    /// What asked for it, where that may still be read. Without it conditions on arguments are unclear under every other policy.
+    /// Its request, where that may still be read. Without it conditions on arguments are unclear under every other policy.
     pub request: Option<&'a ToolRequested>,
     /// The time of the decision's frame.
     pub time: Micros,
 }
 
-/// What all steps together say of a call. A person's word, a grant and the mode stay out of it.
+/// The verdict of all steps together on a call. A person's word, a grant and the mode stay out of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepsVerdict {
     /// The strictest.
     pub verdict: Verdict,
-    /// Why, by the first step that gives it.
+    /// The reason, from the first step that gives it.
     pub code: ReasonCode,
     /// The rule that matched.
     pub rule: Option<Name>,
 }
 
-/// What was said of a call, and what would have been under another policy.
+/// The verdict on a call, and the one under another policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhatIf {
     /// The tool that was to be called.
     pub tool: Name,
-    /// As it is recorded.
+    /// The verdict as it is recorded.
     pub recorded: StepsVerdict,
-    /// Under the other policy, all else being as it was.
+    /// The verdict under the other policy, all else being as it was.
     pub otherwise: StepsVerdict,
-    /// Whether nothing had to be assumed that is not known of the call.
+    /// `true` if no unknown fact about the call had to be assumed.
     pub certain: bool,
 }
 
 impl WhatIf {
-    /// Judges a call by the rules and the trust parameters of a policy, with the counts and all other steps as they are recorded: no
-    /// other outcomes are imagined. The risk of a tool is known while it stands in the registry as it did. `None` where what the call
-    /// was decided on is not recorded, or was by rules that this program does not have.
+    /// Judges a call by the rules and the trust parameters of a policy. The counts and all other steps stay as they are recorded:
+    /// no other outcomes are imagined. The risk of a tool is known while it stands in the registry as it did. `None` where the
+    /// facts of the decision are not recorded, or where this program does not have its rules.
     #[must_use]
     pub fn of(policy: &Policy, tools: &Registry, call: &RecordedCall<'_>) -> Option<Self> {
         let decision = call.decision;
@@ -110,8 +110,8 @@ impl WhatIf {
     }
 }
 
-/// Whether the counts that a decision rests on are those that the policy would have looked at. Where it tells projects apart otherwise,
-/// nobody knows what it would have found.
+/// Returns `true` if the policy would have looked at the counts that a decision rests on. Where it tells projects apart otherwise,
+/// nobody knows the counts that it would have found.
 fn counts_in_the_same_workspace(policy: &Policy, facts: &CallFacts) -> bool {
     if !is_isolated(facts.reactor_version) {
         return true;
@@ -126,7 +126,7 @@ fn counts_in_the_same_workspace(policy: &Policy, facts: &CallFacts) -> bool {
     }
 }
 
-/// What the steps say together, where some of them say something else than is recorded.
+/// Returns the verdict of the steps together, where some of them give another one than is recorded.
 fn strictest(ladder: &[LadderStep], swapped: &[(Step, Said)], rule: Option<Name>) -> StepsVerdict {
     let mut verdict = (Verdict::Allow, ReasonCode::Allowed);
     for recorded in ladder {

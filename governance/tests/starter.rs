@@ -1,4 +1,4 @@
-//! The starter registry, and what it says of the calls of real agents.
+//! The starter registry, and its findings about the calls of real agents.
 
 #![expect(
     clippy::unwrap_used,
@@ -119,7 +119,7 @@ fn real_calls_get_a_context() {
     assert!(examined > 9_000, "{examined}");
     assert!(with_context * 100 >= examined * LEAST_WITH_CONTEXT, "{with_context} of {examined}");
     assert!(opaque * 100 <= commands * MOST_OPAQUE, "{opaque} of {commands}");
-    // What really ran would not have been kept from running by its own arguments.
+    // The arguments of calls that really ran would not have kept them from running.
     let wrongly: usize = refused
         .iter()
         .filter(|((_, refusal, outcome, _), _)| outcome == "ok" && *refusal == ArgumentsRefusal::Invalid)

@@ -1,7 +1,7 @@
-//! What a proof costs: `cargo bench -p bitacora-ledger --bench proofs -- FOLDER --events N`.
+//! The cost of a proof: `cargo bench -p bitacora-ledger --bench proofs -- FOLDER --events N`.
 //!
-//! Loads a ledger below the folder (the current one unless named) with small events, opens it again, waits until all of it is
-//! proven, and proves events and growths chosen at random, each checked as a client would check it.
+//! Loads a ledger below the folder (the current one unless named) with small events. Opens it again and waits until all of it is proven.
+//! Then proves events and growths chosen at random, and checks each proof as a client would.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on must fail")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]

@@ -1,4 +1,4 @@
-//! Whether a request is admitted, and where its events stand: dedupe, conditions, places, the reactor.
+//! Admission of requests: dedupe, conditions, the places of events, and the reactor.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +21,7 @@ use crate::request::{AppendRequest, ExpectedVersion};
 use crate::sequencer::{Accepted, Placed};
 use crate::staged::{Known, Staged, Tip, Unplaceable};
 
-/// What a request caused so far.
+/// The effects of a request so far.
 #[derive(Default)]
 struct Reaction {
     receipts: Vec<DerivedReceipt>,
@@ -227,8 +227,8 @@ impl Admission {
         Ok(tip)
     }
 
-    /// Shows the reactor each new event that concerns it, and stages what it derives behind the request's own events. What is
-    /// derived is shown to it in turn.
+    /// Shows the reactor each new event that concerns it, and stages the derived events behind the request's own. Derived events are
+    /// shown to the reactor in turn.
     fn react(
         &mut self,
         request: &PreparedRequest,

@@ -1,7 +1,7 @@
-//! The anchor: memory of each ledger's last tree head, kept where a thief of the data folder does not reach.
+//! The anchor: a memory of each ledger's last tree head, out of reach for a thief of the data folder.
 //!
-//! An older copy of a ledger, one that lost its end, and a new one in its place are all whole in themselves. That they are
-//! not the ledger which was there is known only to who remembers more.
+//! An older copy of a ledger, one that lost its end, and a new one in its place are all whole in themselves. Only a memory of more events
+//! shows that they are not the ledger which was there.
 
 use std::fmt;
 use std::io;
@@ -15,42 +15,42 @@ use crate::disk::{Disk, OpenMode};
 use crate::index_folder::make_folder;
 use crate::replacement::replace;
 
-/// How the name of a head ends.
+/// The suffix of a head's file name.
 const HEAD: &str = ".head";
-/// How the name of a head ends while it is written.
+/// The suffix of a head's file name while it is written.
 const UNFINISHED: &str = ".new";
-/// What is found where bytes are no UTF-8.
+/// The text shown for bytes that are no UTF-8.
 const NO_TEXT: &str = "bytes that are no UTF-8 text";
 
-/// Why an anchor did not do what it was asked.
+/// The reasons for which an anchor refuses or fails.
 #[derive(Debug, thiserror::Error)]
 pub enum AnchorError {
     /// It remembers another head than the one that was to be replaced: somebody else moved it.
     #[error("{anchor}: it remembers {} where {} was expected; another copy of the ledger is, or was, in use", shown(found.as_deref()), shown(expected.as_deref()))]
     Moved {
-        /// Which anchor.
+        /// The anchor that was asked.
         anchor: String,
-        /// What was expected there.
+        /// The head that was expected there; `None` for an empty place.
         expected: Option<String>,
-        /// What is there.
+        /// The head that is there; `None` for an empty place.
         found: Option<String>,
     },
-    /// What stands in the place of the head can be no head: it was damaged, or put there by somebody else.
+    /// The bytes in the place of the head cannot be a head: they were damaged, or somebody else put them there.
     #[error(
         "{anchor}: {found} found, the note of a tree head expected; find out who put it there, then bring the head back from a copy, or take it away and begin with --new-anchor"
     )]
     Damaged {
-        /// Which anchor.
+        /// The anchor that was asked.
         anchor: String,
-        /// What is there.
+        /// The bytes that are there, shown as text.
         found: String,
     },
-    /// It could not be reached. Whether it moved is unknown.
+    /// It could not be reached. It may have moved or not.
     #[error("{anchor}: {source}; the last tree head is not remembered there until it can be reached")]
     Unreachable {
-        /// Which anchor.
+        /// The anchor that was asked.
         anchor: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -174,10 +174,10 @@ impl Anchor for FolderAnchor {
             let (anchor, expected) = (self.path(ledger).display().to_string(), expected.map(str::to_owned));
             return Err(AnchorError::Moved { anchor, expected, found: None });
         }
-        // What is locked, compared and written is one folder, whatever is moved meanwhile.
+        // The locked, compared and written files are in one folder, whatever is moved meanwhile.
         let disk = self.disk.within(&self.folder).map_err(&unreachable)?;
         let here = Self { disk, folder: self.folder.clone() };
-        // Whoever compares holds this lock until it has written.
+        // A caller that compares holds this lock until it has written.
         let lock = here.disk.lock(&self.folder.join(format!("{ledger}.lock"))).map_err(&unreachable)?;
         let found = here.read(ledger)?;
         if found.as_deref() != expected {

@@ -1,4 +1,4 @@
-//! Events that no segment here holds any more: they lie in archives, which the ledger knows behind a trait.
+//! Archived events, behind a trait: the ledger reads through it events that no segment here holds.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ use crate::query::Filter;
 pub struct ColdFrame {
     /// The position of its first event.
     pub first_position: Position,
-    /// How many events it holds.
+    /// The number of events that it holds.
     pub count: u32,
     /// Its time.
     pub time: Micros,
@@ -61,7 +61,7 @@ pub struct ColdEvent {
     pub time: Micros,
     /// Its version in its stream.
     pub stream_version: StreamVersion,
-    /// Whether it was derived.
+    /// `true` if the event was derived.
     pub derived: bool,
     /// The encoded record.
     pub record: Vec<u8>,
@@ -86,7 +86,7 @@ impl ColdEvent {
 pub struct ColdState {
     /// The last event that is folded in it.
     pub position: Position,
-    /// What the reactor wrote.
+    /// The bytes that the reactor wrote.
     pub bytes: Vec<u8>,
 }
 
@@ -103,7 +103,7 @@ pub struct ColdStretch {
     pub last_time: Micros,
 }
 
-/// What an archive's reader is asked to do about an event that cannot be had.
+/// The kinds of failed archive reads, by what the reader can do about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColdErrorKind {
     /// It may be there later: the store does not answer, or no archives were named.
@@ -116,7 +116,7 @@ pub enum ColdErrorKind {
     KeyMissing,
 }
 
-/// Why archived events cannot be read.
+/// A range of archived events that cannot be read, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("positions {first} to {last} lie in an archive: {what}")]
 pub struct ColdError {
@@ -124,9 +124,9 @@ pub struct ColdError {
     pub first: Position,
     /// The last one.
     pub last: Position,
-    /// Whether to try again.
+    /// The kind of failure, which tells whether a retry can help.
     pub kind: ColdErrorKind,
-    /// What stands against it.
+    /// The reason, in words.
     pub what: String,
 }
 
@@ -154,7 +154,7 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
     /// The events at these positions, in their order: the first, and those behind it as far as they can be had and until there are
     /// `max_bytes` of them. Blocks on the store.
     ///
-    /// That their frames are whole is seen by whoever asks for those.
+    /// Readers of frames see that these are whole.
     ///
     /// # Errors
     /// [`ColdError`] where the first cannot be had.
@@ -209,7 +209,7 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
     }
 }
 
-/// What whoever reads archived events may do to the ledger's folder.
+/// The access of an archive reader to the ledger's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColdAccess {
     /// Nothing.
@@ -218,7 +218,7 @@ pub enum ColdAccess {
     Writing,
 }
 
-/// Where the archives of ledgers are.
+/// A source of archives for each ledger.
 pub trait ColdArchives: fmt::Debug + Send + Sync {
     /// Those of the ledger in this folder. Nothing is asked of a store before an event is.
     fn of_ledger(

@@ -1,4 +1,4 @@
-//! The state that decides as archives keep it: how it stood after some frame long ago, for replays that may begin there.
+//! The state that decides as archives keep it: as of an old frame, for replays that begin there.
 
 use bitacora_formats::{After, Position};
 
@@ -9,7 +9,7 @@ use crate::ledger::Ledger;
 use crate::reactor_state::HotState;
 use crate::shared::Shared;
 
-/// Why there is no state to put into an archive.
+/// The reasons for which there is no state to put into an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedStateError {
     /// The log cannot be read.
@@ -20,7 +20,7 @@ pub enum SavedStateError {
     Unfolded {
         /// The position.
         position: Position,
-        /// What stands against it.
+        /// The reason, in words.
         what: String,
     },
 }

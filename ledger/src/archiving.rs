@@ -1,4 +1,4 @@
-//! What an archiver is shown of the ledger: frames as they lie, and what commits to them; and what it has recorded.
+//! The archiver's view of the ledger: frames as stored, their commitments, and recorded archives.
 
 use std::ops::ControlFlow;
 
@@ -26,7 +26,7 @@ pub struct PlainFrame<'a> {
     pub body: FrameBody<'a>,
 }
 
-/// Where the chain of frames is cut, for two archives to be joined again.
+/// A cut in the chain of frames, noted so that two archives can be joined again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainLink {
     /// The first position of the frame that holds the first event behind the cut.
@@ -35,7 +35,7 @@ pub struct ChainLink {
     pub previous: ChainHash,
 }
 
-/// Where a segment begins.
+/// The beginning of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentStart {
     /// Its number.
@@ -63,7 +63,7 @@ pub struct SealedArchive<'a> {
     pub bytes: u64,
     /// SHA-256 of its signed manifest.
     pub manifest: [u8; 32],
-    /// Where it was put, in the words of the configuration.
+    /// The store that holds it, in the words of the configuration.
     pub store: &'a str,
 }
 
@@ -102,8 +102,8 @@ impl Ledger {
         self.shared().preparer.reactor_version()
     }
 
-    /// Where the chain is cut before the event at `position`; `None` where that lies in an archive already, whose manifest says
-    /// it. Blocks as [`Ledger::read`] does.
+    /// Returns the cut of the chain before the event at `position`; `None` if the event lies in an archive already, whose manifest holds
+    /// the cut. Blocks as [`Ledger::read`] does.
     ///
     /// # Errors
     /// As [`Ledger::read`].
@@ -178,8 +178,8 @@ impl Ledger {
         Ok(starts)
     }
 
-    /// Records that a range of events lies in an archive that was read back. Returned `Ok` ⇒ durable; the position it was
-    /// given may be told by who looks for it.
+    /// Records that a range of events lies in an archive that was read back. Returned `Ok` ⇒ durable; a caller that needs the event's
+    /// position has to look for it.
     ///
     /// # Errors
     /// As an append.

@@ -1,4 +1,4 @@
-//! Asking witnesses side by side, each on a thread of its own, and waiting for their answers for a bounded time.
+//! Questions to witnesses, side by side on a thread each, with a bounded wait for answers.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use bitacora_formats::{NoteSignature, TreeHash};
 use crate::opening::named;
 use crate::witness::{Witness, WitnessError};
 
-/// What one witness is asked.
+/// A question to one witness.
 pub(crate) struct Question {
     /// Its place among the witnesses.
     pub(crate) place: usize,
@@ -20,13 +20,13 @@ pub(crate) struct Question {
     pub(crate) note: String,
 }
 
-/// What it said.
+/// A witness's answer.
 pub(crate) struct Answer {
     pub(crate) place: usize,
     pub(crate) outcome: Result<Vec<NoteSignature>, WitnessError>,
 }
 
-/// Where answers arrive, also those that nobody waits for any more.
+/// The place where answers arrive, late ones included.
 #[derive(Default)]
 pub(crate) struct Letterbox {
     state: Mutex<Letters>,
@@ -59,7 +59,7 @@ impl Letterbox {
         }
     }
 
-    /// What has arrived; waits for the rest until `patience` has passed, or the time that a close leaves.
+    /// Returns the answers that have arrived. Waits for the rest until `patience` has passed, or for the time that a close leaves.
     pub(crate) fn gather(&self, patience: Duration) -> Vec<Answer> {
         let until = Instant::now() + patience;
         let mut state = self.lock();

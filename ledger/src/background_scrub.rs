@@ -1,6 +1,6 @@
-//! The thread that proves, after an opening that did not read them, the bytes of old segments: every one of them walked
-//! over, and its leaves put into the tree again, without keys and without haste. Leaves that are not those of the log are
-//! made from it again, with its keys.
+//! The thread that proves, after an opening, the bytes of old segments that the opening did not read.
+//! It walks over every byte and puts the leaves into the tree again, without keys and without haste. Leaves that are not those of the log
+//! are made from it again, with its keys.
 
 use std::io;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const HEADERS_BETWEEN_RESTS: u64 = 256;
 /// Bytes that are walked over between two rests.
 const STRIDE_BYTES: u64 = FILL_SLICE_BYTES as u64;
 
-/// What ends a proof early.
+/// The events that end a proof early.
 enum Stop {
     Damage(Fault),
     Disk(io::Error),
@@ -47,8 +47,8 @@ pub(crate) fn run(shared: &Shared, through: &SegmentEnd, delay: Duration) {
     }
 }
 
-/// Goes from header to header, which takes no time beside reading every byte, so that where the frames of old segments stand
-/// is known to readers long before those are proven. Where frames are small, the proof is as quick.
+/// Goes from header to header, so that readers know the places of old segments' frames long before those are proven. That takes no time
+/// beside reading every byte. Where frames are small, the proof is as quick.
 fn pass_over(shared: &Shared) -> Result<(), Stop> {
     let (mut next, mut passed) = (shared.segments.holding(Position::FIRST), 0_u64);
     while let Some(segment) = next {
@@ -56,7 +56,7 @@ fn pass_over(shared: &Shared) -> Result<(), Stop> {
             next = shared.segments.after(&segment);
             continue;
         }
-        // What is damaged is said by the proof.
+        // The proof reports damage.
         let mut place = segment.find(segment.first).ok().flatten();
         for headers in 1_u64.. {
             let Some(found) = place else { break };
@@ -74,7 +74,7 @@ fn pass_over(shared: &Shared) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Leaves the disk to whoever waited for the opening.
+/// Leaves the disk to the callers that waited for the opening.
 fn linger(shared: &Shared, delay: Duration) -> Result<(), Stop> {
     let rests = delay.as_micros() / BACKGROUND_REST.as_micros();
     for _ in 0..rests {
@@ -187,7 +187,7 @@ fn segment_leaves(
     match leaves::grow(disk, &shared.folder, &leaves, Count::Exactly(count), &mut tree, rest) {
         Ok(Some(groups)) if is_right(&tree) => return Ok(Some(groups)),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(Stop::Closing),
-        // What exactly is wrong is said when they are written again.
+        // The exact fault is reported when they are written again.
         _ => {}
     }
     Ok(groups_from_log(shared, header, end).map(|(made, groups)| {

@@ -1,4 +1,4 @@
-//! The key that blinds commitments: whether a keyring's is the one that the log's first frames were committed under.
+//! The check of the keyring's blinding key against the commitments of the log's first frames.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Where the ledger learns the time: nowhere else, so that tests can set it.
+//! The ledger's only source of time, behind a trait so that tests can set it.
 
 #![expect(clippy::disallowed_types, reason = "this is the one place that reads the time")]
 
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use bitacora_formats::Micros;
 
-/// Tells the time. It may stand still or go back; whoever needs order keeps the greatest value seen.
+/// Tells the time. It may stand still or go back; a caller that needs order keeps the greatest value seen.
 pub trait Clock: fmt::Debug + Send + Sync {
     /// Microseconds since 1970-01-01T00:00:00Z, without leap seconds.
     fn now(&self) -> Micros;

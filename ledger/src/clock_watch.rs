@@ -1,4 +1,4 @@
-//! Whether the wall clock goes on as evenly as time does.
+//! A watch that compares the wall clock with the monotonic one, to notice steps.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::limits::MAX_CLOCK_JUMP;
 /// A clock that does not show what it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockJump {
-    /// What it should show.
+    /// The time that the clock should show.
     pub(crate) from: Micros,
-    /// What it shows.
+    /// The time that it shows.
     pub(crate) to: Micros,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct ClockJump {
 /// a jump as well.
 #[derive(Debug)]
 pub(crate) struct ClockWatch {
-    /// What it showed then.
+    /// The time that the wall clock showed then.
     shown: Micros,
     /// By [`Clock::passed`].
     passed: Duration,
@@ -34,7 +34,7 @@ impl ClockWatch {
         Self { shown: if shown < last && is_jump(shown, last) { last } else { shown }, passed }
     }
 
-    /// A jump since it was last believed. What the clock shows now is believed from here on.
+    /// Returns a jump since the clock was last believed. The time that the clock shows now is believed from here on.
     pub(crate) fn look(&mut self, clock: &dyn Clock) -> Option<ClockJump> {
         self.compare(clock)?;
         // The machine may have slept between the two readings of the first look.

@@ -1,5 +1,5 @@
-//! The commitments of events that are read one after another, taken from the tree: its leaves lie in clear, and comparing a
-//! group of them with its root costs a fraction of committing to each record again.
+//! The commitments of consecutive events, taken from the tree's leaves, which lie in clear.
+//! Comparing a group of leaves with its root costs a fraction of committing to each record again.
 
 use bitacora_formats::{Commitment, LeafEntry, Position, TILE_WIDTH};
 
@@ -17,7 +17,7 @@ pub(crate) struct Commitments<'a> {
     head: Position,
     /// The group that was read last, and its leaves, which are those of the tree.
     group: Option<(u64, Vec<LeafEntry>)>,
-    /// Whether the leaves were what they have to be so far. Once they were not, every commitment is made again.
+    /// `true` while every leaf so far was right. Once one was not, every commitment is made again.
     is_of_use: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The thread that owns the live segment's file: it writes a frame, syncs it, publishes it, and acknowledges.
+//! The thread that owns the live segment's file: writes a frame, syncs it, publishes it, acknowledges.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SendError, Sender};
@@ -26,7 +26,7 @@ use crate::staged::Tip;
 use crate::tip_tables::EndedState;
 use crate::unproven::{Ended, Waiting};
 
-/// Why nothing is written where what was written before is gone.
+/// The reason to write nothing after the disk lost earlier frames.
 const NOT_ON_DISK: &str = "the disk does not have what was written to it before";
 
 /// One step for the committer; while it works on one, one more may wait.
@@ -46,13 +46,13 @@ pub(crate) struct FrameCommit {
     pub(crate) bytes: Vec<u8>,
     pub(crate) offset: u64,
     pub(crate) segment: Arc<Segment>,
-    /// Where the frame itself begins.
+    /// The offset of the frame itself within the segment.
     pub(crate) frame_offset: u64,
     pub(crate) first: Position,
     pub(crate) count: u32,
     /// One for each event, in order.
     pub(crate) commitments: Vec<Commitment>,
-    /// What the frame's leaves completed in the tree, and the tree after them.
+    /// The tree hashes that the frame's leaves completed, and the tree after them.
     pub(crate) groups: Vec<TreeHash>,
     pub(crate) tree: Frontier,
     pub(crate) body: Arc<Vec<u8>>,
@@ -67,8 +67,8 @@ pub(crate) struct Answer {
     pub(crate) outcome: Result<Accepted, AppendError>,
 }
 
-/// The committer, for its own thread, and for the sequencer's when a lone caller waits: whoever holds it commits, and steps
-/// are taken in the order in which they were handed over, since the sequencer takes one only when none is left.
+/// The committer, shared by its own thread and the sequencer's, which uses it when a lone caller waits. The holder of the lock commits.
+/// Steps are taken in the order in which they were handed over, since the sequencer takes one only when none is left.
 #[derive(Clone)]
 pub(crate) struct CommitterHandle(Arc<Mutex<Committer>>);
 
@@ -209,7 +209,7 @@ impl Committer {
         self.shared.set_head(frame.head);
     }
 
-    /// Whoever follows the ledger reads this frame next.
+    /// Keeps the frame open for the ledger's followers, which read it next.
     fn keep_open(&self, frame: &FrameCommit) {
         let before = usize::try_from(frame.frame_offset - frame.offset).unwrap_or(usize::MAX);
         let header = frame.bytes.get(before..).and_then(|bytes| FrameHeader::parse(bytes).ok());
@@ -279,7 +279,7 @@ pub(crate) fn give(reply: Reply, outcome: Result<Accepted, AppendError>) {
     drop(reply.send(outcome));
 }
 
-/// What the committer's thread does after the committer failed: nothing is written, and every caller is told so.
+/// Refuses all commits after the committer failed: writes nothing, and tells every caller so.
 pub(crate) fn refuse_all(shared: &Shared, commits: &Receiver<Commit>) {
     shared.inbox.commit_ends();
     for commit in commits {

@@ -1,4 +1,4 @@
-//! A thread that compresses one frame's body while the sequencer gives places to the events of the next.
+//! A thread that compresses one frame's body while the sequencer places the events of the next.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +18,7 @@ pub(crate) struct Packed {
     codec: Codec,
     /// The compressed body; `None` where it is stored as it is.
     compressed: Option<Vec<u8>>,
-    /// What is sealed in its place.
+    /// The padded bytes, which are sealed in its place.
     padded: Option<Vec<u8>>,
 }
 
@@ -29,7 +29,7 @@ impl Packed {
         Self { body, codec, compressed, padded: None }
     }
 
-    /// What is encrypted.
+    /// Returns the bytes that are encrypted.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.padded.as_deref().or(self.compressed.as_deref()).unwrap_or(&self.body)
     }
@@ -86,7 +86,7 @@ impl Packing {
         !self.away.is_empty()
     }
 
-    /// Whether the packer takes no more before one came back.
+    /// Returns `true` if the packer takes no more before one came back.
     pub(crate) fn is_full(&self) -> bool {
         self.away.len() >= MAX_PACKS_AHEAD
     }

@@ -1,4 +1,4 @@
-//! What pieces of content are called that are kept once each.
+//! The names of content pieces, each of which is kept once.
 
 use bitacora_formats::{content_digest, subject_content_digest};
 

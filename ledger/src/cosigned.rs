@@ -15,9 +15,9 @@ use crate::leaves::TREE;
 use crate::quarantine;
 use crate::replacement::replace;
 
-/// How the name of such a note ends.
+/// The suffix of such a note's file name.
 const SUFFIX: &str = ".cosigned";
-/// How it ends while it is written.
+/// The suffix of the file name while it is written.
 const UNFINISHED: &str = ".new";
 
 /// The name of the note beside a segment.
@@ -40,7 +40,7 @@ pub(crate) fn keep(disk: &dyn Disk, ledger: &Path, number: SegmentNumber, note: 
 /// A cosigned head as it lies beside a segment.
 pub(crate) struct KeptCosigned {
     pub(crate) segment: SegmentNumber,
-    /// Signed by the ledger. Whose cosignatures it bears is not verified.
+    /// Signed by the ledger. Its cosignatures are not verified.
     pub(crate) head: SignedTreeHead,
 }
 
@@ -51,19 +51,19 @@ impl KeptCosigned {
     }
 }
 
-/// What a cosigned head is worth beside another.
+/// The rank of a cosigned head beside another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) segment: SegmentNumber,
     pub(crate) size: u64,
-    /// How many witnesses cosigned it.
+    /// The number of witnesses that cosigned it.
     pub(crate) cosigned: usize,
-    /// Whether they make a quorum.
+    /// `true` if they make a quorum.
     pub(crate) is_met: bool,
 }
 
 impl Standing {
-    /// Whether it takes the place of what is there. What meets the quorum gives way only to what does too.
+    /// Returns `true` if it takes the place of `there`. A head that meets the quorum gives way only to another that does.
     pub(crate) fn displaces(&self, there: Option<&Self>) -> bool {
         let Some(there) = there else { return self.cosigned > 0 };
         if self == there || self.cosigned == 0 || self.size < there.size {

@@ -20,7 +20,7 @@ use crate::limits::WITNESS_CLOSING_PATIENCE;
 use crate::shared::Shared;
 use crate::witness::Witnesses;
 
-/// How the tree heads of a ledger are doing with its witnesses.
+/// The state of a ledger's tree heads at its witnesses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WitnessedStatus {
     /// Events under the last head that a quorum cosigned; 0 while there is none.
@@ -31,18 +31,18 @@ pub struct WitnessedStatus {
     pub witnesses: Vec<WitnessStatus>,
 }
 
-/// How one witness is doing.
+/// The state of one witness.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WitnessStatus {
     /// Its name.
     pub name: String,
     /// Events that it has cosigned, as far as is known.
     pub size: u64,
-    /// How often it did not cosign what it was shown, since this opening.
+    /// The number of heads that it was shown and did not cosign, since this opening.
     pub failures: u64,
 }
 
-/// What others know of the courier, and how it is told of the end.
+/// The courier's state as other threads see it; they stop the courier through it.
 #[derive(Default)]
 pub(crate) struct Courier {
     state: Mutex<State>,
@@ -58,14 +58,14 @@ struct State {
     unmet_since: Option<Duration>,
 }
 
-/// What an opening hands to the courier.
+/// The courier's share of an opening.
 pub(crate) struct CourierStart {
     pub(crate) witnesses: Witnesses,
-    /// Whose heads are brought: those of an earlier generation are another log to a witness.
+    /// The origin of the heads that are brought. An earlier generation is another log to a witness.
     pub(crate) origin: Origin,
-    /// What lies beside the newest segment that has any.
+    /// The cosigned head beside the newest segment that has one.
     pub(crate) kept: Option<KeptCosigned>,
-    /// What each witness said that it cosigned last.
+    /// The size that each witness said it cosigned last.
     pub(crate) sizes: Vec<Option<u64>>,
 }
 

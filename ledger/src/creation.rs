@@ -22,7 +22,7 @@ use crate::service_events::ServiceEvent;
 use crate::signing_keys;
 use crate::subjects::Subjects;
 
-/// How the name of a folder begins in which a ledger is being made. No ledger's name can begin so.
+/// The prefix of the folder in which a ledger is being made. No ledger's name can begin so.
 const UNFINISHED: &str = ".new-";
 
 /// Returned `Ok` ⇒ the ledger stands under its name, with position 1 durable. A crash before leaves at most a folder whose
@@ -65,7 +65,7 @@ pub(crate) fn create(
     Ok(id)
 }
 
-/// Where the ledger of this name is made that is to stand in `folder`.
+/// Returns the folder in which the ledger of this name is made, before it moves to `folder`.
 pub(crate) fn unfinished_folder(folder: &Path, name: &LedgerName) -> PathBuf {
     folder.parent().unwrap_or(Path::new(".")).join(format!("{UNFINISHED}{name}"))
 }

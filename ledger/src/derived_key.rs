@@ -1,4 +1,4 @@
-//! The key of derived state: whether a keyring's is the one that the files beside the log are sealed under.
+//! The check of the keyring's key of derived state against the sealed files beside the log.
 
 use std::io;
 use std::path::Path;

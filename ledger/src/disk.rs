@@ -6,9 +6,9 @@
 //!   returned `Ok`. Before that a crash may keep any subset of it, in any order, torn at sector granularity.
 //! - A name (created, renamed, removed) is durable once [`Disk::sync_folder`] of the folder that holds it has returned
 //!   `Ok`. Before that a crash may keep or lose each change of a name on its own. Syncing a file does not sync its name.
-//! - After a failed sync nothing is known about what was written since the last good one, and a second sync that
-//!   returns `Ok` proves nothing: the kernel may have dropped the pages and called them clean. Whoever sees a write or
-//!   sync of the live segment fail must not acknowledge anything in this process again.
+//! - After a failed sync nothing is known about what was written since the last good one, and a second sync that returns `Ok` proves
+//!   nothing: the kernel may have dropped the pages and called them clean. A process that sees a write or sync of the live segment fail
+//!   must not acknowledge anything again.
 //!
 //! Every method blocks; none is to be called from an async worker thread.
 
@@ -27,7 +27,7 @@ pub(crate) use faulty::FaultyDisk;
 pub(crate) use patched::{Patch, PatchedDisk};
 pub use real::RealDisk;
 
-/// How a file is opened.
+/// The ways to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
     /// An existing file, for reading only.
@@ -38,12 +38,12 @@ pub enum OpenMode {
     CreateNew,
 }
 
-/// What stands under one name of a folder.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FolderEntry {
     /// The name, without the folder; bytes that are not UTF-8 are shown as U+FFFD, and such a name opens nothing.
     pub name: String,
-    /// Whether it is a folder, or a link to one.
+    /// `true` for a folder and for a link to one.
     pub is_folder: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn is_no_file(error: &io::Error) -> bool {
     kinds.contains(&error.kind())
 }
 
-/// Which file it is, whatever its name: to notice that an open file was unlinked, renamed or replaced.
+/// The identity of a file, whatever its name: it shows that an open file was unlinked, renamed or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
     /// The file system it lies on.
@@ -66,7 +66,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Whether both are the same file; its length may have changed in between.
+    /// Returns `true` if both are the same file; its length may have changed in between.
     #[must_use]
     pub const fn is_same_file(&self, other: &Self) -> bool {
         self.device == other.device && self.inode == other.inode
@@ -99,13 +99,13 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Syscalls: `openat(O_CLOEXEC|O_NONBLOCK)` with `O_RDONLY`, `O_RDWR`, or `O_RDWR|O_CREAT|O_EXCL` and mode 0600; `statx`.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// Whether something stands under this name; an error where that cannot be told. A link that leads nowhere is nothing, one that leads
-    /// in a circle is something.
+    /// Returns `true` if something stands under this name; an error where that cannot be told. A link that leads nowhere is nothing, a
+    /// link that leads in a circle is something.
     ///
     /// Syscalls: `statx`.
     fn exists(&self, path: &Path) -> io::Result<bool>;
 
-    /// What a folder holds, sorted by name, without `.` and `..`.
+    /// Returns the entries of a folder, sorted by name, without `.` and `..`.
     ///
     /// Syscalls: `openat(O_DIRECTORY)`, `getdents64` until empty, `close`.
     fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>>;
@@ -116,16 +116,14 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Syscalls: `mkdir` with mode 0700.
     fn create_folder(&self, folder: &Path) -> io::Result<()>;
 
-    /// Gives a file or folder another name, replacing in one step a file (or an empty folder) that has it. A crash before
-    /// `sync_folder` of the parent (of both, if there are two) leaves it under the old name or the new one, never both and
-    /// never neither, and what it replaced is gone only if it stands there. That needs a file system with a journal, as
-    /// all are that we name.
+    /// Gives a file or folder another name, and replaces in one step a file (or an empty folder) that has it. A crash before
+    /// `sync_folder` of the parent (of both, if there are two) leaves it under the old name or the new one: never both, never neither.
+    /// The replaced file is gone only if the new one stands there. That needs a file system with a journal, as all are that we name.
     ///
     /// Syscalls: `rename`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Takes a file's name away. Whoever has it open can go on using it. A crash before `sync_folder` of the parent may
-    /// bring the name back.
+    /// Takes a file's name away. An open handle stays usable. A crash before `sync_folder` of the parent may bring the name back.
     ///
     /// Syscalls: `unlink`.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
@@ -141,7 +139,8 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Syscalls: `openat(O_RDONLY)`, `fsync`, `close`.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
-    /// Which file stands under this name now, by its whole path, as others find it; to be compared with [`DiskFile::identity`] of the open one.
+    /// Returns the identity of the file that stands under this name now, by its whole path, as others find it. It is to be compared with
+    /// [`DiskFile::identity`] of the open file.
     ///
     /// Syscalls: `statx`.
     fn identity(&self, path: &Path) -> io::Result<FileIdentity>;
@@ -217,14 +216,14 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     /// Syscalls: `statx`.
     fn len(&self) -> io::Result<u64>;
 
-    /// Whether the file holds no bytes.
+    /// Returns `true` if the file holds no bytes.
     ///
     /// Syscalls: `statx`.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
 
-    /// Which file this is, whatever name it has now, if any.
+    /// Returns this file's identity, whatever name it has now, if any.
     ///
     /// Syscalls: `statx`.
     fn identity(&self) -> io::Result<FileIdentity>;

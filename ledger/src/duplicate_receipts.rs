@@ -31,7 +31,7 @@ fn complete(shared: &Shared, mut accepted: Accepted) -> Result<Accepted, AppendE
     for (placed, version) in accepted.placed.iter_mut().filter(lacking).zip(originals.versions) {
         placed.stream_version = Some(version);
     }
-    // What is new of the request has derived events of its own, which are in no request of before.
+    // New events of the request have derived events of their own, which are in no request of before.
     accepted.derived.extend(originals.derived);
     accepted.derived.sort_by_key(|receipt| receipt.position);
     Ok(accepted)

@@ -1,4 +1,4 @@
-//! Where the ledger takes random bytes from: nowhere else, so that one seed replays a run.
+//! The ledger's only source of random bytes, behind a trait so that one seed replays a run.
 
 #![expect(clippy::disallowed_methods, reason = "this is the one place that draws random bytes")]
 

@@ -13,13 +13,13 @@ use crate::ledger::Ledger;
 /// Enters through the constructors, so that a test can replace each part and one seed replays a run.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    /// Where files are.
+    /// The file system.
     pub disk: Arc<dyn Disk>,
-    /// What time it is.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// Where keys and ids come from.
+    /// The source of keys and ids.
     pub entropy: Arc<dyn Entropy>,
-    /// Where the events of released segments are.
+    /// The archives that hold the events of released segments.
     pub archives: Arc<dyn ColdArchives>,
 }
 

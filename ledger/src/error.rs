@@ -14,7 +14,7 @@ use crate::rollback::Rollback;
 use crate::status::ReadOnlyReason;
 use crate::subjects::SubjectsError;
 
-/// What a caller does about an error.
+/// The remedy for an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Change the request: repeating it gives the same answer.
@@ -25,7 +25,7 @@ pub enum ErrorKind {
     Stop,
 }
 
-/// What an operation that failed may have left behind.
+/// The state that a failed operation may have left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideEffects {
     /// Nothing.
@@ -34,7 +34,7 @@ pub enum SideEffects {
     Unknown,
 }
 
-/// Why an append was not acknowledged.
+/// The reasons for which an append was not acknowledged.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// The request names no event.
@@ -43,49 +43,49 @@ pub enum AppendError {
     /// Too many events at once.
     #[error("the request holds {found} events, at most {max} are taken; split it")]
     TooManyEvents {
-        /// How many it holds.
+        /// The number of events in the request.
         found: usize,
-        /// How many are taken.
+        /// The most events that a request may hold.
         max: usize,
     },
     /// Too many bytes at once.
     #[error("the request's records take {found} bytes, at most {max} are taken; split it")]
     TooLarge {
-        /// How many bytes the encoded records take.
+        /// The size of the encoded records, in bytes.
         found: usize,
-        /// How many are taken.
+        /// The largest size that is taken, in bytes.
         max: usize,
     },
     /// An event breaks a rule of its own.
     #[error("event {index}: {source}")]
     Invalid {
-        /// Which event, from 0.
+        /// The index of the event, from 0.
         index: usize,
-        /// Which rule.
+        /// The rule that it breaks.
         source: EventError,
     },
     /// An event does not become a record.
     #[error("event {index}: {reason}")]
     Unencodable {
-        /// Which event, from 0.
+        /// The index of the event, from 0.
         index: usize,
-        /// What stands against it.
+        /// The reason, in words.
         reason: String,
     },
     /// An event's data is not what its type asks for, or its type is none that is known.
     #[error("event {index}{pointer}: {problem}")]
     Schema {
-        /// Which event, from 0.
+        /// The index of the event, from 0.
         index: usize,
         /// The value at fault within the event, as a JSON pointer.
         pointer: String,
-        /// What is wrong with it.
+        /// The problem with that value.
         problem: String,
     },
     /// A client used a type that only the service writes, or what derives events from events.
     #[error("event {index}: type `{kind}` is written by the service alone")]
     ReservedType {
-        /// Which event, from 0.
+        /// The index of the event, from 0.
         index: usize,
         /// Its type.
         kind: String,
@@ -93,31 +93,31 @@ pub enum AppendError {
     /// The identity was accepted before, with other content.
     #[error("event {index}: its source and id stand at position {position} with other content; use a new id")]
     IdReused {
-        /// Which event, from 0.
+        /// The index of the event, from 0.
         index: usize,
-        /// Where the identity stands.
+        /// The position at which the identity stands.
         position: Position,
     },
     /// The identity stands twice in the request.
     #[error("event {index}: its source and id are those of event {first} of the same request; use a new id")]
     RepeatedId {
-        /// Which event, from 0.
+        /// The index of the event, from 0.
         index: usize,
         /// The event before it with the same identity.
         first: usize,
     },
-    /// What an event is known by looks like a secret: it would not be kept as it is.
+    /// A name within the event looks like a secret: it would not be kept as it is.
     #[error("the {what} of event {index} looks like a secret, which is not recorded; name it otherwise")]
     SecretName {
-        /// Which event, from 0.
+        /// The index of the event, from 0.
         index: usize,
-        /// What of it.
+        /// The attribute that looks like one.
         what: &'static str,
     },
     /// The stream is not at the expected version.
     #[error("the stream is at version {}, not as expected ({expected:?}); read it again and decide anew", actual.map_or(0, StreamVersion::get))]
     VersionConflict {
-        /// What the caller expected.
+        /// The version that the caller expected.
         expected: ExpectedVersion,
         /// The stream's version; `None` if it has no event.
         actual: Option<StreamVersion>,
@@ -147,7 +147,7 @@ pub enum AppendError {
     /// The condition matches every event, or names too much.
     #[error("an append condition names 1 to {max} types and tags in all")]
     ConditionSize {
-        /// How many it may name.
+        /// The most types and tags that it may name.
         max: usize,
     },
     /// The condition reaches back too far.
@@ -155,35 +155,35 @@ pub enum AppendError {
         "the append condition reaches back over {span} events, at most {max} are searched; read on and use a later `after`"
     )]
     ConditionTooFar {
-        /// How far it reaches.
+        /// The number of events that it reaches back over.
         span: u64,
-        /// How far it may.
+        /// The most events that are searched.
         max: u64,
     },
     /// The ledger holds as many events as it may.
     #[error("the ledger holds {max} events, no more can be taken; begin another ledger")]
     LedgerFull {
-        /// How many it may hold.
+        /// The most events that a ledger may hold.
         max: u64,
     },
     /// The ledger holds as many streams as it may.
     #[error("the ledger holds {max} streams, no more can be begun; use another ledger")]
     TooManyStreams {
-        /// How many it may hold.
+        /// The most streams that a ledger may hold.
         max: usize,
     },
     /// The reactor failed on this request, or refused it.
     #[error("the request was not admitted: {reason}")]
     Reactor {
-        /// Why, in one word.
+        /// The reason as a code.
         code: RefusalCode,
-        /// Why, in the reactor's words.
+        /// The reason in the reactor's words.
         reason: String,
     },
     /// Too much is waiting already.
     #[error("the ledger's queue is full; repeat the request in {retry_after_s} s")]
     QueueFull {
-        /// When to try again, in seconds.
+        /// The time to wait before a retry, in seconds.
         retry_after_s: u64,
     },
     /// The ledger takes no appends now.
@@ -206,7 +206,7 @@ pub enum AppendError {
     /// A look-up that dedupe or a condition needs failed.
     #[error("the ledger could not look up what came before: {0}; nothing was appended")]
     LookUp(ReadError),
-    /// Whether the events are kept is not known.
+    /// The events may be kept or not: that is not known.
     #[error("whether the events were kept is unknown; repeat the same request, it is accepted once")]
     Unknown,
 }
@@ -218,7 +218,7 @@ impl From<ReactorRefusal> for AppendError {
 }
 
 impl AppendError {
-    /// What the caller does about it.
+    /// Returns the remedy for the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -276,7 +276,7 @@ impl AppendError {
         }
     }
 
-    /// What it may have left behind.
+    /// Returns the state that the append may have left behind.
     #[must_use]
     pub fn side_effects(&self) -> SideEffects {
         match self {
@@ -286,7 +286,7 @@ impl AppendError {
     }
 }
 
-/// Why stored events could not be read.
+/// The reasons for which stored events cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
     /// Nothing stands at the position yet.
@@ -334,7 +334,7 @@ impl ReadError {
     }
 }
 
-/// Why a ledger could not be made.
+/// The reasons for which a ledger cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// There is one already.
@@ -354,7 +354,7 @@ pub enum CreateError {
     /// The disk gave an error; what was begun was not put in place.
     #[error("{what}: {source}; the ledger was not made")]
     Disk {
-        /// What was being done.
+        /// The step that failed.
         what: String,
         /// The disk's error.
         source: io::Error,
@@ -364,7 +364,7 @@ pub enum CreateError {
     Seal(String),
 }
 
-/// Why a ledger could not be opened.
+/// The reasons for which a ledger cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is none.
@@ -381,7 +381,7 @@ pub enum OpenError {
     Keyring {
         /// The segment that told.
         file: String,
-        /// What is missing or wrong.
+        /// The key that is missing or wrong.
         what: String,
     },
     /// Nothing proven is left to serve.
@@ -442,7 +442,7 @@ pub enum OpenError {
         "{what}: {source}; generation {generation} is declared: unless the log says so already, finish it with `bitacora recover --declare-loss`"
     )]
     Unrecorded {
-        /// What was being done.
+        /// The step that failed.
         what: String,
         /// The generation that is to begin.
         generation: Generation,
@@ -452,7 +452,7 @@ pub enum OpenError {
     /// The disk gave an error, and no loss is declared. A torn write may have been put aside before.
     #[error("{what}: {source}; the ledger was not opened: try again once the disk does what it is asked")]
     Disk {
-        /// What was being done.
+        /// The step that failed.
         what: String,
         /// The disk's error.
         source: io::Error,
@@ -468,7 +468,7 @@ impl From<AnchorError> for OpenError {
     }
 }
 
-/// Why a ledger did not end cleanly. What was acknowledged is durable all the same, unless the disk lied: then the reason says so.
+/// The reasons for which a ledger did not end cleanly. Acknowledged events are durable, unless the reason says that the disk lied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloseError {
     /// The writer had stopped before.

@@ -1,4 +1,4 @@
-//! Whether an event is its sender's to write, and whether its data is what its type asks for.
+//! The checks of an event by its type: the sender's right to write it, and the schema of its data.
 
 use bitacora_formats::vocabulary::{
     Assurance, BreakerClosed, EventData, EventDataError, FREE_PREFIX, Fit, RunOverdue, SuggestionMade,

@@ -7,13 +7,13 @@ use std::fmt;
 pub struct Fault {
     /// The file, relative to the ledger's folder.
     pub file: String,
-    /// Where in the file, in bytes.
+    /// The offset in the file, in bytes.
     pub offset: u64,
     /// The first position that cannot be read because of it.
     pub first_position: u64,
     /// The last one, where what is whole behind it tells that.
     pub last_position: Option<u64>,
-    /// What was expected and what was found.
+    /// The expected value and the one found.
     pub what: String,
 }
 

@@ -1,4 +1,4 @@
-//! Recorded events on their way into a state: which ones concern it, and in which order it saw them when they came.
+//! The fold of recorded events into a state: only events that concern it, in their original order.
 
 use std::ops::ControlFlow;
 
@@ -12,17 +12,18 @@ use crate::error::ReadError;
 use crate::reader::Reader;
 use crate::shared::Shared;
 
-/// What recorded events are folded into.
+/// A state that recorded events are folded into.
 pub trait Fold {
-    /// Whether events of this type are shown to it.
+    /// Returns `true` if events of this type are shown to it.
     fn concerns(&self, kind: &str) -> bool;
 
-    /// Whether more of events of this type is looked at than their place and time. Of others nothing else is shown.
+    /// Returns `true` if it looks at more of events of this type than their place and time. Of other events nothing else is shown.
     fn reads(&self, _kind: &str) -> bool {
         true
     }
 
-    /// Whether it is shown requests whole, with what stands behind the last position that was asked for: what one event caused may.
+    /// Returns `true` if it is shown whole requests, past the last position that was asked for: the events that one event caused may
+    /// follow it.
     fn takes_whole_requests(&self) -> bool {
         false
     }
@@ -34,7 +35,7 @@ pub trait Fold {
     fn reached(&mut self, position: Position) -> ControlFlow<()>;
 }
 
-/// Why a frame cannot be folded.
+/// The reasons for which a frame cannot be folded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FoldError {
     #[error("its positions run out")]
@@ -97,8 +98,7 @@ pub(crate) struct RecordedEvent<'a> {
     position: Position,
     stream_version: StreamVersion,
     derived: bool,
-    /// Where the event stands that was submitted and caused this one, in one step or several; its own place where it was submitted
-    /// itself.
+    /// The position of the submitted event that caused this one, in one step or several; its own position if it was submitted itself.
     root: Position,
     event: Event<'a>,
 }

@@ -1,5 +1,5 @@
-//! Damage that is found while the ledger is open, by the proof or by a read: the ledger takes no appends from then on, and every answer
-//! says so.
+//! Damage found while the ledger is open, by the proof or by a read.
+//! The ledger takes no appends from then on, and every answer says so.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -7,8 +7,8 @@ use crate::fault::Fault;
 use crate::shared::Shared;
 use crate::status::{ReadOnlyReason, WriterState};
 
-/// Where the segments of a ledger tell of damage that reads find in them. Before the ledger stands nobody hears it: an opening sees damage
-/// by itself.
+/// The channel through which segments report damage that reads find in them. Before the ledger stands nobody hears it: an opening sees
+/// damage by itself.
 #[derive(Default)]
 pub(crate) struct DamageReports {
     to: OnceLock<Weak<Shared>>,
@@ -29,8 +29,8 @@ impl Shared {
         let _heard = self.segments.reports().to.set(Arc::downgrade(self));
     }
 
-    /// Stops taking appends because of damage to stored bytes, and has the next opening read all of the log. The first damage that was found
-    /// stays the reason. Called by whoever finds damage, the proof and every read alike; an error that may pass is none.
+    /// Stops taking appends because of damage to stored bytes, and has the next opening read all of the log. The first damage that was
+    /// found stays the reason. The proof and every read call it when they find damage; an error that may pass is none.
     pub(crate) fn is_damaged_by(&self, fault: &Fault) {
         self.found.get_or_init(|| fault.clone());
         if self.set_writer_once(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault.clone()))) {

@@ -1,8 +1,8 @@
-//! The thread that signs tree heads: what the ledger states of itself, for others to remember.
+//! The thread that signs tree heads: the ledger's statements of itself, for others to remember.
 //!
-//! For each head, in this order: the event `ledger.headed` is appended and is durable; what was written since the head before
-//! is read back from the disk and checked; the head is signed; its note is durable beside the segment; the anchor is moved;
-//! then it is published. So whoever has a head of this ledger can hold every byte under it against the ledger.
+//! For each head, in this order: the event `ledger.headed` is appended and is durable; the frames written since the head before are read
+//! back from the disk and checked; the head is signed; its note is durable beside the segment; the anchor is moved; then it is published.
+//! So an auditor with a head of this ledger can hold every byte under it against the ledger.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -27,18 +27,18 @@ use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
 use crate::status::{ReadOnlyReason, WriterState};
 
-/// What is told of an anchor that has remembered this ledger and does not any more. That is not another copy's doing, and
-/// nothing is written there: most likely another disk is in its place, or none.
+/// The report of an anchor that has remembered this ledger and no longer does. That is not another copy's doing. Most likely another disk
+/// is in its place, or none, so nothing is written there.
 const FORGOTTEN: &str =
     "the anchor remembers nothing of a ledger that has tree heads; if its disk is not mounted, mount it";
 
-/// How often the pause between two tries is doubled.
+/// The most doublings of the pause between two tries.
 const MAX_DOUBLINGS: u32 = 6;
 
 /// A tree head that is signed, durable, and remembered by the anchor where that could be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedHead {
-    /// How many events it covers.
+    /// The number of events that it covers.
     pub size: u64,
     /// The root over their leaves.
     pub root: TreeHash,
@@ -46,7 +46,7 @@ pub struct PublishedHead {
     pub note: String,
 }
 
-/// How the tree heads of a ledger are doing.
+/// The state of a ledger's tree heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeadStatus {
     /// Events that the last published head covers; 0 while there is none.
@@ -61,7 +61,7 @@ pub struct HeadStatus {
     pub failed: u64,
 }
 
-/// What others know of the notary, and how it is told of things.
+/// The notary's state as other threads see it, with the way to notify the notary.
 #[derive(Default)]
 pub(crate) struct Notary {
     state: Mutex<State>,
@@ -79,21 +79,21 @@ struct State {
     unanchored_since: Option<Duration>,
 }
 
-/// What an opening hands to the notary.
+/// The notary's share of an opening.
 pub(crate) struct NotaryStart {
     pub(crate) options: HeadOptions,
     pub(crate) origin: Origin,
     /// The end of the last segment of the epoch before.
     pub(crate) before: SegmentEnd,
-    /// What the anchor remembers.
+    /// The anchor's memory.
     pub(crate) anchored: Recalled,
-    /// Whether an anchor that remembers nothing has nothing to remember yet; else it has lost its memory.
+    /// `true` if an anchor that remembers nothing has nothing to remember yet; `false` if it has lost its memory then.
     pub(crate) may_begin_anchor: bool,
     /// The last head that was published before, if it still is the ledger's.
     pub(crate) latest: Option<PublishedHead>,
 }
 
-/// Why a head was not made.
+/// The reasons for which no head was made.
 #[derive(Debug, thiserror::Error)]
 enum NoHead {
     #[error("the event before it was not appended: {0}")]
@@ -212,19 +212,19 @@ struct Herald<'a> {
     origin: Origin,
     heads: LiveHeads,
     reader: BackReader,
-    /// What the anchor is known to remember.
+    /// The anchor's memory, as far as is known.
     anchored: Recalled,
     may_begin_anchor: bool,
-    /// What the anchor was told without an answer: it may remember it.
+    /// The note that was sent to the anchor without an answer: the anchor may remember it.
     attempted: Option<String>,
     /// Events under the last head.
     covered: u64,
-    /// When the last head was made, or this opening began, by [`crate::clock::Clock::passed`].
+    /// The time at which the last head was made or this opening began, by [`crate::clock::Clock::passed`].
     made_at: Duration,
     unkept: Option<Unkept>,
     /// The last position that was read back.
     read_through: u64,
-    /// How often in a row none could be made.
+    /// The failed attempts to make a head since the last success.
     failures: u32,
 }
 
@@ -264,7 +264,7 @@ impl Herald<'_> {
         silent_for >= self.options.idle_every && matches!(self.shared.writer(), WriterState::Ready)
     }
 
-    /// Whether the ledger is, as far as is known, what it has to be: nothing else is signed or given out.
+    /// Returns `true` if the ledger is right as far as is known; otherwise nothing is signed or given out.
     fn may_sign(&self) -> bool {
         let writer = self.shared.writer();
         !matches!(writer, WriterState::Poisoned(_)) && !writer.is_wrong()
@@ -341,7 +341,7 @@ impl Herald<'_> {
         })
     }
 
-    /// How long to wait for the next one: after failures longer each time, since each try may append an event.
+    /// Returns the pause before the next head. It grows after each failure, since each try may append an event.
     fn pause(&self) -> Duration {
         self.options.every.saturating_mul(1 << self.failures.min(MAX_DOUBLINGS))
     }
@@ -401,16 +401,16 @@ impl Herald<'_> {
         Ok(())
     }
 
-    /// Whether a head that the anchor was not known to remember was left there by a try without an answer. Of several such
-    /// tries any may have been the last to take effect. A head beyond the known one that is on this history is this opening's
-    /// own: another copy would have recorded its own opening first.
+    /// Returns `true` if a try without an answer left a head that the anchor was not known to remember. Any of several such tries may
+    /// have been the last to take effect. A head beyond the known one that is on this history is this opening's own: another copy would
+    /// have recorded its own opening first.
     fn was_attempted(&self, found: &str) -> bool {
         self.attempted.is_some()
             && size_of(found) > self.anchored.size()
             && self.compare(Some(found.to_owned())).is_ok()
     }
 
-    /// What the anchor has remembered, if this ledger still is that.
+    /// Returns the anchor's memory, if this ledger still agrees with it.
     fn compare(&self, note: Option<String>) -> Result<Option<String>, NotAnchored> {
         let shared = self.shared;
         let (ledger, generation, head) = (shared.id, self.origin.generation, shared.head());
@@ -456,7 +456,7 @@ impl Herald<'_> {
     }
 }
 
-/// Why the anchor does not remember a head.
+/// The reasons for which the anchor does not remember a head.
 enum NotAnchored {
     /// It remembers another history.
     Diverged(String),

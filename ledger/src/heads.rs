@@ -1,4 +1,5 @@
-//! The files of signed tree heads, one beside each segment that holds the event of one. Layout: `docs/formats/heads.md`.
+//! The files of signed tree heads, one beside each segment that holds the event of one.
+//! Layout: `docs/formats/heads.md`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,10 +17,10 @@ use crate::leaves::TREE;
 use crate::quarantine;
 use crate::replacement::open_anew;
 
-/// How the name of a file of heads ends.
+/// The suffix of the name of a file of heads.
 const SUFFIX: &str = ".heads";
-/// A segment whose file of heads has grown to this many bytes is ended, after half a day of a head a second. What is added while
-/// it ends stays far below the limit.
+/// Bytes of a file of heads at which its segment is ended: half a day of a head a second. The heads that are added while it ends stay far
+/// below the limit.
 const FULL_HEADS_BYTES: u64 = MAX_HEADS_BYTES as u64 / 2;
 
 /// The name of the file of a segment's heads.
@@ -39,7 +40,7 @@ struct Current {
     number: SegmentNumber,
     /// `None` after a failure: what it holds is written again before anything is added.
     file: Option<Arc<dyn DiskFile>>,
-    /// Where its last whole entry ends.
+    /// The offset behind its last whole entry.
     end: u64,
 }
 
@@ -68,7 +69,7 @@ impl LiveHeads {
         added
     }
 
-    /// Whether the segment should end, so that the next heads begin another file.
+    /// Returns `true` if the segment should end, so that the next heads begin another file.
     pub(crate) fn is_full(&self) -> bool {
         self.current.as_ref().is_some_and(|current| current.end >= FULL_HEADS_BYTES)
     }
@@ -143,7 +144,7 @@ pub(crate) fn last_head(
 ///
 /// Syscalls: those of [`quarantine::keep`], then `openat`, `ftruncate` or `unlink`, and `fsync` of the file and the folder.
 pub(crate) fn settle(disk: &dyn Disk, ledger_folder: &Path, key: &Secret, from: SegmentNumber) {
-    // A folder that is not there holds none; one that cannot be listed is told of by whoever looks for the last head.
+    // A folder that is not there holds none; the search for the last head reports one that cannot be listed.
     let Ok(entries) = disk.list(&ledger_folder.join(TREE)) else { return };
     let names: Vec<_> =
         entries.into_iter().map(|entry| entry.name).filter(|name| name.ends_with(SUFFIX)).collect();
@@ -185,7 +186,7 @@ pub(crate) fn settle_one(disk: &dyn Disk, ledger_folder: &Path, key: &Secret, na
     disk.sync_folder(&folder)
 }
 
-/// Where a write that was cut short begins in a file of heads; `None` where there is none.
+/// Returns the offset in a file of heads at which a write was cut short; `None` if none was.
 fn torn_from(bytes: &[u8]) -> Option<usize> {
     match HeadsHeader::parse(bytes) {
         Err(HeadsError::Unwritten { .. }) => return Some(0),

@@ -28,7 +28,7 @@ use crate::table_writer::{Pace, Rest};
 /// Blocks that are read at once where a whole table is read.
 const READ_BLOCKS: usize = 32;
 
-/// Why a table cannot be used: the segments it should cover have to be read again.
+/// The reasons for which a table cannot be used: the segments it should cover have to be read again.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Doubt {
     /// It cannot be read.
@@ -166,7 +166,8 @@ impl IdTable {
         (self.binding().first..=self.binding().last).contains(&segment)
     }
 
-    /// Where the identity stands, if it is in the table. A block that rotted since is an error, never a missing identity.
+    /// Looks up the identity's position; `None` if it is not in the table. A block that rotted since is an error, never a missing
+    /// identity.
     ///
     /// Syscalls: `pread64` of 4 KiB, unless the filter says no.
     pub(crate) fn lookup(&self, key: &EventKey) -> io::Result<Option<Known>> {
@@ -242,7 +243,7 @@ pub(crate) fn segments_of(name: &str) -> Option<(SegmentNumber, SegmentNumber)> 
     (file_name(first, last) == name).then_some((first, last))
 }
 
-/// Whether this is the name of a table that was not finished.
+/// Returns `true` for the name of a table that was not finished.
 pub(crate) fn is_unfinished(name: &str) -> bool {
     name.strip_suffix(UNFINISHED).and_then(segments_of).is_some()
 }

@@ -33,7 +33,7 @@ pub(crate) struct IdTables {
     changing: Mutex<()>,
 }
 
-/// Where tables are and what they are bound to.
+/// The folder of the tables, and the key and ledger that they are bound to.
 struct Place {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
@@ -43,7 +43,7 @@ struct Place {
     pace: Arc<Pace>,
 }
 
-/// What readers see.
+/// The tables and segments as readers see them.
 #[derive(Clone, Default)]
 struct Published {
     /// By their segments; no segment is in two.
@@ -94,7 +94,7 @@ impl IdTables {
         }
     }
 
-    /// Whether the identities of this segment are here.
+    /// Returns `true` if the identities of this segment are here.
     pub(crate) fn covers(&self, segment: SegmentNumber) -> bool {
         let published = self.published.load();
         published.tables.iter().any(|table| table.covers(segment))
@@ -120,7 +120,7 @@ impl IdTables {
         in_tables.max(published.ended.last().map(|ended| ended.number))
     }
 
-    /// How fast tables are written.
+    /// Returns the pace at which tables are written.
     pub(crate) fn pace(&self) -> Arc<Pace> {
         Arc::clone(&self.place.pace)
     }
@@ -138,8 +138,8 @@ impl IdTables {
         });
     }
 
-    /// Where the identity stands, among the segments after `checked_through`. (It may be found before it too, where a
-    /// table spans both.)
+    /// Looks up the identity's position among the segments after `checked_through`. (A position before it may be found too, if a table
+    /// spans both.)
     pub(crate) fn lookup(
         &self,
         key: &EventKey,
@@ -188,7 +188,7 @@ impl IdTables {
         Ok(true)
     }
 
-    /// While a log is replayed: writes tables as soon as much is in memory. What the disk does not take stays there.
+    /// While a log is replayed: writes tables as soon as much is in memory. Identities that the disk does not take stay there.
     pub(crate) fn write_some(&self) {
         while self.unwritten() > MAX_UNWRITTEN_IDS / 2 {
             match self.write_next() {
@@ -227,12 +227,12 @@ impl IdTables {
     }
 }
 
-/// What an append is told where the tables cannot be read.
+/// Returns the error of an append for tables that cannot be read.
 pub(crate) fn look_up_failed(error: &io::Error) -> AppendError {
     AppendError::LookUp(ReadError::Disk { file: "index".to_owned(), what: error.to_string() })
 }
 
-/// What a caller's thread found of a request's identities, so that the sequencer need not look there again.
+/// The result of looking up a request's identities on the caller's thread, which spares the sequencer that search.
 #[derive(Debug, Default)]
 pub(crate) struct LookedUp {
     /// All segments through this one were looked through.
@@ -326,7 +326,7 @@ impl Place {
         tables
     }
 
-    /// What cannot be removed is in nobody's way: it is tried again when the tables are loaded.
+    /// Removes a file, if it can: a file that stays does no harm, and the next loading of the tables tries again.
     fn remove(&self, name: &str) {
         if let Err(error) = self.disk.remove_file(&self.folder.join(name)) {
             tracing::warn!(name, %error, "a file of the index could not be removed");

@@ -11,7 +11,7 @@ use crate::staged::Known;
 /// would stop the sequencer for a tenth of a second.
 const SHARDS: usize = 64;
 
-/// Where each identity of a segment stands.
+/// The positions of a segment's identities.
 pub(crate) struct SegmentIds {
     shards: Vec<KeyMap<EventKey, Known>>,
     count: usize,

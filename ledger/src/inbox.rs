@@ -1,4 +1,4 @@
-//! What waits for the sequencer: requests bounded by bytes, a compressed body, word from the committer, and commands.
+//! The sequencer's inbox: requests bounded by bytes, a compressed body, the committer's word, commands.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::limits::{MAX_COMMITS_AHEAD, QUEUE_RETRY_AFTER_S, QUEUED_REQUEST_BYTES
 use crate::prepare::PreparedRequest;
 use crate::sequencer::Accepted;
 
-/// Where the outcome of a request goes.
+/// The channel for the outcome of a request.
 pub(crate) type Reply = oneshot::Sender<Result<Accepted, AppendError>>;
 
 /// A request on its way to the sequencer.
@@ -21,7 +21,7 @@ pub(crate) struct Queued {
     pub(crate) reply: Reply,
 }
 
-/// Which requests wait behind which.
+/// The lanes of requests; each keeps its own order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// In the order in which they came.
@@ -30,7 +30,7 @@ pub(crate) enum Lane {
     Reserved,
 }
 
-/// What the sequencer is told besides requests.
+/// The commands that the sequencer takes besides requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     /// End the live segment and begin the next one.
@@ -57,7 +57,7 @@ struct State {
     bytes: usize,
     reserved_bytes: usize,
     commands: Vec<Command>,
-    /// What the committer was given and has not finished.
+    /// The commits that the committer was given and has not finished.
     commits: usize,
     /// The sequencer waits until the committer has at most this many left: only then is its word worth a wake-up.
     awaited_commits: Option<usize>,
@@ -66,7 +66,7 @@ struct State {
     closing: bool,
 }
 
-/// What the sequencer found when it woke.
+/// The mail that the sequencer takes when it wakes.
 pub(crate) struct Mail {
     /// Those of the reserved lane first.
     pub(crate) requests: Vec<Queued>,
@@ -164,12 +164,12 @@ impl Inbox {
         }
     }
 
-    /// Whether the committer is through with all it was given.
+    /// Returns `true` if the committer has finished all it was given.
     pub(crate) fn committer_is_idle(&self) -> bool {
         self.lock().commits == 0
     }
 
-    /// Whether nothing waits, here or at the committer.
+    /// Returns `true` if nothing waits, here or at the committer.
     pub(crate) fn is_quiet(&self) -> bool {
         let state = self.lock();
         state.commits == 0 && state.has_no_requests() && state.commands.is_empty()

@@ -8,7 +8,7 @@ use crate::disk::Disk;
 /// The folder's name in the ledger's.
 pub(crate) const INDEX: &str = "index";
 
-/// How the name of an unfinished table ends.
+/// The suffix of an unfinished table's name.
 pub(crate) const UNFINISHED: &str = ".tmp";
 
 /// A copy of the ledger may have come without its empty folders.

@@ -1,4 +1,4 @@
-//! How far somebody's replay came, in a sealed file of theirs: what spares it the folding of what it has folded already.
+//! The progress of a caller's replay, in a sealed file that spares the next replay that much folding.
 //! Layout: that of a state snapshot, `docs/formats/state_snapshot.md`.
 
 use std::io;
@@ -16,7 +16,7 @@ use crate::ledger::Ledger;
 use crate::reader::Reader;
 use crate::replacement::replace;
 
-/// How far a replay came.
+/// The progress of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptReplay {
     /// The last event that is folded in the state.
@@ -25,7 +25,7 @@ pub struct KeptReplay {
     pub state: Vec<u8>,
 }
 
-/// Why a replay cannot be kept, or gone on with.
+/// The reasons for which a replay cannot be kept, or continued.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptReplayError {
     /// The log could not be read.
@@ -34,17 +34,17 @@ pub enum KeptReplayError {
     /// The file could not be read or written.
     #[error("{file}: {source}; give it another name, or leave it out")]
     Disk {
-        /// Which.
+        /// The path of the file.
         file: String,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// It is not what this ledger's replay wrote, by these rules.
     #[error("{file}: {why}; remove it, and everything is folded from the first event on")]
     Unfit {
-        /// Which.
+        /// The path of the file.
         file: String,
-        /// What is wrong with it.
+        /// The fault in the file.
         why: String,
     },
     /// The state stands within a frame.
@@ -77,7 +77,7 @@ impl Ledger {
             .map_err(|source| disk_error(file, source))
     }
 
-    /// What was kept in this file; `None` where there is none.
+    /// Returns the replay kept in this file; `None` if there is no file.
     ///
     /// # Errors
     /// [`KeptReplayError`]: on any doubt nothing of it is given out.

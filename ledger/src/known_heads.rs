@@ -1,4 +1,4 @@
-//! What an opening recalls of the ledger's tree heads: the last one beside the segments, and the one that the anchor has.
+//! The memory of the ledger's tree heads at an opening: the last one beside the segments, the anchor's.
 
 use std::io;
 use std::path::Path;
@@ -22,26 +22,26 @@ use crate::rollback::{Rollback, SaidLoss, Standing, name_of};
 use crate::segment_list::segment_header;
 use crate::segments::{Segment, segment_file_name, segments_folder};
 
-/// What is remembered, and whether the ledger still is that.
+/// The memory of a ledger's tree heads, compared with the ledger.
 pub(crate) struct Remembered {
     pub(crate) origin: Origin,
-    /// What the anchor remembers, or why it could not be asked.
+    /// The anchor's memory; unknown if the anchor could not be asked.
     pub(crate) anchored: Recalled,
     /// The last head beside the segments, and its file.
     kept: Option<(SignedTreeHead, String)>,
-    /// How the ledger differs from what the anchor remembers.
+    /// The difference from the anchor's memory.
     anchor_differs: Option<(Rollback, Option<String>)>,
-    /// How it differs from what lies beside the segments: how, which head, and in which file.
+    /// The difference from the head beside the segments: its kind, the head and the file.
     kept_differs: Option<(Rollback, String, String)>,
     /// The last cosigned head beside the segments that still is the ledger's.
     pub(crate) cosigned: Option<KeptCosigned>,
-    /// What the witnesses remember.
+    /// The witnesses' memory.
     pub(crate) witnessed: Recollection,
-    /// Whether tree heads of it were signed before, in whichever generation.
+    /// `true` if tree heads of it were signed before, in any generation.
     pub(crate) has_heads: bool,
 }
 
-/// What an anchor remembers.
+/// The memory of an anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Recalled {
     /// It was not asked yet, or did not answer.
@@ -51,7 +51,7 @@ pub(crate) enum Recalled {
 }
 
 impl Recalled {
-    /// Whether a tree head is remembered, whosever.
+    /// Returns `true` if a tree head is remembered, of any ledger.
     pub(crate) fn is_tree_head(&self) -> bool {
         matches!(self, Self::Known(Some(note)) if UnverifiedTreeHead::parse(note).is_ok())
     }
@@ -288,19 +288,19 @@ pub(crate) fn size_of(note: &str) -> u64 {
     note.lines().nth(1).and_then(|size| size.parse().ok()).unwrap_or(0)
 }
 
-/// Whether the ledger's own generation began by giving up the head of this note, or by moving on from it: the anchor is to be
-/// moved on.
+/// Returns `true` if the ledger's own generation began by giving up the head of this note, or by moving on from it. The anchor is then to
+/// be moved on.
 pub(crate) fn is_declared_lost(segments: &[Arc<Segment>], note: &str) -> Result<bool, OpenError> {
     Ok(last_said(segments)?.is_some_and(|said| said.notes.iter().any(|lost| lost == note)))
 }
 
-/// Whether the log says the loss that this generation, or one after it, began with.
+/// Returns `true` if the log records the loss that this generation, or one after it, began with.
 pub(crate) fn is_said(replayed: &Replayed, generation: Generation) -> Result<bool, OpenError> {
     let may_be_said = replayed.generation >= generation;
     Ok(may_be_said && last_said(&replayed.segments)?.is_some_and(|said| said.generation >= generation))
 }
 
-/// Whether the ledger has what this head covers; of one whose root nobody knows, as many events.
+/// Returns `true` if the ledger has all that this head covers; for a head whose root nobody knows, as many events.
 pub(crate) fn is_reached(replayed: &Replayed, lost: &LostHead) -> bool {
     let Some(last) = Position::new(lost.size).filter(|last| *last <= replayed.head.position) else {
         return false;
@@ -324,7 +324,8 @@ fn last_said(segments: &[Arc<Segment>]) -> Result<Option<SaidLoss>, OpenError> {
     Ok(None)
 }
 
-/// A head over the first event alone, to ask with where none lies beside the segments: whatever was lost, this one was not.
+/// Returns a head over the first event alone, for questions where none lies beside the segments: this event was not lost, whatever else
+/// was.
 fn first_head(origin: &Origin, keyring: &Keyring, segments: &[Arc<Segment>]) -> Option<(String, u64)> {
     let size = Position::FIRST.get();
     let root = holding(segments, Position::FIRST)?.root_after(Position::FIRST)?;

@@ -1,4 +1,4 @@
-//! Where the segments of a ledger begin, those that were released among them: what archives have to agree with.
+//! The beginnings of all segments, released ones among them: archives have to agree with them.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::segments::segments_folder;
 /// A segment by its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownSegment {
-    /// Where it begins.
+    /// The segment's number, generation and place in the log.
     pub start: SegmentStart,
     /// The tree before its first event.
     pub tree: Frontier,
@@ -35,7 +35,7 @@ pub struct KnownSegments {
 }
 
 impl KnownSegments {
-    /// Those of the ledger in this folder, whoever has it open. Only headers are read.
+    /// Reads the segments of the ledger in this folder, whether another process has it open or not. Only headers are read.
     ///
     /// # Errors
     /// The disk's.

@@ -22,7 +22,7 @@ use crate::shared::Shared;
 /// The name of the tree's folder in the ledger's.
 pub(crate) const TREE: &str = "tree";
 
-/// How the name of a file ends that is to replace another.
+/// The suffix of a file that is to replace another.
 const UNFINISHED: &str = ".new";
 
 /// Bytes of the entries that are read at once.
@@ -45,7 +45,7 @@ pub(crate) struct LiveLeaves {
     folder: PathBuf,
     ledger: LedgerId,
     current: Option<Current>,
-    /// What one write takes; kept for the next.
+    /// The buffer of one write, kept for the next.
     bytes: Vec<u8>,
 }
 
@@ -243,7 +243,7 @@ pub(crate) fn make_tree_folder(disk: &dyn Disk, ledger_folder: &Path) {
     }
 }
 
-/// How many leaves a file is to have.
+/// The number of leaves that a file should have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Count {
     /// Those of an ended segment.

@@ -122,7 +122,7 @@ impl Ledger {
         Ok(Self { inner: Arc::new(read.inner) })
     }
 
-    /// What governs the ledger and answers about it, if anything does.
+    /// Returns the part that governs the ledger and answers questions about it; `None` without governance.
     #[must_use]
     pub fn governance(&self) -> Option<&Arc<Governance>> {
         self.inner.shared.governance.as_ref()
@@ -178,7 +178,7 @@ impl Ledger {
         }
     }
 
-    /// Where a condition reaches back over more than the sequencer remembers, the log is searched here.
+    /// Searches the log for a condition that reaches back over more than the sequencer remembers.
     fn search_behind_window(
         &self,
         condition: &AppendCondition,
@@ -252,8 +252,8 @@ impl Ledger {
         query.collect(|query, take| self.read_each(query, take))
     }
 
-    /// A page as [`Self::read`] makes it, but of any number of events, each lent to `take` in its turn: whoever only writes
-    /// them somewhere else needs no copy.
+    /// Reads a page as [`Self::read`] does, but of any number of events, each lent to `take` in its turn. A caller that only writes them
+    /// somewhere else needs no copy.
     ///
     /// # Errors
     /// As [`Self::read`]; what was given away before is no page.
@@ -290,7 +290,7 @@ impl Ledger {
         fold::fold(self.shared(), after, until, into)
     }
 
-    /// What the tree holds of the durable events from position `group` × 256 + 1 on: `width` of them, up to 256. Blocks on the
+    /// Returns the tree's leaves for the durable events from position `group` × 256 + 1 on: `width` of them, up to 256. Blocks on the
     /// disk; opens no frame.
     ///
     /// # Errors
@@ -350,7 +350,7 @@ impl Ledger {
         Reader::new(self.shared()).event(position)
     }
 
-    /// How the ledger is doing.
+    /// Returns the state of the ledger.
     #[must_use]
     pub fn status(&self) -> Status {
         let shared = self.shared();
@@ -381,7 +381,7 @@ impl Ledger {
         self.shared().courier.latest()
     }
 
-    /// The key that tree heads of this ledger are verified with, for whoever wants to know it before; `None` if it signs none.
+    /// Returns the key that tree heads of this ledger are verified with, for callers that want it beforehand; `None` if it signs none.
     #[must_use]
     pub fn verifier_key(&self) -> Option<VerifierKey> {
         self.shared().notary.verifier_key()
@@ -392,7 +392,7 @@ impl Ledger {
         self.shared().inbox.command(Command::EndSegment);
     }
 
-    /// Stops taking appends, or takes them again. What was taken is finished; reads go on.
+    /// Stops taking appends, or takes them again. Appends that were taken are finished; reads go on.
     pub fn set_read_only(&self, read_only: bool) {
         self.shared().inbox.command(Command::ReadOnly(read_only));
     }

@@ -1,4 +1,4 @@
-//! Truth: what is admitted to a ledger, in which order, and that it is kept.
+//! The room of truth: it admits events to a ledger, orders them, and keeps them.
 //!
 //! One [`Ledger`] is one hash-chained log with one sequencer. [`Ledger::append`] encodes on the caller's thread; the
 //! sequencer's thread gives places and seals frames; the committer's thread writes, syncs, publishes and acknowledges.

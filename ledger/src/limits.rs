@@ -1,4 +1,4 @@
-//! Every limit of the ledger's work in memory; those of persisted bytes stand in `bitacora_formats::limits`.
+//! The limits of the ledger's work in memory; those of stored bytes are in `bitacora_formats::limits`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub const MAX_QUEUE_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of prepared requests that may wait in the reserved lane, whatever waits beside it: a few thousand decisions.
 pub const RESERVED_QUEUE_BYTES: usize = 16 * 1024 * 1024;
 
-/// What each waiting request counts on top of its bytes, for the memory that carries it.
+/// Bytes that each waiting request counts on top of its own, for the memory that carries it.
 pub const QUEUED_REQUEST_BYTES: usize = 256;
 
 /// A frame is sealed once its body has grown to this many bytes, even while the disk is busy.
@@ -31,7 +31,7 @@ pub const EARLY_PACK_BYTES: usize = 192 * 1024;
 /// Frames that the committer may have: one that it syncs, and one that waits.
 pub const MAX_COMMITS_AHEAD: usize = 2;
 
-/// What the wall clock may be off by from the time that has passed, before calls are denied until somebody accepts it.
+/// Difference between the wall clock and the time that has passed above which calls are denied, until somebody accepts the clock.
 pub const MAX_CLOCK_JUMP: Duration = Duration::from_secs(10 * 60);
 
 /// Kept free at the end of every segment, so that the footer and the service's own last words always fit.
@@ -51,8 +51,7 @@ pub const MAX_SEGMENT_EVENTS: u64 = 1 << 19;
 /// the disk refuses them.
 pub const MAX_UNWRITTEN_IDS: usize = 3 << 19;
 
-/// Events a client can bring a ledger to, since filters over the identity of each are held in memory (about 13 bits each,
-/// 1.7 GiB in all).
+/// Events that clients can bring a ledger to. Filters over the identity of each are held in memory: about 13 bits each, 1.7 GiB in all.
 pub const MAX_LEDGER_EVENTS: u64 = 1 << 30;
 
 /// Streams a ledger can have, since the tip of each is held in memory (about 64 bytes each).
@@ -64,10 +63,10 @@ pub const MAX_STAGED_STREAMS: usize = 4_096;
 /// Record bytes that a reactor may derive from one request.
 pub const MAX_DERIVED_BYTES: usize = 256 * 1024;
 
-/// What an entry takes in a frame's body on top of its record and part.
+/// Bytes of an entry in a frame's body on top of its record and part.
 pub const ENTRY_BYTES: usize = bitacora_formats::ENTRY_HEADER_BYTES;
 
-/// What a request takes in a frame's body on top of its entries.
+/// Bytes of a request in a frame's body on top of its entries.
 pub const REQUEST_ENTRY_BYTES: usize = bitacora_formats::REQUEST_HEADER_BYTES;
 
 /// Bytes of segments that are kept in memory until they were read back from the disk. Past it the oldest are let go, and could not be put
@@ -86,8 +85,8 @@ pub const MAX_REVISITED_BODY_BYTES: usize = 2 * 1024 * 1024;
 /// A page of at least this many events takes their commitments from the tree.
 pub const TREE_READ_EVENTS: u64 = 256;
 
-/// Frames of a filtered read that the disk is asked for, and of which as many are opened as [`PICKED_BYTES_AHEAD`] allows,
-/// before the first of them is looked at.
+/// Frames of a filtered read that the disk is asked for before the first of them is looked at. As many of them are opened ahead as
+/// [`PICKED_BYTES_AHEAD`] allows.
 pub const PICKED_FRAMES_AHEAD: usize = 16;
 
 /// Archived events of a filtered read that are asked for at once, as far as [`PICKED_BYTES_AHEAD`] allows.
@@ -109,7 +108,7 @@ pub const MAX_IDLE_DECOMPRESSORS: usize = 16;
 /// Identities of several ended segments that are put into one new id table; one segment is always taken whole.
 pub const MAX_ID_TABLE_WRITE_ENTRIES: usize = 1 << 20;
 
-/// What work in the background rests after each slice of [`FILL_SLICE_BYTES`]: about twice as long as the slice takes.
+/// Rest of background work after each slice of [`FILL_SLICE_BYTES`]: about twice as long as the slice takes.
 pub const BACKGROUND_REST: Duration = Duration::from_millis(2);
 
 /// Keys of data subjects held in memory, by name and again by id (about 150 bytes each).
@@ -118,7 +117,7 @@ pub const MAX_CACHED_SUBJECT_KEYS: usize = 1 << 16;
 /// Events of one page.
 pub const MAX_PAGE_EVENTS: usize = 1_000;
 
-/// How many times as many events as asked for a piece of the log may have, so that it ends with a frame.
+/// Factor by which a piece of the log may exceed the number of events asked for, so that it ends with a frame.
 pub const MAX_PIECE_STRETCH: u64 = 4;
 
 /// Stored event bytes of one page; a page holds at least one event.
@@ -145,22 +144,22 @@ pub const MAX_KNOWN_FRAMES: usize = 64;
 /// After a refusal for space, the next segment is tried again this often, in milliseconds.
 pub const SUPPLY_RETRY_MS: u64 = 500;
 
-/// How often witnesses are shown the last tree head.
+/// Interval at which witnesses are shown the last tree head.
 pub const WITNESS_EVERY: Duration = Duration::from_secs(10);
 
-/// How long the answers of witnesses are waited for before what has come is kept; nobody but the next tree heads waits for it.
+/// Time to wait for the answers of witnesses before those that came are kept; only the next tree heads wait for it.
 pub const WITNESS_PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long an opening waits for what witnesses remember; those that are silent by then are taken for unreachable.
+/// Time that an opening waits for the memories of witnesses; those silent by then count as unreachable.
 pub const WITNESS_OPENING_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a close waits for cosignatures of the last tree head.
+/// Time that a close waits for cosignatures of the last tree head.
 pub const WITNESS_CLOSING_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often one witness is asked for the same tree head, each time from the size that it named before.
+/// Questions to one witness about the same tree head, each from the size that it named before.
 pub const WITNESS_CATCH_UPS: usize = 3;
 
-/// How long a caller that was refused for a full queue should wait, in seconds.
+/// Time to wait before a retry after a refusal for a full queue, in seconds.
 pub const QUEUE_RETRY_AFTER_S: u64 = 1;
 
 const _: () = assert!(MAX_REQUEST_BYTES < MAX_QUEUE_BYTES);

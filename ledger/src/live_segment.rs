@@ -23,7 +23,7 @@ pub(crate) struct LiveSegment {
     frontier: Frontier,
     /// The time of the last frame.
     time: Micros,
-    /// What the next link builds on.
+    /// The tip that the next link builds on.
     tip: ChainTip,
     current: Option<Current>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct EndedSegment {
     pub(crate) frontier: Frontier,
 }
 
-/// Where a ledger stood when it was opened.
+/// The state of a ledger at its opening.
 pub(crate) struct Start {
     pub(crate) generation: Generation,
     pub(crate) epoch: Epoch,
@@ -62,13 +62,13 @@ impl LiveSegment {
         Self { generation, epoch, frontier, time, tip, current: None }
     }
 
-    /// Whether the live segment has room for a frame of this stored size, its footer and `reserve` more.
+    /// Returns `true` if the live segment has room for a frame of this stored size, its footer and `reserve` more.
     pub(crate) fn fits(&self, frame: u64, reserve: u64) -> bool {
         let room = |current: &Current| current.bytes.saturating_sub(current.offset);
         self.current.as_ref().is_some_and(|live| frame + FOOTER_BYTES as u64 + reserve <= room(live))
     }
 
-    /// Whether the live segment has taken as many events as a segment may.
+    /// Returns `true` if the live segment has taken as many events as a segment may.
     pub(crate) fn is_full_of_events(&self) -> bool {
         self.current.as_ref().is_some_and(|live| live.events >= MAX_SEGMENT_EVENTS)
     }

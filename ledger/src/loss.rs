@@ -1,4 +1,4 @@
-//! A loss that its owner declares: the ledger goes on from what it has, in a new generation that says so.
+//! A loss that its owner declares: the ledger goes on from what it has, in a new generation.
 
 use std::io;
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::segments::{SEGMENTS, segment_file_name, segment_number, segments_fold
 
 /// The folder of the manifests of a ledger's archives.
 const MANIFESTS: &str = "archives";
-/// How their names end, behind the positions.
+/// The suffix of their names, behind the positions.
 const MANIFEST: &str = ".manifest";
 
-/// What was lost, and what the ledger goes on from.
+/// A declared loss: its extent, and the head from which the ledger goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredLoss {
     /// The generation that begins.
@@ -36,14 +36,14 @@ pub struct DeclaredLoss {
 }
 
 impl DeclaredLoss {
-    /// How many events are known to be lost; 0 where others took their places, or no head was signed over them.
+    /// Returns the number of events known to be lost: 0 if others took their places, or if no head was signed over them.
     #[must_use]
     pub fn lost_events(&self) -> u64 {
         let size = self.lost.as_ref().map_or(0, |lost| lost.size);
         size.saturating_sub(self.retained.position.get())
     }
 
-    /// What the first event of the generation says.
+    /// Returns the data of the generation's first event.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         let lost = self.lost.as_ref().map(|lost| {
             let root = lost.root.map(|root| root.to_string());

@@ -1,5 +1,5 @@
-//! The declaration of a loss, from the owner's word to the event that says it: kept in the ledger's folder meanwhile, so that
-//! no crash leaves anything given up without a word. Layout: `docs/formats/declared_loss.md`.
+//! The declaration of a loss, kept in the ledger's folder until an event records it.
+//! So no crash leaves anything given up without a word. Layout: `docs/formats/declared_loss.md`.
 
 use std::io;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::segments::segments_folder;
 
 /// The file of a declaration that the log does not say yet.
 const FILE: &str = "declared-loss";
-/// How its name ends while it is written.
+/// The suffix of its name while it is written.
 const UNFINISHED: &str = ".new";
 
 /// A declaration that was begun, as an opening finds it.
@@ -89,8 +89,8 @@ impl Begun {
     }
 }
 
-/// Gives up what is damaged, and what others remember beyond what is left. What is declared is durable before anything is
-/// changed; an opening after a crash does the same again.
+/// Gives up the damaged events, and those that others remember beyond the rest. The declaration is durable before anything is changed; an
+/// opening after a crash does the same again.
 pub(crate) fn begin_generation(
     disk: &dyn Disk,
     ledger: &Path,
@@ -135,7 +135,7 @@ pub(crate) fn begin_generation(
     Ok(DeclaredLoss { generation, lost, anchored, retained })
 }
 
-/// Whether there is one, whether the log says it or not.
+/// Returns `true` if there is one, whether the log says it or not.
 pub(crate) fn is_kept(disk: &dyn Disk, ledger: &Path) -> io::Result<bool> {
     disk.exists(&ledger.join(FILE))
 }
@@ -151,7 +151,7 @@ pub(crate) fn forget(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
     disk.sync_folder(ledger)
 }
 
-/// What a failed opening tells its caller: where a loss is declared by then, that the next opening goes on with it.
+/// Tells the caller of a failed opening that a loss is declared by now, and that the next opening goes on with it.
 pub(crate) fn say_begun(disk: &dyn Disk, ledger: &Path, keyring: &Keyring, error: OpenError) -> OpenError {
     let OpenError::Disk { what, source } = error else { return error };
     match declared_here(disk, ledger, keyring) {
@@ -175,7 +175,7 @@ fn is_explained(declared: &LossDeclaration, signers: &SigningChain) -> bool {
     heads.any(|head| head.head().origin.generation.next() == Some(declared.generation))
 }
 
-/// Whether the owner has put back what was declared lost. After a crash alone nothing stands behind what was retained.
+/// Returns `true` if the owner has put back what was declared lost. After a crash alone nothing stands behind what was retained.
 fn is_back(replayed: &Replayed, declared: &LossDeclaration) -> bool {
     let is_longer = replayed.head.position > declared.retained;
     let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));

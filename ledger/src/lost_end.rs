@@ -9,8 +9,8 @@ use crate::shared::Shared;
 use crate::status::{ReadOnlyReason, WriterState};
 
 impl Ledger {
-    /// Returns why this ledger holds less than it did, or another history than others remember; `None` while nothing says so.
-    /// What an answer says of all events, or of none, rests on less than there was.
+    /// Returns why this ledger holds less than it did, or another history than others remember; `None` while nothing says so. An answer
+    /// about all events, or about none, rests on less than there was.
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
         match self.shared().writer() {
@@ -42,7 +42,7 @@ impl Ledger {
 }
 
 impl Shared {
-    /// Returns the damage that events behind the head are lost by. Damage before the head is met by whoever reads there.
+    /// Returns the damage that events behind the head are lost by. Reads before the head meet damage there themselves.
     pub(crate) fn lost_end(&self) -> Option<Fault> {
         match self.writer() {
             WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault))

@@ -1,4 +1,4 @@
-//! The handling of a loss at an opening: before anything is given up, the ledger is compared with what others remember of it.
+//! The handling of a loss at an opening: others' memories are compared before anything is given up.
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use crate::reader::{Found, Reader};
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
 
-/// Opens all of them, on this thread and on some that end with the call. What comes back is in the same order.
+/// Opens all of them, on this thread and on some that end with the call. The results are in the same order.
 pub(crate) fn open_all(shared: &Shared, found: &[Found]) -> Vec<Result<OpenFrame, ReadError>> {
     for found in found {
         found.expect_read();

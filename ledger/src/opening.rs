@@ -168,7 +168,7 @@ fn open_with(
         face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &begun))?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     if let Some(loss) = &mut loss {
-        // What is left is read again: of the segment that was cut, nobody knows its ids, its leaves, and the hash that it ends with.
+        // The rest is read again: the ids, the leaves and the last hash of the segment that was cut are unknown.
         replayed = replay()?;
         if let TailState::Corrupt(fault) = replayed.tail {
             return Err(OpenError::Corrupt(fault));
@@ -217,7 +217,7 @@ fn open_with(
         next,
     };
     let inner = opening.start(replayed).map_err(in_step("starting the threads"))?;
-    // What no table spared the opening from reading may turn out to be damaged only now.
+    // Segments that no table spared the opening from reading may turn out to be damaged only now.
     let corrupt = corrupt || inner.shared.is_corrupt();
     inner.keep_locked(lock);
     if !corrupt {
@@ -248,7 +248,7 @@ fn open_with(
     Ok((inner, loss))
 }
 
-/// What the threads begin with that make tree heads and bring them to witnesses.
+/// Returns the initial state of the threads that make tree heads and bring them to witnesses.
 fn start_of_heads(
     options: HeadOptions,
     remembered: Remembered,
@@ -266,7 +266,7 @@ fn start_of_heads(
     (NotaryStart { options, before, latest, origin, anchored, may_begin_anchor }, courier)
 }
 
-/// What the threads are started with.
+/// The initial state of the ledger's threads.
 struct Opening {
     environment: Environment,
     anywhere: Arc<dyn Disk>,

@@ -1,4 +1,4 @@
-//! How a ledger is opened.
+//! The options of a ledger's opening.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::limits::{
 use crate::witness::Witnesses;
 use bitacora_governance::{Governance, REACTOR_VERSION, Reactor};
 
-/// How a ledger is opened. The defaults are those of the service.
+/// The options of an opening. The defaults are those of the service.
 #[derive(Clone)]
 pub struct Options {
     /// The name that the ledger must have been made under; `None` takes any. Its folder is no proof of its name.
@@ -28,23 +28,23 @@ pub struct Options {
     pub queue_bytes: usize,
     /// The zstd level of frames, 1 to 3.
     pub compression_level: i32,
-    /// What the proof of old segments waits after the opening: who waited for the ledger reads a cold disk first.
+    /// The delay of the proof of old segments after the opening: the caller who waited for the ledger reads a cold disk first.
     pub proof_delay: Duration,
-    /// How tree heads are signed; `None` signs none, and asks nobody whether the ledger is the one that was.
+    /// The options of tree heads; `None` signs none, and asks nobody whether the ledger is the one that was.
     pub heads: Option<HeadOptions>,
-    /// What derives events from admitted ones; nothing by default.
+    /// The reactor that derives events from admitted ones; none by default.
     pub governing: Governing,
-    /// How far archives of its history reach. No loss is declared of what they hold.
+    /// The last position in the archives of its history. No loss is declared of archived events.
     pub archived: Option<Position>,
 }
 
-/// What derives events from admitted ones.
+/// The reactors that derive events from admitted ones.
 #[derive(Clone, Default)]
 pub enum Governing {
     /// Nothing: a log, and no more.
     #[default]
     Nothing,
-    /// What the service decides by.
+    /// The reactor by which the service decides.
     Governance,
     /// This.
     By(Arc<dyn Reactor>),
@@ -73,23 +73,23 @@ impl Governing {
     }
 }
 
-/// How long after the last tree head another is signed where no event arrives.
+/// The time without events after which another tree head is signed.
 pub const IDLE_HEADS_EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// How tree heads are signed, and who remembers them.
+/// The signing of tree heads, and the anchor that remembers them.
 #[derive(Debug, Clone)]
 pub struct HeadOptions {
-    /// How often, while events arrive. One more is signed at each segment's end and when the ledger closes.
+    /// The interval between heads while events arrive. One more is signed at each segment's end and when the ledger closes.
     pub every: Duration,
-    /// How long after the last one another is signed although no event arrived, so that silence shows: who gets no newer head
-    /// than that knows that the ledger does not run, or keeps them back.
+    /// The time after the last head at which another is signed although no event arrived, so that silence shows. An auditor without a
+    /// newer head than that knows that the ledger does not run, or withholds its heads.
     pub idle_every: Duration,
-    /// Who remembers the last of them.
+    /// The anchor that remembers the last head.
     pub anchor: Option<Arc<dyn Anchor>>,
-    /// Whether nothing is taken while the anchor cannot be reached.
+    /// `true` if nothing is taken while the anchor cannot be reached.
     pub anchor_required: bool,
-    /// Whether the anchor may begin with a ledger that has tree heads already, or replace what is no tree head at all.
-    /// Otherwise an anchor that remembers nothing of such a ledger has lost its memory, or is not the right one.
+    /// `true` if the anchor may begin with a ledger that has tree heads already, or replace bytes that are no tree head at all. Otherwise
+    /// an anchor that remembers nothing of such a ledger has lost its memory, or is not the right one.
     pub anchor_is_new: bool,
     /// Others who cosign them, if any.
     pub witnesses: Option<Witnesses>,
@@ -168,7 +168,7 @@ pub enum OptionsError {
     /// The segment size is out of range.
     #[error("segments of {found} bytes: take {min} to {max}")]
     SegmentBytes {
-        /// What was asked for.
+        /// The size that was asked for.
         found: u64,
         /// The smallest.
         min: u64,

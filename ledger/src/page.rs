@@ -1,4 +1,4 @@
-//! Pages in the making: the log is looked at piece by piece in the direction of a query, until the page is full.
+//! The building of a page: the log is read piece by piece in the query's direction until it is full.
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
@@ -22,26 +22,26 @@ pub type TakeEvent<'t> = dyn FnMut(StoredEvent<'_>) + 't;
 
 /// A page that is being made; its events are given away one by one.
 ///
-/// Whoever knows where matching events stand shows them with [`Self::pick`]; whoever does not has the log looked at with
-/// [`Self::scan`]. Both check every event against the filter, and both end where the page's limits are met, so
-/// the page is the same whichever was used.
+/// A caller that knows the places of matching events shows them with [`Self::pick`]; other callers have the log looked at with
+/// [`Self::scan`]. Both check every event against the filter, and both end where the page's limits are met. So the page is the same with
+/// either.
 pub struct PageBuilder<'a> {
     reader: Reader<'a>,
     query: ReadQuery,
     limit: usize,
-    /// What was not looked at yet and may match; empty where `low` is past `high`.
+    /// The range of positions that may match and were not looked at yet; empty where `low` is past `high`.
     low: u64,
     high: u64,
-    /// Where many events follow one another.
+    /// The commitments from the tree, for many events that follow one another.
     commitments: Option<Commitments<'a>>,
     /// The positions that were to be looked at when the page began.
     begun: (u64, u64),
     /// The last position that the query allows, without regard to times.
     until: u64,
-    /// What stood behind the head is lost: the page goes on there, and whoever follows it hears so.
+    /// `true` if the events behind the head are lost: the page goes on there, and its followers hear so.
     is_cut: bool,
     take: &'a mut TakeEvent<'a>,
-    /// What was given away.
+    /// The number of events that were given away.
     events: usize,
     bytes: usize,
     frames: usize,
@@ -52,7 +52,7 @@ pub struct PageBuilder<'a> {
     ahead: VecDeque<Ahead>,
 }
 
-/// Whether a page takes more.
+/// The state of a page: open for more, or ended by a limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
@@ -65,7 +65,7 @@ enum State {
 /// A frame that was opened before the page came to it.
 struct Ahead {
     positions: RangeInclusive<Position>,
-    /// What is wrong with it is heard of once the page comes to it.
+    /// The opened frame, or its error, which is reported once the page comes to it.
     frame: Result<OpenFrame, ReadError>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> PageBuilder<'a> {
         (self.state == State::Open && low <= high).then_some(low..=high)
     }
 
-    /// Whether the page goes from higher positions to lower ones.
+    /// Returns `true` if the page goes from higher positions to lower ones.
     #[must_use]
     pub fn is_descending(&self) -> bool {
         matches!(self.query.from, From::Before(_))
@@ -230,7 +230,7 @@ impl<'a> PageBuilder<'a> {
         segment.gap_around(filter, position)
     }
 
-    /// What is looked at next, if that is not past `bound`.
+    /// Returns the next position to look at, unless it is past `bound`.
     fn next_position(&self, bound: Position) -> Option<Position> {
         let range = self.remaining()?;
         if self.is_descending() {
@@ -460,7 +460,7 @@ impl<'a> PageBuilder<'a> {
     }
 }
 
-/// Which of the positions, which ascend, lie in the range.
+/// Returns the indexes of the ascending positions that lie in the range.
 fn picked_in(positions: &[Position], range: &RangeInclusive<Position>) -> Range<usize> {
     let start = positions.partition_point(|at| at < range.start());
     let end = positions.partition_point(|at| at <= range.end());

@@ -1,4 +1,4 @@
-//! The work of an append that needs no order: done on the caller's thread, before the sequencer sees the request.
+//! The unordered work of an append, done on the caller's thread before the sequencer sees the request.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -24,10 +24,10 @@ use crate::subjects::Subjects;
 /// Types and tags one append condition may name in all.
 const MAX_CONDITION_TERMS: usize = 64;
 
-/// What a record most often holds besides its data, in bytes: a first guess at the room that a request takes.
+/// Bytes that a record most often holds besides its data: a first guess at the room that a request takes.
 const TYPICAL_ATTRIBUTES_BYTES: usize = 192;
 
-/// Who asks for an append.
+/// The origin of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     Client,
@@ -45,7 +45,7 @@ pub(crate) struct PreparedRequest {
     pub(crate) expected: Option<ExpectedVersion>,
     pub(crate) condition: Option<PreparedCondition>,
     pub(crate) redactions: u64,
-    /// What the callers' threads found of its identities already.
+    /// The result of looking up its identities on the callers' threads.
     pub(crate) looked_up: LookedUp,
 }
 
@@ -71,18 +71,18 @@ pub(crate) struct PreparedEvent {
     pub(crate) stream: StreamKey,
     pub(crate) commitment: Commitment,
     pub(crate) facets: Facets,
-    /// Whether the reactor is shown it.
+    /// `true` if the reactor is shown it.
     pub(crate) concerns_reactor: bool,
-    /// What the reactor found of it on the caller's thread.
+    /// The reactor's examination of it on the caller's thread.
     pub(crate) examination: Option<Box<Examination>>,
-    /// Why its data does not fit the schema that is registered for its type by now, or which of its members its type does not know. A
-    /// retry may be older than that schema, or than the rule about members.
+    /// The misfit of its data with the schema that is registered for its type by now, or the members that its type does not know. A retry
+    /// may be older than that schema, or than the rule about members.
     pub(crate) misfit: Option<Box<EventDataError>>,
     record: Range<usize>,
     part: Option<Range<usize>>,
 }
 
-/// What append conditions ask about an event, as hashes that live as long as the process.
+/// The facets of an event that append conditions ask about, as hashes that live as long as the process.
 #[derive(Debug, Clone)]
 pub(crate) struct Facets {
     kind: u64,
@@ -142,7 +142,7 @@ impl Preparer {
         &self.keys
     }
 
-    /// What derives events, if anything does.
+    /// Returns the reactor that derives events, if there is one.
     pub(crate) fn reactor(&self) -> Option<&Arc<dyn Reactor>> {
         self.reactor.as_ref()
     }
@@ -238,10 +238,10 @@ impl Preparer {
         let facets = self.facets(&event.kind, event.tags.iter().map(AsRef::as_ref));
         let redactions = self.redactor.redact(&mut event);
         into.redactions += u64::from(redactions);
-        // What takes a secret's place may be longer than its text may be.
+        // The replacement of a secret may be longer than its text may be.
         if redactions > 0 && origin == Origin::Client {
             check_type(&event, index)?;
-            // What was taken for a secret may be what the event is known by.
+            // A text taken for a secret may be what the event is known by.
             if let Some(reactor) = reactor {
                 let kept = reactor.examine(&event)?;
                 // A recording is known by what is kept of it; who calls now can be told.
@@ -354,7 +354,7 @@ impl Preparer {
     }
 }
 
-/// What the records of these events are expected to take, in bytes.
+/// Returns the expected size of these events' records, in bytes.
 fn room_for(events: &[Event<'_>]) -> usize {
     events.iter().map(|event| event.data.len() + TYPICAL_ATTRIBUTES_BYTES).sum()
 }

@@ -1,5 +1,5 @@
-//! Reading the tree: leaves, tiles of any level, and proofs. Nothing is decrypted, and nothing leaves that was not compared
-//! with the tree at the durable head.
+//! The reader of the tree: leaves, tiles of any level, and proofs.
+//! Nothing is decrypted, and nothing leaves that was not compared with the tree at the durable head.
 
 use std::io;
 
@@ -26,7 +26,7 @@ pub struct InclusionProof {
     pub position: Position,
     /// The size of the tree.
     pub size: u64,
-    /// What the leaf is made from.
+    /// The content that the leaf is made from.
     pub leaf: LeafEntry,
     /// The root of that tree.
     pub root: TreeHash,

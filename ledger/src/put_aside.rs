@@ -1,4 +1,5 @@
-//! The end of appends where acknowledged frames turn out not to be on the disk: nothing more is acknowledged, and memory is put aside.
+//! The end of appends after acknowledged frames prove to be missing on the disk.
+//! Nothing more is acknowledged, and memory is put aside.
 
 use std::io;
 

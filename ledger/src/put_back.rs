@@ -1,4 +1,4 @@
-//! Frames that were acknowledged and that the disk did not have: from quarantine back to their places in the log.
+//! The return of acknowledged frames that the disk lost, from quarantine to their places in the log.
 //!
 //! A file counts where this ledger's keys sealed it, and where the log with its bytes passes three tests. It is whole, it is of the
 //! generation that wrote them, and it goes on further than without them. The seal keeps files of others from costing anything. The chain

@@ -6,16 +6,16 @@ use crate::limits::MAX_PAGE_EVENTS;
 use crate::page::TakeEvent;
 use crate::receipt::Head;
 
-/// Which events to read, from where, and how many.
+/// A read: the filter, the beginning and the size of a page.
 #[derive(Debug, Clone)]
 pub struct ReadQuery {
-    /// Where the page begins, and which way it goes.
+    /// The beginning and the direction of the page.
     pub from: From,
     /// The last position that may be answered, itself included.
     pub until: Option<Position>,
     /// At most this many events. A page in memory has at most [`MAX_PAGE_EVENTS`].
     pub limit: usize,
-    /// Which events.
+    /// The filter that events must pass.
     pub filter: Filter,
 }
 
@@ -35,7 +35,7 @@ impl ReadQuery {
     }
 }
 
-/// Where a page begins, and which way it goes.
+/// The beginning and the direction of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum From {
     /// Ascending, from the first position after this one.
@@ -44,7 +44,7 @@ pub enum From {
     Before(Option<Position>),
 }
 
-/// Which events; every part that is set must hold.
+/// A filter of events; every part that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Of one of these types; empty means any.
@@ -70,18 +70,18 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether it lets every event through.
+    /// Returns `true` if it lets every event through.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it lets every event through that was recorded in its time.
+    /// Returns `true` if it lets every event through that was recorded in its time.
     pub(crate) fn has_no_labels(&self) -> bool {
         Self { since: None, before: None, ..self.clone() }.is_empty()
     }
 
-    /// Whether it lets an event through that was read without it.
+    /// Returns `true` if it lets an event through that was read without it.
     #[must_use]
     pub fn matches(&self, stored: &StoredEvent<'_>) -> bool {
         let event = &stored.event;
@@ -106,18 +106,18 @@ impl Filter {
 pub struct Page {
     /// In the order asked for.
     pub events: Vec<StoredEvent<'static>>,
-    /// Where the next page begins; `None` when nothing that is durable now is left.
+    /// The beginning of the next page; `None` when nothing that is durable now is left.
     pub next: Option<From>,
     /// The durable head the page rests on.
     pub head: Head,
 }
 
-/// What is left to say of a page whose events were given away one by one.
+/// The summary of a page whose events were given away one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageEnd {
-    /// How many events there were.
+    /// The number of events that were given away.
     pub events: usize,
-    /// Where the next page begins; `None` when nothing that is durable now is left.
+    /// The beginning of the next page; `None` when nothing that is durable now is left.
     pub next: Option<From>,
     /// The durable head the page rests on.
     pub head: Head,
@@ -134,15 +134,16 @@ pub struct StoredEvent<'a> {
     pub time: Micros,
     /// The commitment to its record.
     pub commitment: Commitment,
-    /// Whether the reactor derived it.
+    /// `true` if the reactor derived it.
     pub derived: bool,
     /// Secrets that were replaced in it before the append.
     pub redactions: u32,
-    /// Whether its contents can no longer be opened, because its subject's key is gone.
+    /// `true` if its contents can no longer be opened, because its subject's key is gone.
     pub erased: bool,
-    /// Whether its contents cannot be opened for now, because the file of its subject's key is damaged: a copy of it brings them back.
+    /// `true` if its contents cannot be opened for now: the file of its subject's key is damaged, and a copy of that file brings them
+    /// back.
     pub unreadable: bool,
-    /// What the client said happened.
+    /// The event as the client sent it.
     pub event: Event<'a>,
 }
 

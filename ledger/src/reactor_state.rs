@@ -48,7 +48,7 @@ impl HotState {
         catch_unwind(restore).unwrap_or_else(|_| Err("the reactor panicked".to_owned()))
     }
 
-    /// Whether it stands where the reactor failed.
+    /// Returns `true` if the reactor has failed.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken
     }

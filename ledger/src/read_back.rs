@@ -1,4 +1,4 @@
-//! Reading back what was written, before a tree head of it is signed: stored bytes against the chain, leaves against the root.
+//! The read-back before a tree head is signed: stored bytes against the chain, leaves against the root.
 //!
 //! A signature over what only memory says would vouch for bytes that no disk has. Everything is opened anew for it.
 
@@ -21,7 +21,7 @@ use crate::shared::Shared;
 /// Bytes that are read at once; a frame that is longer is read whole.
 const WINDOW_BYTES: usize = 512 * 1024;
 
-/// What stands on the disk up to the end of a frame.
+/// The durable bytes up to the end of a frame, as read back from the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadBack {
     /// The segment that the frame lies in.
@@ -211,7 +211,7 @@ impl BackReader {
     }
 }
 
-/// Where the reading of a window ended.
+/// The end of a window's reading.
 enum Windowed {
     Found(ReadBack),
     /// The segment has ended.
@@ -265,7 +265,7 @@ mod tests {
             io::ErrorKind::UnexpectedEof.into(),
             io::Error::other("a frame that does not open"),
         ];
-        // What block layers and file systems give for media, checksums, timeouts, and disks that went away.
+        // Errors of block layers and file systems for media, checksums, timeouts, and disks that went away.
         gone.extend([
             Errno::IO.into(),
             Errno::NOENT.into(),

@@ -1,4 +1,4 @@
-//! Opening the frames that hold stored events, and making events of their entries.
+//! The reader of stored events: opens the frames that hold them, and makes events of their entries.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,12 +28,12 @@ pub(crate) struct Reader<'a> {
     pub(crate) head: Head,
 }
 
-/// What only the log knows of events that are there.
+/// Facts about existing events that only the log knows.
 #[derive(Default)]
 pub(crate) struct OriginalReceipts {
     /// The version that each was given in its stream, in the order in which they are asked for.
     pub(crate) versions: Vec<StreamVersion>,
-    /// What was derived in their requests, each request's once.
+    /// The events derived in their requests, each request's once.
     pub(crate) derived: Vec<DerivedReceipt>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Archived {
     pub(crate) events: Vec<ColdEvent>,
 }
 
-/// Where a frame was found.
+/// The place of a frame that was found.
 pub(crate) enum Found {
     /// It is open already.
     Open(OpenFrame),
@@ -73,11 +73,11 @@ pub(crate) struct Placed<'b> {
     pub(crate) at: Position,
     pub(crate) derived: bool,
     pub(crate) entry: &'b Entry<'b>,
-    /// Where it is known; else it is made of the record.
+    /// The commitment, where it is known; else it is made of the record.
     pub(crate) commitment: Option<Commitment>,
 }
 
-/// What an event is read from: an opened frame, or an archive that gave it by itself.
+/// The source of an event: an opened frame, or an archive that gave it by itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'f> {
     segment: &'f Segment,
@@ -106,7 +106,7 @@ impl<'f> Origin<'f> {
     }
 }
 
-/// Whether to go on after an event.
+/// The choice after an event: go on or stop.
 #[derive(PartialEq, Eq)]
 enum Flow {
     On,
@@ -184,8 +184,8 @@ impl<'a> Reader<'a> {
         stored.ok_or_else(|| self.shared.past_head(position, self.head.position))
     }
 
-    /// The versions of the events at these positions, in their order, and what their requests derived. A frame is opened once for all
-    /// positions in it that follow one another, and a request is read once, however many of its events are asked for.
+    /// Returns the versions of the events at these positions, in their order, and the events that their requests derived. A frame is
+    /// opened once for all positions in it that follow one another. A request is read once, however many of its events are asked for.
     pub(crate) fn original_receipts(
         &mut self,
         positions: &[Position],
@@ -265,8 +265,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The frame that holds `position`, opened only if it is open already. What the header of another one says is not proven
-    /// until it is opened.
+    /// Finds the frame that holds `position`, opened only if it is open already. The header of another one is not proven until it is
+    /// opened.
     pub(crate) fn find(&self, position: Position) -> Result<Found, ReadError> {
         let past = || self.shared.past_head(position, self.head.position);
         if position > self.head.position {
@@ -307,7 +307,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What lies behind a frame: no search is needed for it.
+    /// Opens the frame behind another one, without a search.
     fn neighbour(&mut self, frame: &OpenFrame, next: Position) -> Result<Option<OpenFrame>, ReadError> {
         if let Some(frame) = self.shared.recent.holding(next) {
             return Ok(Some(frame));
@@ -438,7 +438,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What lies of an event under its data subject's key.
+/// The content of an event that lies under its data subject's key.
 enum OpenedPart {
     /// Nothing: it has no data subject.
     None,

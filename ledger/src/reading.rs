@@ -1,4 +1,4 @@
-//! Opening for reading only: nothing in the folder is changed, no lock is taken, and another process may be writing.
+//! The opening of a ledger for reading only: without changes or a lock, beside a writing process.
 
 use std::io;
 use std::path::Path;
@@ -47,7 +47,7 @@ pub(crate) struct Read {
     pub(crate) end: SegmentEnd,
 }
 
-/// Where a log stood when it was looked at.
+/// The end of a log at the time it was looked at.
 struct Standing {
     /// The last segment with a whole frame.
     header: SegmentHeader,
@@ -179,7 +179,7 @@ fn known(
     Ok(standing.ok_or_else(|| first_fault("the ledger's first frame is missing")))
 }
 
-/// Whether a segment stands behind one that has no readable header. The next one of a live ledger is blank, or just being
+/// Returns `true` if a segment stands behind one that has no readable header. The next one of a live ledger is blank, or just being
 /// written; the one after it is blank.
 fn is_written_after(
     disk: &dyn Disk,
@@ -197,8 +197,8 @@ fn is_written_after(
     Ok(false)
 }
 
-/// Walks over the last segment, or over the one before while a first frame is still being written. What it tells of is
-/// durable: the file is synced first.
+/// Walks over the last segment, or over the one before while a first frame is still being written. The result is durable: the file is
+/// synced first.
 fn standing(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<Option<Standing>> {
     for number in (1..=last.0).rev().map(SegmentNumber) {
         let path = folder.join(segment_file_name(number));
@@ -245,7 +245,7 @@ fn first_fault(what: &str) -> Fault {
     Fault { file, offset: 0, first_position: 1, last_position: None, what: what.to_owned() }
 }
 
-/// Why not even the first segment's header can be used.
+/// Returns the reason for which not even the first segment's header can be used.
 fn why_nothing_is_readable(disk: &dyn Disk, folder: &Path, keyring: &Keyring) -> OpenError {
     let name = segment_file_name(SegmentNumber(1));
     let bytes = match load_segment(disk, &segments_folder(folder).join(&name)) {

@@ -1,9 +1,9 @@
-//! What an append returns, and the head it rests on.
+//! The receipt of an append, and the head it rests on.
 
 use bitacora_formats::{ChainHash, Commitment, Micros, Position, StreamVersion, TreeHash};
 use bitacora_governance::Meaning;
 
-/// The answer to an append. Whoever holds one: these events are synced to disk, at these positions.
+/// The answer to an append: the proof that its events are synced to disk, at these positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
     /// The lowest position among the request's own events.
@@ -12,21 +12,21 @@ pub struct Appended {
     pub last: Position,
     /// One for each event, in the request's order.
     pub results: Vec<EventReceipt>,
-    /// What the reactor added in the same atomic step.
+    /// The events that the reactor added in the same atomic step.
     pub derived: Vec<DerivedReceipt>,
     /// A durable head that covers all of it.
     pub head: Head,
 }
 
 impl Appended {
-    /// Whether every event had been accepted before, so that nothing was added.
+    /// Returns `true` if every event had been accepted before, so that nothing was added.
     #[must_use]
     pub fn only_duplicates(&self) -> bool {
         self.results.iter().all(|result| result.status == ReceiptStatus::Duplicate)
     }
 }
 
-/// Where one event stands.
+/// The place of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventReceipt {
     /// The event's `id`.
@@ -37,11 +37,11 @@ pub struct EventReceipt {
     pub stream_version: StreamVersion,
     /// The commitment to its record.
     pub commitment: Commitment,
-    /// Whether this append added it.
+    /// The part of this append in it: added, or found.
     pub status: ReceiptStatus,
 }
 
-/// Whether an append added the event.
+/// The origin of a receipt: this append, or an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiptStatus {
     /// This append added it.
@@ -50,7 +50,7 @@ pub enum ReceiptStatus {
     Duplicate,
 }
 
-/// Where an event stands that the reactor derived. Two are equal if they are of the same event at the same place.
+/// The place of an event that the reactor derived. Two are equal if they are of the same event at the same place.
 #[derive(Debug, Clone)]
 pub struct DerivedReceipt {
     /// Its `id`.
@@ -67,7 +67,7 @@ pub struct DerivedReceipt {
     pub commitment: Commitment,
     /// The time of its frame.
     pub time: Micros,
-    /// What it says, where it was derived for this very append; else the log has to be read.
+    /// The meaning of the event, if it was derived for this very append; else the log has to be read.
     pub meaning: Option<Meaning>,
 }
 

@@ -1,5 +1,6 @@
-//! Frames that are open already: the newest ones, so that whoever follows the ledger reads them without the disk and
-//! without a key, and those that readers opened last, since a page most often begins in the frame where one has ended.
+//! A cache of open frames: the newest ones, and those that readers opened last.
+//! Followers of the ledger read the newest without the disk and without a key. A page most often begins in the frame where another has
+//! ended.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

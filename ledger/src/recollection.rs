@@ -1,4 +1,4 @@
-//! What witnesses remember of a ledger that is being opened.
+//! The memory that witnesses have of a ledger that is being opened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::limits::WITNESS_OPENING_PATIENCE;
 use crate::rollback::Rollback;
 use crate::witness::{WitnessError, Witnesses};
 
-/// What the witnesses said.
+/// The answers of the witnesses.
 #[derive(Default)]
 pub(crate) struct Recollection {
-    /// How many events each has cosigned; `None` where it is not known.
+    /// The number of events that each has cosigned; `None` where it is not known.
     pub(crate) sizes: Vec<Option<u64>>,
-    /// How the ledger differs from what one of them has cosigned.
+    /// The difference between the ledger and what one of them has cosigned.
     pub(crate) differs: Option<Rollback>,
 }
 

@@ -1,4 +1,4 @@
-//! What opening may change before it adopts the stored bytes: cut one torn write, and make durable what it read.
+//! The recovery of stored bytes at an opening: cuts one torn write, and makes the rest durable.
 
 use std::io;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::quarantine;
 use crate::replay::{Replayed, TailState};
 use crate::segments::{segment_number, segments_folder};
 
-/// Returned `Ok` ⇒ every byte that the replay read above the last tree head is durable, nothing stands behind it, and what
-/// was cut lies in quarantine. A crash at any point leaves a state from which the next opening does the same.
+/// Returned `Ok` ⇒ every byte that the replay read above the last tree head is durable, and nothing stands behind it. The cut bytes lie
+/// in quarantine. After a crash at any point the next opening does the same.
 pub(crate) fn settle(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
     let folder = segments_folder(ledger);
     if matches!(replayed.tail, TailState::Corrupt(_)) {
@@ -70,8 +70,8 @@ fn quarantine_tail(
     quarantine::keep(disk, ledger, replayed.keys.index_key(), (name, bytes.start), &torn)
 }
 
-/// Writes again what the file holds, since the page cache may show what the disk lacks after a failed sync, and cuts what
-/// stands behind `end`.
+/// Writes the file's contents again, since the page cache may show bytes that the disk lacks after a failed sync. Cuts the bytes behind
+/// `end`.
 fn make_durable(disk: &dyn Disk, path: &Path, end: u64) -> io::Result<()> {
     let file = disk.open(path, OpenMode::Write)?;
     if file.len()? != end {

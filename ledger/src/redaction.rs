@@ -1,10 +1,9 @@
-//! Secrets that slipped into an event are replaced before anything is committed to: what the log never held need not
-//! be erased from it.
+//! Redaction: replaces secrets that slipped into an event before anything is committed to.
+//! Secrets that the log never held need not be erased from it.
 //!
-//! Only what can be recognised by its own form or by the words around it is found, and only inside the strings of
-//! `data` that are values; names of members are left alone. All other bytes stay as the client sent them. A secret
-//! whose tell-tale beginning is itself written in `\u` escapes is not found: this guards against accidents, not against
-//! a client that wants to write one down.
+//! A secret is found only by its own form or by the words around it, and only inside strings of `data` that are values. Names of members
+//! are left alone. All other bytes stay as the client sent them. A secret whose tell-tale beginning is itself written in `\u` escapes is
+//! not found: this guards against accidents, not against a client that wants to write one down.
 //!
 //! Redacting is a function of the bytes alone, and doing it twice changes nothing more: no pattern can take part of a
 //! replacement in, and no rejected match becomes acceptable beside one (see [`secrets`]). So a retry of the same event
@@ -27,7 +26,7 @@ const ALL_REDACTED: &[u8] = b"\"[redacted]\"";
 /// Finds and replaces secrets. Made once, used by all callers at the same time.
 #[derive(Debug)]
 pub(crate) struct Redactor {
-    /// What every secret, or the words that give it away, begins with: most events hold none and are only scanned.
+    /// The beginnings of all secrets, or of the words that give them away: most events hold none and are only scanned.
     literals: AhoCorasick,
 }
 
@@ -60,7 +59,7 @@ impl Redactor {
         replaced
     }
 
-    /// Whether a text holds a secret.
+    /// Returns `true` if a text holds a secret.
     pub(crate) fn finds_in(&self, text: &str) -> bool {
         self.literals.is_match(text)
             && serde_json::to_vec(text).is_ok_and(|json| self.redact_json(&json).is_some())
@@ -93,7 +92,7 @@ impl Redactor {
 struct Redacted<'j> {
     json: &'j [u8],
     bytes: Vec<u8>,
-    /// Where in `json` the copy stands: 0, or the end of the last secret.
+    /// The end of the copied part of `json`: 0, or the end of the last secret.
     copied: usize,
     replaced: u32,
 }

@@ -1,5 +1,5 @@
-//! Letting go of segments whose events lie in archives: the log says of each that it goes, what is left of it takes its place, then
-//! its file goes.
+//! The release of segments whose events lie in archives.
+//! The log records each release. Then the segment's remainder takes its place, and its file goes.
 
 use std::io;
 use std::sync::Arc;
@@ -21,32 +21,32 @@ use crate::segments::{SEGMENTS, Segment, segment_file_name, segment_number, segm
 use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
 
-/// What was let go.
+/// The extent of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Released {
     /// The position of the first event.
     pub first: Position,
     /// The position of the last event.
     pub last: Position,
-    /// How many segments.
+    /// The number of segments.
     pub segments: u32,
     /// Bytes of their files.
     pub bytes: u64,
 }
 
-/// Why no segment was let go, or not all of those that may go.
+/// The reasons for which no segment was let go, or not all of those that may go.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
     /// The bytes of old segments were not all proven since the opening.
     #[error("the log is not proven yet since it was opened; nothing was released: try again later")]
     NotProven,
-    /// The log takes nothing, so it cannot say what goes. What was released before is.
+    /// The log takes nothing, so it cannot record a release. Earlier releases stand.
     #[error("recording what is released: {0}; the segment stays")]
     Unrecorded(AppendError),
     /// A segment cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The disk gave an error. What was released before is.
+    /// The disk gave an error. Earlier releases stand.
     #[error("releasing {file}: {source}")]
     Disk {
         /// The file.
@@ -63,7 +63,7 @@ impl Ledger {
         self.shared().segments.released_through()
     }
 
-    /// Whether [`Self::release`] up to there would let go of anything, as things stand now.
+    /// Returns `true` if [`Self::release`] up to there would let go of anything, as things stand now.
     #[must_use]
     pub fn has_releasable(&self, through: Position) -> bool {
         let shared = self.shared();
@@ -72,12 +72,13 @@ impl Ledger {
         shared.is_proven() && first.zip(through).is_some_and(|((_, last), through)| last <= through)
     }
 
-    /// Lets go of the segments here all of whose events are at `through` or before, in their order, as far as a tree head covers
-    /// them that the anchor and the witnesses have seen, if there are any. Whoever calls this has read every one of those events
-    /// back from archives that are still there, and says why they go. `None` if there was nothing to let go.
+    /// Lets go of the segments here all of whose events are at `through` or before, in their order. Stops where no tree head covers them
+    /// that the anchor and the witnesses, if any, have seen. The caller has read every one of those events back from archives that are
+    /// still there, and gives the reason. Returns `None` if there was nothing to let go.
     ///
-    /// Of each segment the log says so before it goes, durably and once. A crash leaves each segment as it was, or what is left of it
-    /// in its place, or both, and then the segment counts; the next release goes on, with what was said already too.
+    /// The log records each segment's release, durably and once, before the segment goes. A crash leaves each segment as it was, or its
+    /// remainder in its place, or both, and then the segment counts. The next release goes on, with releases that are recorded already
+    /// too.
     ///
     /// # Errors
     /// [`ReleaseError`]; what was let go before stands.
@@ -143,8 +144,7 @@ fn say(shared: &Shared, released: &Released, reason: &str) -> Result<(), Release
     }
 }
 
-/// Returned `Ok` ⇒ the log says that the segment goes, what is left of it is durable, and its file is gone unless a crash brings it
-/// back.
+/// Returned `Ok` ⇒ the log says that the segment goes, its remainder is durable, and its file is gone unless a crash brings it back.
 ///
 /// Syscalls: `openat`, `pread64`; those of an append; those of [`crate::released_files`]; `unlink`, `fsync` of the folder.
 fn let_go(shared: &Shared, segment: &Segment, last: Position, reason: &str) -> Result<u64, ReleaseError> {
@@ -160,7 +160,7 @@ fn let_go(shared: &Shared, segment: &Segment, last: Position, reason: &str) -> R
     };
     let released = released.sign(shared.keyring.signing());
     let left = released.encode();
-    // Whoever opens the ledger has to read it.
+    // The next opening has to read it.
     if ReleasedSegment::parse(&left).as_ref() != Ok(&released) {
         return Err(in_file(io::ErrorKind::InvalidData.into()));
     }
@@ -187,7 +187,7 @@ fn released_before(shared: &Shared, released: &ReleasedSegment, next: &Segment) 
     Ok(end.tree_root)
 }
 
-/// What is left of a segment, from its file, and the bytes of that.
+/// Returns the remainder of a segment, made from its file, and the size of that in bytes.
 fn what_is_left(
     shared: &Shared,
     segment: &Segment,
@@ -203,7 +203,7 @@ fn what_is_left(
         let mut start = vec![0; length];
         file.read_exact_at(&mut start, 0)?;
         let header = SegmentHeader::parse(&start).map_err(io::Error::other)?;
-        // What is left of the segment is known by it alone from now on.
+        // The segment's facts stand in it alone from now on.
         header.verify_certificate().map_err(io::Error::other)?;
         if !is_signed_by(&shared.keyring, &header) {
             return Err(io::ErrorKind::InvalidData.into());
@@ -212,7 +212,7 @@ fn what_is_left(
         file.read_exact_at(&mut end, bytes.saturating_sub(FOOTER_BYTES as u64))?;
         let footer = match SegmentFooter::parse(&end) {
             Ok(footer) if footer.last_position == last => Some(footer),
-            // What calls itself a footer and is none of this segment's is damage, which nobody may make forgotten.
+            // Bytes that look like a footer and are none of this segment's are damage, which nobody may make forgotten.
             _ if end.starts_with(&FOOTER_MAGIC) => return Err(io::ErrorKind::InvalidData.into()),
             _ => None,
         };

@@ -1,4 +1,4 @@
-//! The files that are left of released segments: each written twice, and at an opening made whole again where one of the two is.
+//! The remainders of released segments: each is written twice, and an opening mends one from the other.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::segment_list::{copies_folder, read_released, released_bytes, released
 use crate::segments::{SEGMENTS, Segment, released_file_name, segments_folder};
 use crate::service_events::signed_release_id;
 
-/// How the name of a file ends that is to take its place.
+/// The suffix of a file that is to take its place.
 const UNFINISHED: &str = ".new";
 /// The suffix under which a damaged file is kept once it was mended.
 const DAMAGED: &str = ".damaged";

@@ -9,8 +9,8 @@ use crate::disk::{Disk, DiskFile, OpenMode};
 /// Has the name in this folder stand for a new file, which `write` fills. Until it is whole it lies under the same name with
 /// `ending` behind it, in the place of one that was left there.
 ///
-/// Returned `Ok` ⇒ durable under its name. After an error, or a crash before, the name stands for what it stood for, or for
-/// the whole new file; a crash may leave an unfinished one, which whoever owns the folder may remove.
+/// Returned `Ok` ⇒ durable under its name. After an error, or a crash before, the name stands for what it stood for, or for the whole new
+/// file. A crash may leave an unfinished one, which the folder's owner may remove.
 ///
 /// Syscalls: `openat`, those of `write`, `fsync`, `rename`, `fsync` of the folder.
 pub(crate) fn replace(

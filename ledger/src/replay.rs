@@ -1,4 +1,4 @@
-//! Reading the log at opening: every segment walked, every frame opened, every commitment put into the tree again.
+//! The replay of the log at an opening: walks segments, opens frames, and grows the tree again.
 
 mod frames;
 mod released;
@@ -32,7 +32,7 @@ use crate::staged::Tip;
 use crate::tip_tables::{EndedState, TipTables};
 use crate::tree::Grown;
 
-/// What the log says, up to its end or to the first byte that is not what it must be.
+/// The contents of the log, up to its end or to the first byte that is not what it must be.
 pub(crate) struct Replayed {
     pub(crate) ledger: LedgerId,
     pub(crate) keys: LedgerKeys,
@@ -41,23 +41,23 @@ pub(crate) struct Replayed {
     /// The number of the last segment that was written.
     pub(crate) last_segment: SegmentNumber,
     pub(crate) tip: ChainTip,
-    /// Where the last segment ends that was written.
+    /// The end of the last segment that was written.
     pub(crate) end: SegmentEnd,
     pub(crate) frontier: Frontier,
     pub(crate) head: Head,
     pub(crate) segments: Vec<Arc<Segment>>,
-    /// Where the frames of released segments are.
+    /// The archives of released segments' frames.
     pub(crate) tier: Arc<dyn ColdTier>,
     pub(crate) tips: KeyMap<StreamKey, Tip>,
     pub(crate) ids: Arc<IdTables>,
     pub(crate) tip_tables: TipTables,
-    /// Where the log stood at the end of the segments that were not read; their bytes are still to be proven.
+    /// The state of the log at the end of the segments that were not read; their bytes are still to be proven.
     pub(crate) unread: Option<SegmentEnd>,
-    /// What was read of the tree.
+    /// The part of the tree that was read.
     pub(crate) grown: Grown,
     /// The leaves of the last segment that was read, to be settled once it is durable itself.
     pub(crate) leaves: Option<SegmentLeaves>,
-    /// What tables do not tell yet.
+    /// The state that tables do not hold yet.
     pub(crate) untold: Option<EndedState>,
     /// Files of zeros, made ahead and never used.
     pub(crate) unwritten: Vec<PathBuf>,
@@ -70,7 +70,7 @@ pub(crate) struct Replayed {
     pub(crate) before_last: Option<(PathBuf, u64)>,
 }
 
-/// How the last written segment ends.
+/// The end of the last written segment.
 pub(crate) enum TailState {
     /// With a whole frame or footer; `end` is where the bytes after it begin. It is `durable` where that is known already.
     Whole { path: PathBuf, end: u64, durable: bool },
@@ -97,7 +97,7 @@ pub(crate) struct Replay<'a> {
     tables: Option<(Arc<IdTables>, TipTables)>,
 }
 
-/// What is known after some segments.
+/// The state of a replay after some segments.
 struct Progress {
     keys: LedgerKeys,
     end: SegmentEnd,
@@ -105,7 +105,7 @@ struct Progress {
     segments: Vec<Arc<Segment>>,
     tips: KeyMap<StreamKey, Tip>,
     ids: Arc<IdTables>,
-    /// Where the log stood at the end of the segments that tables tell of.
+    /// The state of the log at the end of the segments that tables cover.
     told: Option<SegmentEnd>,
     /// Tips of the streams in the segments after those.
     untold_tips: KeyMap<StreamKey, Tip>,
@@ -113,7 +113,7 @@ struct Progress {
     leaves: Option<SegmentLeaves>,
 }
 
-/// How one segment ended.
+/// The end of one segment's replay.
 enum Outcome {
     Whole { end: u64 },
     Torn { at: u64, until: u64 },
@@ -265,7 +265,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Why a segment's replay stopped.
+/// The reasons for which a segment's replay stops.
 enum Stop {
     Damage(Fault),
     Open(OpenError),
@@ -295,8 +295,8 @@ impl Replay<'_> {
         (keys, Arc::clone(ids), tips)
     }
 
-    /// Where to go on from what tables tell, and how the log ends if they tell all of it; `None` where the log has to be
-    /// read from its first byte.
+    /// Returns the progress that tables allow to go on from, and the log's end if they cover all of it. `None` if the log has to be read
+    /// from its first byte.
     fn resume(&mut self, outline: Outline<'_>) -> Option<(Progress, Option<TailState>)> {
         let header = outline.last()?.clone();
         let tier = self.tier(header.ledger);
@@ -338,12 +338,12 @@ impl Replay<'_> {
 }
 
 impl Progress {
-    /// How many segments come before the first that is to be read.
+    /// Returns the number of segments before the first that is to be read.
     fn unread_segments(&self) -> usize {
         usize::try_from(self.end.number.0).unwrap_or(usize::MAX)
     }
 
-    /// What tables do not tell yet, to be written by them; nothing of a log that is damaged.
+    /// Returns the state that tables do not hold yet, for them to write; `None` for a damaged log.
     fn untold(&mut self, tail: &TailState) -> Option<EndedState> {
         let told = self.told.map_or(SegmentNumber(0), |told| told.number);
         if self.end.number <= told || matches!(tail, TailState::Corrupt(_)) {
@@ -369,9 +369,8 @@ impl Progress {
     }
 }
 
-/// Anyone can write a header that vouches for itself: its signing key must be the ledger's own.
-/// Refuses a keyring that opens neither the first segment nor the last one: before anything in the folder is removed or made anew
-/// that the right keyring would keep. What cannot be read is left to the replay.
+/// Refuses a keyring that opens neither the first segment nor the last one. It does so before anything in the folder is removed or made
+/// anew that the right keyring would keep. A header that cannot be read is left to the replay.
 ///
 /// Syscalls: `getdents64` of the segments; for each of both `openat`, `statx`, `pread64`.
 pub(crate) fn refuse_wrong_keyring(
@@ -405,12 +404,13 @@ pub(crate) fn refuse_wrong_keyring(
     refused.map_or(Ok(()), Err)
 }
 
+/// Returns `true` if the header's signing key is the ledger's own: anyone can write a header that vouches for itself.
 pub(crate) fn is_signed_by(keyring: &Keyring, header: &SegmentHeader) -> bool {
     let own = keyring.signing_chain().key(header.signing_key_index);
     own.is_some_and(|key| *key.as_bytes() == header.signing_public)
 }
 
-/// Where the last written segment ends, if it is whole.
+/// Returns the end of the last written segment, if it is whole.
 fn whole_end(tail: Option<TailState>) -> Option<(PathBuf, u64)> {
     match tail {
         Some(TailState::Whole { path, end, .. }) => Some((path, end)),

@@ -1,4 +1,4 @@
-//! What a caller asks to be appended, and on what condition.
+//! The request of an append, and its conditions.
 
 use bitacora_formats::{After, Event, Position, StreamVersion};
 
@@ -9,9 +9,9 @@ use crate::error::AppendError;
 pub struct AppendRequest<'a> {
     /// 1 to [`MAX_REQUEST_EVENTS`](bitacora_formats::limits::MAX_REQUEST_EVENTS) events.
     pub events: Vec<Event<'a>>,
-    /// What the stream must be at; all events must then be of one stream.
+    /// The expected version of the stream; all events must then be of one stream.
     pub expected: Option<ExpectedVersion>,
-    /// What must not have happened.
+    /// The events that must not have happened.
     pub condition: Option<AppendCondition>,
 }
 
@@ -44,7 +44,8 @@ pub struct AppendCondition {
 }
 
 impl AppendCondition {
-    /// Refuses a condition that rests on what was never there. What a caller has seen is durable: nothing past the head can be it.
+    /// Refuses a condition that rests on events that were never there. Events that a caller has seen are durable: nothing past the head
+    /// can be one.
     pub(crate) fn check_seen(&self, head: Position) -> Result<(), AppendError> {
         if self.after.get() > head.get() {
             return Err(AppendError::ConditionPastHead { after: self.after, head });

@@ -1,4 +1,4 @@
-//! A ledger made again from its archives: the same events in the same frames and under the same tree, in segments of its own.
+//! The restoration of a ledger from archives: the same events, frames and tree, in new segments.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::signing_keys;
 /// The zstd level of frames that are written again: what is old is read more often than written.
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// Why a ledger could not be made again. Nothing stands under its name then.
+/// The reasons for which a ledger cannot be made again. Nothing stands under its name then.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// Something stands there.
@@ -32,9 +32,9 @@ pub enum RestoreError {
     /// The frames do not follow one another.
     #[error("a frame from position {expected} on expected, one from {found} on found")]
     NotNext {
-        /// Where the next one begins.
+        /// The position at which the next frame should begin.
         expected: Position,
-        /// Where this one does.
+        /// The position at which this one begins.
         found: Position,
     },
     /// A frame is not one, or cannot be sealed.
@@ -42,7 +42,7 @@ pub enum RestoreError {
     Frame {
         /// Its first position.
         first: Position,
-        /// What is wrong.
+        /// The fault, in words.
         what: String,
     },
     /// They make another tree than the archives say.
@@ -60,7 +60,7 @@ pub enum RestoreError {
     /// The disk gave an error.
     #[error("{what}: {source}; the ledger was not restored")]
     Disk {
-        /// What was being done.
+        /// The step that failed.
         what: String,
         /// The disk's error.
         source: io::Error,
@@ -76,7 +76,7 @@ pub struct Restoration<'k> {
     keyring: &'k Keyring,
     ledger: LedgerId,
     keys: LedgerKeys,
-    /// Where segments began before, in order: there they begin again.
+    /// The beginnings of the former segments, in order: segments begin there again.
     starts: Vec<SegmentStart>,
     compressor: Compressor,
     /// Of the last segment that began before.
@@ -153,7 +153,7 @@ impl<'k> Restoration<'k> {
         }
         let wrong = |what: String| RestoreError::Frame { first, what };
         let (codec, compressed) = self.compressor.compress(&frame.body);
-        // Which of them governed is not asked: the length of every small one is hidden.
+        // The length of every small frame is hidden, whether its events govern or not.
         let padded = pad(codec, compressed, frame.body.len());
         let (is_padded, sealed) = (padded.is_some(), padded.unwrap_or_else(|| compressed.to_vec()));
         let room = self.current.as_ref().map_or(0, |current| MAX_SEGMENT_BYTES - current.bytes.len());
@@ -187,9 +187,9 @@ impl<'k> Restoration<'k> {
         Ok(())
     }
 
-    /// Puts the ledger in place, if its tree is the one over `size` events that has this root. What came after them is lost, as far as
-    /// anybody here knows, and that is declared: the next opening for writing begins a generation that says so, so that no archive of
-    /// what comes now is taken for one of what came then. One that is given a memory of more refuses until its owner says it too.
+    /// Puts the ledger in place, if its tree over `size` events has this root. Events after those are lost, as far as is known here, and
+    /// that loss is declared: the next opening for writing begins a generation that records it. So no archive of new events is taken for
+    /// one of the lost ones. An opening with a memory of more events refuses until the owner declares the loss too.
     ///
     /// Returned `Ok` ⇒ durable under its name.
     ///

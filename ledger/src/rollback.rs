@@ -1,4 +1,4 @@
-//! Whether a ledger is still the one that others remember: no older copy, none that lost its end, no new one in its place.
+//! The check against rollback: an older copy, a lost end, or a new ledger in the old one's place.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::replay::Replayed;
 use crate::segments::Segment;
 use crate::service_events::{CREATED_KIND, RECOVERED_KIND};
 
-/// How a ledger differs from what is remembered of it.
+/// A difference between a ledger and the memory of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rollback {
     /// Another ledger stands under its name.
@@ -32,9 +32,9 @@ pub enum Rollback {
         remembered.name, remembered.ledger
     )]
     OtherLedger {
-        /// What is remembered.
+        /// The origin that is remembered.
         remembered: Origin,
-        /// What is there.
+        /// The ledger that is there.
         found: LedgerId,
     },
     /// Another ledger has its name and its identity: it was made with another keyring.
@@ -65,7 +65,7 @@ pub enum Rollback {
         remembered: u64,
         /// The root that is remembered.
         root: TreeHash,
-        /// How many there are.
+        /// The number of events that are there.
         found: u64,
     },
     /// Its first events are others.
@@ -86,11 +86,11 @@ pub enum Rollback {
         "witness {witness} has cosigned {remembered} events of it, this ledger has {found}; it is an older copy or lost its end: bring the newer one back, or declare the loss with `bitacora recover --declare-loss`"
     )]
     Witnessed {
-        /// Which witness.
+        /// The name of the witness.
         witness: String,
-        /// How many events its last head covers.
+        /// The number of events that its last head covers.
         remembered: u64,
-        /// How many there are.
+        /// The number of events that are there.
         found: u64,
     },
     /// A witness has cosigned other events.
@@ -98,17 +98,17 @@ pub enum Rollback {
         "witness {witness} has cosigned another tree of the first {size} events; it is another history: bring the right one back"
     )]
     WitnessedHistory {
-        /// Which witness.
+        /// The name of the witness.
         witness: String,
         /// The size at which, or before which, the two differ.
         size: u64,
     },
-    /// What is remembered was not signed by this ledger.
+    /// The remembered head was not signed by this ledger.
     #[error(
         "what is remembered of it shows nothing: {0}; find out who wrote it before anything else, then begin anew with --new-anchor"
     )]
     Untrusted(TreeHeadError),
-    /// What the anchor holds can be no tree head.
+    /// The bytes at the anchor cannot be a tree head.
     #[error("{0}")]
     Damaged(String),
     /// The anchor remembers nothing of a ledger that has signed tree heads.
@@ -121,7 +121,7 @@ pub enum Rollback {
     },
 }
 
-/// What a ledger is, as far as others may remember it.
+/// The facts about a ledger that others may remember.
 pub(crate) struct Standing<'a> {
     pub(crate) ledger: LedgerId,
     pub(crate) generation: Generation,
@@ -130,7 +130,7 @@ pub(crate) struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    /// What was read of a ledger.
+    /// Returns the standing of a ledger that was read.
     pub(crate) fn of(replayed: &Replayed, signers: &'a SigningChain) -> Self {
         let Replayed { ledger, generation, head, .. } = *replayed;
         Self { ledger, generation, head, signers }
@@ -187,7 +187,7 @@ pub(crate) fn name_of(
     Ok(name.and_then(|name| name.parse().ok()))
 }
 
-/// What the segment's first event says of a loss that was declared.
+/// A declared loss, as the segment's first event records it.
 pub(crate) struct SaidLoss {
     pub(crate) generation: Generation,
     /// The note of the head that is lost, and the one that the anchor remembered, as far as they are known.

@@ -1,5 +1,5 @@
-//! What the headers of a ledger's segments say, read without what lies between them: enough to find events, and to know
-//! which derived state fits this log.
+//! The outline of a ledger: the headers of its segments, read without the frames between them.
+//! It is enough to find events, and to know which derived state fits this log.
 
 use std::cmp::Ordering;
 use std::io;
@@ -18,14 +18,14 @@ use crate::replay::{is_signed_by, load_segment};
 use crate::segment_list::{SegmentList, read_released, segment_header};
 use crate::segments::{Segment, segment_file_name};
 
-/// The segments from the first one on whose headers are beyond doubt: certified by the ledger's signing key, each going
-/// on from the one before as far as headers tell, with the footers saying the same. What is doubtful is left to be read
-/// byte by byte; what is not was not read yet, and is proven later.
+/// The segments from the first one on whose headers are beyond doubt. Each header is certified by the ledger's signing key and goes on
+/// from the one before, as far as headers tell; the footers say the same. Doubtful segments are left to be read byte by byte. The others
+/// were not read yet, and are proven later.
 pub(crate) struct Outline<'a> {
     disk: &'a dyn Disk,
     folder: &'a Path,
     segments: Vec<Outlined>,
-    /// How the last of them ends, once asked.
+    /// The end of the last of them, once asked.
     last: OnceLock<Option<WholeEnd>>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Outlined {
     pub(crate) frames: Frames,
 }
 
-/// Where the frames of a segment are.
+/// The place of a segment's frames.
 pub(crate) enum Frames {
     InFile { file: Arc<dyn DiskFile>, bytes: u64, opener: FrameOpener },
     Archived(Box<ReleasedSegment>),
@@ -46,9 +46,9 @@ pub(crate) enum Frames {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WholeEnd {
     pub(crate) end: SegmentEnd,
-    /// Where its last frame ends.
+    /// The offset behind its last frame.
     pub(crate) frames_end: u64,
-    /// Where its bytes end.
+    /// The offset behind its last byte.
     pub(crate) offset: u64,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Outline<'a> {
         (self.last()?.number == number).then(|| self.last_end()).flatten().map(|whole| whole.end.tip.hash)
     }
 
-    /// Where the last segment ends, if it is whole and has its footer.
+    /// Returns the end of the last segment, if that is whole and has its footer.
     pub(crate) fn last_end(&self) -> Option<WholeEnd> {
         *self.last.get_or_init(|| {
             let name = segment_file_name(self.last()?.number);
@@ -254,7 +254,7 @@ impl Outlined {
         Ok(Some(Self { header, footer, frames: Frames::Archived(Box::new(released)) }))
     }
 
-    /// Whether the next header goes on from this segment, as far as can be told without reading all of it.
+    /// Returns `true` if the next header goes on from this segment, as far as can be told without reading all of it.
     pub(crate) fn is_followed_by(&self, next: &Self) -> bool {
         if let Frames::Archived(released) = &self.frames {
             return released.end_before(&next.header).is_ok();
@@ -274,7 +274,7 @@ impl Outlined {
         goes_on && is_footed && self.frames_end().is_some()
     }
 
-    /// Where the last frame of an ended segment ends: before the footer, or where an opening cut the file.
+    /// Returns the offset behind the last frame of an ended segment: before the footer, or where an opening cut the file.
     pub(crate) fn frames_end(&self) -> Option<u64> {
         let Frames::InFile { bytes, .. } = &self.frames else { return Some(0) };
         let footer = if self.footer.is_some() { FOOTER_BYTES as u64 } else { 0 };

@@ -1,5 +1,5 @@
-//! Which segments there are: 1, 2, 3 … up to the end, or to the first one that is missing. The first of them may have been
-//! released.
+//! The list of segments: 1, 2, 3 … up to the end, or to the first one that is missing.
+//! The first of them may have been released.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,9 +20,9 @@ use crate::segments::{SEGMENTS, released_file_name, released_number, segment_fil
 pub(crate) struct SegmentList {
     /// From 1 on without gaps.
     pub(crate) numbers: Vec<SegmentNumber>,
-    /// How many of those, the first ones, were released.
+    /// The number of segments at its beginning that were released.
     pub(crate) released: usize,
-    /// What comes after those, if that is not the end.
+    /// The gap after those, if they do not reach the end.
     pub(crate) gap: Option<Gap>,
     /// The last segment that leaves lie beside. They are written once a frame is durable, so that it was there.
     remembered: Option<SegmentNumber>,
@@ -61,7 +61,7 @@ impl SegmentList {
         Ok(Self { numbers, released, gap: gap.map(|(_, gap)| gap), remembered })
     }
 
-    /// What is wrong where the last segment with a frame ends so: leaves lie beside one behind it.
+    /// Returns the fault of a missing end: leaves lie beside a segment behind the last one with a frame.
     pub(crate) fn missing_end(&self, end: &SegmentEnd) -> Option<Fault> {
         let (remembered, missing) = (self.remembered.filter(|last| *last > end.number)?, end.number.next()?);
         let beside = leaves_file_name(remembered);
@@ -88,7 +88,7 @@ fn last_with_leaves(disk: &dyn Disk, folder: &Path) -> Result<Option<SegmentNumb
 }
 
 impl Gap {
-    /// What is wrong, where `next_position` is the first that the segments before it do not hold.
+    /// Returns the fault of the gap; `next_position` is the first position that the segments before it do not hold.
     pub(crate) fn fault(&self, disk: &dyn Disk, folder: &Path, next_position: Position) -> Fault {
         let next = segment_file_name(self.next);
         let begins = match self.next_begins(disk, folder) {
@@ -104,7 +104,7 @@ impl Gap {
         }
     }
 
-    /// Where what is left goes on, if its header is beyond doubt.
+    /// Returns the position at which the remaining segments go on, if their header is beyond doubt.
     fn next_begins(&self, disk: &dyn Disk, folder: &Path) -> Option<Position> {
         let header = segment_header(disk, folder, self.next).ok()??;
         header.verify_certificate().ok()?;

@@ -1,4 +1,4 @@
-//! The next segment, made ahead: a file of zeros, written and synced in small slices by a thread of its own.
+//! The next segment, made ahead: a thread writes and syncs a file of zeros in small slices.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ enum Stage {
     Failed(SegmentNumber, ReadOnlyReason),
 }
 
-/// What the sequencer can count on.
+/// The segment that the sequencer can count on.
 pub(crate) enum Outlook {
     Ready,
     Making,

@@ -1,4 +1,4 @@
-//! The segments that hold events, and how a frame in one of them is found and opened, wherever its bytes are.
+//! The segments that hold events: they find and open a frame wherever its bytes are.
 
 mod archived;
 mod lost;
@@ -68,11 +68,11 @@ pub(crate) struct Segment {
     home: Home,
 }
 
-/// Where the frames of a segment are.
+/// The place of a segment's frames.
 enum Home {
     File(StoredSegment),
     Archives(ArchivedSegment),
-    /// Nowhere: whoever reads there hears which damage they are lost by.
+    /// Nowhere: a read there returns the damage by which they are lost.
     Lost(LostSegment),
 }
 
@@ -105,7 +105,7 @@ impl Segment {
         Self { number: released.header.number, first: released.header.first_position, home }
     }
 
-    /// Positions that are lost, from segment `number` on; `fault` says which. What is whole stands before and behind them.
+    /// Positions that are lost, from segment `number` on; `fault` says which. Whole segments stand before and behind them.
     pub(crate) fn lost(number: SegmentNumber, first: Position, fault: Fault) -> Self {
         Self { number, first, home: Home::Lost(LostSegment::new(fault)) }
     }
@@ -300,7 +300,7 @@ fn corrupt(
     ReadError::Corrupt(Fault { file, offset, first_position, last_position, what })
 }
 
-/// Where a frame stands, and what is known of it there.
+/// The place of a frame, and its outline.
 #[derive(Clone)]
 pub(crate) struct FramePlace {
     /// In its segment's file.
@@ -330,7 +330,7 @@ pub(crate) struct FrameOutline {
     pub(crate) links: Option<FrameLinks>,
 }
 
-/// What a stored frame states of what lies before it.
+/// The links from a stored frame to what lies before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameLinks {
     /// The chain hash before it.
@@ -432,7 +432,7 @@ impl Segments {
         Position::new(next.first.get() - 1)
     }
 
-    /// Puts what is left of a segment in its place. Who holds the segment goes on reading its file.
+    /// Puts the remainder of a segment in its place. A holder of the segment goes on reading its file.
     pub(crate) fn release(&self, released: Segment) {
         let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(segment) = list.iter_mut().find(|segment| segment.number == released.number) {
@@ -481,7 +481,7 @@ impl Segments {
     }
 }
 
-/// How many items at the beginning `holds` is true of, where it is true of those at the beginning alone.
+/// Returns the number of items at the beginning for which `holds` is true; it has to be false of all others.
 fn partition_point<T, E>(items: &[T], mut holds: impl FnMut(&T) -> Result<bool, E>) -> Result<usize, E> {
     let (mut low, mut high) = (0, items.len());
     while low < high {

@@ -1,5 +1,5 @@
-//! The one thread that gives events their places: it drains what waits, stages it, has it compressed, and hands sealed
-//! frames on.
+//! The one thread that gives events their places.
+//! It drains what waits, stages it, has it compressed, and hands sealed frames on.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,7 +39,7 @@ impl Accepted {
     }
 }
 
-/// Where one event of a request stands.
+/// The place of one event of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placed {
     pub(crate) position: Position,
@@ -143,7 +143,7 @@ impl Sequencer {
         }
     }
 
-    /// Whether the packer has nothing to do although enough is staged for a frame that makes good use of its sync.
+    /// Returns `true` if the packer has nothing to do although enough is staged for a frame that makes good use of its sync.
     fn packer_starves(&self) -> bool {
         !self.packing.is_away() && self.batch.body_bytes() >= EARLY_PACK_BYTES
     }
@@ -333,8 +333,8 @@ impl Sequencer {
         self.admission.settle(durable);
     }
 
-    /// What was staged cannot be sealed: no caller was told, and nothing after it may be either. The answers that are
-    /// dropped here tell their callers that the outcome is unknown.
+    /// Gives up the staged events, which cannot be sealed. No caller was told of them, and nothing may follow them. The answers dropped
+    /// here tell their callers that the outcome is unknown.
     fn give_up(&mut self, what: String) {
         tracing::error!(what, "a frame could not be sealed; nothing more is acknowledged until a restart");
         self.shared.poison(what);

@@ -1,4 +1,4 @@
-//! What the ledger itself records: its making, its openings, cuts, and when it stops and resumes taking appends.
+//! The events that the ledger itself records: its making, openings, cuts, and pauses of appends.
 
 use bitacora_formats::vocabulary::{
     ArchiveSealed, ClockTime, EventData, LedgerClockJumped, LedgerFramesPutBack, RetentionApplied,

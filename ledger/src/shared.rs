@@ -1,4 +1,4 @@
-//! What the threads of one ledger share: the durable state, and the way to each other.
+//! The shared state of a ledger's threads: the durable state, and the way to each other.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
     pub(crate) supply: Supply,
     pub(crate) segments: Segments,
-    /// Where the frames of released segments are.
+    /// The archives of released segments' frames.
     pub(crate) tier: Arc<dyn ColdTier>,
     pub(crate) recent: RecentFrames,
     pub(crate) revisited: RevisitedFrames,
@@ -55,13 +55,13 @@ pub(crate) struct Shared {
     /// Bytes that were given to the disk and not read back yet.
     pub(crate) unproven: Unproven,
     pub(crate) courier: Courier,
-    /// How fast the background works.
+    /// The pace of background work.
     pub(crate) pace: Arc<Pace>,
     pub(crate) decompressors: DecompressorPool,
     pub(crate) counters: SharedCounters,
     /// The last position before the sequencer's condition window.
     pub(crate) window_after: AtomicU64,
-    /// What governs it, if anything does.
+    /// The part that governs it; `None` without governance.
     pub(crate) governance: Option<Arc<Governance>>,
     head: Mutex<Head>,
     heads: watch::Sender<Head>,
@@ -174,7 +174,8 @@ impl Shared {
         self.tips.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()
     }
 
-    /// Whether an append could be made durable now. A want of space is over as soon as a segment is ready.
+    /// Returns the state of the writer: ready if an append could be made durable now. A want of space is over as soon as a segment is
+    /// ready.
     pub(crate) fn writer(&self) -> WriterState {
         let state = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match state {
@@ -232,7 +233,7 @@ impl Shared {
         }
     }
 
-    /// Whether every byte that the opening found was walked over.
+    /// Returns `true` if every byte that the opening found was walked over.
     pub(crate) fn is_proven(&self) -> bool {
         self.is_proven.load(Ordering::Acquire)
     }

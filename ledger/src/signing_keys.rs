@@ -1,4 +1,4 @@
-//! The clear note of the signing keys: which public keys signed this ledger's segments, each endorsed by the one before.
+//! The clear note of the keys that signed this ledger's segments, each endorsed by the one before.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::replacement::replace;
 const NOTE: &str = "signing-keys.note";
 /// No note is longer; a longer file is replaced.
 const MAX_NOTE_BYTES: u64 = 1024 * 1024;
-/// How its name ends while it is written.
+/// The suffix of its name while it is written.
 const UNFINISHED: &str = ".new";
 
 fn note_path(ledger: &Path) -> PathBuf {

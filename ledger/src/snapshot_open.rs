@@ -1,7 +1,7 @@
-//! Opening for questions: as for reading, with the state that decides, and compared with what the anchor remembers.
+//! The opening of a ledger for questions: for reading, with the state that decides, and anchor-checked.
 //!
-//! Nothing is appended or signed, the anchor stays where it is, and no byte of the folder is changed: whoever asks a copy leaves the
-//! ledger that it is of as it was.
+//! Nothing is appended or signed, the anchor stays where it is, and no byte of the folder is changed. So questions to a copy leave its
+//! ledger as it was.
 
 use std::io;
 use std::path::Path;
@@ -33,8 +33,8 @@ use crate::snapshots::Snapshots;
 use crate::status::{ReadOnlyReason, WriterState};
 
 impl Ledger {
-    /// Opens the ledger in `folder` for questions: as [`Ledger::open_for_reading`] does, but with the state that decides, where
-    /// the options ask for one, and compared with what the anchor remembers under this name, which stays as it is.
+    /// Opens the ledger in `folder` for questions, as [`Ledger::open_for_reading`] does. Loads the state that decides, if the options ask
+    /// for one. Compares the ledger with the anchor's memory under this name, and leaves that memory as it is.
     ///
     /// # Errors
     /// As [`Ledger::open_for_reading`]; also [`OpenError::RolledBack`] for a ledger that is not the one which the anchor remembers,
@@ -69,7 +69,7 @@ fn open(
         Remembered::refuse_foreign(disk, folder, keyring, &named)?;
     }
     let Read { inner, generation, end } = read?;
-    // What is derived is made again where it does not open, or is of another log.
+    // Derived state is made again where it does not open, or is of another log.
     refuse_wrong_keyring(disk, folder, keyring)?;
     derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
     let looked_at = Looked { shared: &inner.shared, generation, end };
@@ -98,7 +98,7 @@ pub(crate) fn open_damaged(
     Ok(inner)
 }
 
-/// What the anchor remembers; unknown where it does not answer and need not.
+/// Returns the anchor's memory; unknown if the anchor does not answer and need not.
 fn recall(heads: &HeadOptions, name: &LedgerName) -> Result<Recalled, AnchorError> {
     match heads.anchor.as_ref().map(|anchor| anchor.recall(name)) {
         None => Ok(Recalled::Unknown),

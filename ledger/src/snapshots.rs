@@ -1,8 +1,8 @@
-//! The state that decides, as it stood at a segment's end, in sealed files: what spares an opening the folding of old events.
-//! Layout: `docs/formats/state_snapshot.md`.
+//! Snapshots of the state that decides, each as of a segment's end, in sealed files.
+//! They spare an opening the folding of old events. Layout: `docs/formats/state_snapshot.md`.
 //!
-//! A snapshot is written only of a segment whose end is durable, and it is used only where it authenticates for this ledger,
-//! the chain hash at that segment's end and the reactor's version. On any doubt it is removed, and the events are folded.
+//! A snapshot is written only of a segment whose end is durable. It is used only if it authenticates for this ledger, the chain hash at
+//! that segment's end and the reactor's version. On any doubt it is removed, and the events are folded.
 
 use std::io;
 use std::path::PathBuf;
@@ -188,7 +188,7 @@ impl Snapshots {
         self.list().into_iter().for_each(|segment| self.remove(&file_name(segment)));
     }
 
-    /// What cannot be removed is in nobody's way: it is tried again when the newest is looked for.
+    /// Removes a file, if it can: a file that stays does no harm, and the next search for the newest tries again.
     fn remove(&self, name: &str) {
         if let Err(error) = self.disk.remove_file(&self.folder.join(name)) {
             tracing::warn!(name, %error, "a file of the index could not be removed");

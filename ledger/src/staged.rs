@@ -1,4 +1,4 @@
-//! What the sequencer knows ahead of the disk: the next position, stream tips, identities, the condition window.
+//! The sequencer's state ahead of the disk: next position, stream tips, identities, condition window.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, RwLock};
@@ -43,7 +43,7 @@ fn content_of(commitment: &Commitment) -> [u8; 8] {
     content
 }
 
-/// State ahead of the disk. What one request changed is undone as a whole by [`Staged::discard`].
+/// State ahead of the disk. [`Staged::discard`] undoes all changes of one request.
 pub(crate) struct Staged {
     next: Position,
     /// The time of the frame staged last.
@@ -59,7 +59,7 @@ pub(crate) struct Staged {
     undo: Vec<Undo>,
 }
 
-/// Why an event gets no place.
+/// The reasons for which an event gets no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unplaceable {
     /// An event of the live segment has the same identity.
@@ -70,7 +70,7 @@ pub(crate) enum Unplaceable {
     NoNumberLeft,
 }
 
-/// How to take one event back.
+/// The values that take one event back.
 struct Undo {
     key: EventKey,
     stream: StreamKey,
@@ -110,7 +110,7 @@ impl Staged {
         tips.get(stream).copied()
     }
 
-    /// Whether no more stream may begin. Streams ahead of the disk may be counted twice: the limit is met early, never late.
+    /// Returns `true` if no more stream may begin. Streams ahead of the disk may be counted twice: the limit is met early, never late.
     fn is_full(&self) -> bool {
         let tips = self.durable_tips.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         tips.len() + self.ahead.len() >= MAX_STREAMS
@@ -188,7 +188,7 @@ impl Staged {
         self.ahead.retain(|_, tip| tip.position > durable);
     }
 
-    /// How many streams may be ahead of the disk.
+    /// Returns the number of streams that may be ahead of the disk.
     pub(crate) fn ahead(&self) -> usize {
         self.ahead.len()
     }

@@ -1,4 +1,4 @@
-//! How a ledger is doing, for `/readyz`, `/metrics` and the operator.
+//! The status of a ledger, for `/readyz`, `/metrics` and the operator.
 
 use crate::courier::WitnessedStatus;
 use crate::fault::Fault;
@@ -8,7 +8,7 @@ use crate::receipt::Head;
 /// A moment's view of a ledger; every number is read without stopping the sequencer.
 #[derive(Debug, Clone)]
 pub struct Status {
-    /// Whether an append could be made durable, and if not, why.
+    /// The state of the writer: ready, or the reason for which no append can be made durable.
     pub writer: WriterState,
     /// The durable head.
     pub head: Head,
@@ -18,12 +18,12 @@ pub struct Status {
     pub queue_requests: usize,
     /// Segment files that hold events.
     pub segments: usize,
-    /// Whether every stored byte that this opening found was walked over. Old segments are, in the background, after the
-    /// opening; damage found there makes the ledger read-only.
+    /// `true` if every stored byte that this opening found was walked over. Old segments are walked over in the background, after the
+    /// opening. Damage found there makes the ledger read-only.
     pub is_proven: bool,
-    /// How the signing of tree heads is doing.
+    /// The state of the tree heads.
     pub heads: HeadStatus,
-    /// How they are doing with the witnesses; `None` where there are none.
+    /// The state of the tree heads at the witnesses; `None` without witnesses.
     pub witnessed: Option<WitnessedStatus>,
     /// Counted since this opening.
     pub counters: Counters,
@@ -50,7 +50,7 @@ pub struct Counters {
     pub redactions: u64,
 }
 
-/// Whether an append could be made durable.
+/// The ability of a ledger to make appends durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriterState {
     /// Yes.
@@ -66,25 +66,25 @@ pub enum WriterState {
 }
 
 impl WriterState {
-    /// Whether an append could be made durable now.
+    /// Returns `true` if an append could be made durable now.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         matches!(self, Self::Ready)
     }
 
-    /// Whether appends are refused until the ledger is opened again.
+    /// Returns `true` if appends are refused until the ledger is opened again.
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Poisoned(_) | Self::Closing | Self::Closed) || self.is_wrong()
     }
 
-    /// Whether appends are refused for good, because the stored bytes are not what they have to be.
+    /// Returns `true` if appends are refused for good, because the stored bytes are not what they have to be.
     pub(crate) fn is_wrong(&self) -> bool {
         matches!(self, Self::ReadOnly(ReadOnlyReason::Corrupt(_) | ReadOnlyReason::Diverged(_)))
     }
 }
 
-/// Why a ledger takes no appends although nothing failed under it.
+/// The reasons for which a ledger takes no appends although nothing failed under it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadOnlyReason {
     /// The next segment could not be made for want of space.

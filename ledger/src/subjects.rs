@@ -1,4 +1,4 @@
-//! The keys of data subjects: each in two small files of its own, apart from the log, so that erasing them is possible.
+//! The keys of data subjects: each in two small files apart from the log, so that it can be erased.
 //! Layout: `docs/formats/subjects.md`.
 //!
 //! The one mutable store of a ledger, and the only copy of these keys. So nothing here replaces what stands there: a
@@ -27,7 +27,7 @@ pub(crate) struct SubjectKey {
     pub(crate) secret: Arc<Secret>,
 }
 
-/// Why a subject's key cannot be had. Reaches callers inside an [`io::Error`].
+/// The reasons for which a subject's key cannot be had. They reach callers inside an [`io::Error`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SubjectsError {
     /// A file of the store is not what was written.
@@ -38,7 +38,7 @@ pub(crate) enum SubjectsError {
         "{file} leads to the key {id}, which is missing; restore it from a copy, or finish erasing the subject"
     )]
     KeyMissing { file: String, id: String },
-    /// What a failed sync left behind cannot be known.
+    /// The files behind a failed sync: they cannot be known to be durable.
     #[error(
         "subjects: a folder could not be synced before, what it shows is not known to be durable; restart the service"
     )]

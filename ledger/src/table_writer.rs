@@ -1,8 +1,8 @@
-//! The thread that writes what a later opening need not read again: tables of ended segments, written and merged, and snapshots
-//! of the state that decides.
+//! The thread that writes tables and snapshots, so that a later opening reads and folds less.
+//! It writes and merges tables of ended segments, and takes snapshots of the state that decides.
 //!
-//! Nothing waits for it but a sequencer that is [`MAX_UNWRITTEN_IDS`] ahead. What it writes can be made again from the log,
-//! so a disk that refuses it costs memory and time, never an event.
+//! Nothing waits for it but a sequencer that is [`MAX_UNWRITTEN_IDS`] ahead. Its files can be made again from the log, so a disk that
+//! refuses them costs memory and time, never an event.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ pub(crate) struct Keeper {
 #[derive(Default)]
 struct State {
     news: bool,
-    /// What no tip table tells yet.
+    /// The newest end of a segment that no tip table holds yet.
     untold: Option<EndedState>,
     /// The newest snapshot that there is.
     newest: Option<KeptSnapshot>,
@@ -44,11 +44,11 @@ struct State {
     /// The log is damaged: nothing that was derived of it is kept.
     distrusted: bool,
     closing: bool,
-    /// Why the last try failed.
+    /// The error of the last try.
     failed: Option<String>,
 }
 
-/// Whether identities of one more segment can be held in memory.
+/// The room in memory for the identities of one more segment.
 pub(crate) enum Backlog {
     /// They can.
     Short,
@@ -80,8 +80,8 @@ impl Keeper {
         newest.map_or(After::START, |kept| After::new(kept.position.get()))
     }
 
-    /// Whether the state at the end of this segment is worth a snapshot: it costs as much as its bytes do, and it spares the next
-    /// opening the folding of the events since the one before. `is_last` where nothing comes after it.
+    /// Returns `true` if the state at the end of this segment is worth a snapshot. Its cost is that of its bytes, and it spares the next
+    /// opening the folding of the events since the one before. `is_last` is set where nothing comes after the segment.
     pub(crate) fn wants_snapshot(&self, end: &SegmentEnd, is_last: bool) -> bool {
         let state = self.lock();
         if self.snapshots.is_none() || state.distrusted {
@@ -140,7 +140,7 @@ impl Keeper {
         self.wake.notify_all();
     }
 
-    /// Whether few enough identities are in memory.
+    /// Returns `true` if few enough identities are in memory.
     pub(crate) fn is_keeping_up(&self) -> bool {
         self.ids.unwritten() <= MAX_UNWRITTEN_IDS
     }
@@ -243,7 +243,7 @@ impl Keeper {
         written.map(|_| ())
     }
 
-    /// Writes the identities that are in memory, and lets whoever waits for that go on.
+    /// Writes the identities that are in memory, and lets waiting threads go on.
     fn write_ids(&self) -> io::Result<()> {
         while self.ids.write_next()? {
             self.wake.notify_all();
@@ -282,8 +282,8 @@ impl Keeper {
 /// Called after each slice of a longer work; an error ends that.
 pub(crate) type Rest<'r> = &'r dyn Fn() -> io::Result<()>;
 
-/// How fast the background works: it rests after each slice of [`FILL_SLICE_BYTES`], so that disk and core are left to the
-/// writer, unless that waits for it.
+/// The pace of background work. It rests after each slice of [`FILL_SLICE_BYTES`], so that disk and core are left to the writer, unless
+/// the writer waits for it.
 ///
 /// [`FILL_SLICE_BYTES`]: crate::limits::FILL_SLICE_BYTES
 #[derive(Debug, Default)]

@@ -1,4 +1,5 @@
-//! Which tables to merge: few enough tables that a lookup stays cheap, without writing every identity over and over.
+//! The choice of tables to merge: few tables keep lookups cheap, few merges keep writes few.
+//! No identity is written over and over.
 
 use std::ops::Range;
 
@@ -9,10 +10,10 @@ const MAX_MERGE: usize = 8;
 /// Tables past which a merge is done even if it writes one large table anew for the sake of small ones.
 const MAX_TABLES: usize = 24;
 
-/// The neighbours to merge next, given the sizes of all tables in order.
+/// Returns the neighbours to merge next, given the sizes of all tables in order.
 ///
-/// None of them is larger than the others together, so that an identity lies in a table of at least twice the size after
-/// each merge and is written at most about log2 of all identities times. Of several choices the cheapest is taken.
+/// None of them is larger than the others together. So after each merge an identity lies in a table of at least twice the size. It is
+/// written at most about log2 of all identities times. Of several choices the cheapest is taken.
 pub(crate) fn next_merge(sizes: &[u64]) -> Option<Range<usize>> {
     let windows = (MIN_MERGE..=MAX_MERGE).flat_map(|length| {
         let starts = 0..sizes.len().saturating_sub(length - 1);
@@ -42,7 +43,7 @@ mod tests {
 
     #[test]
     fn tables_stay_few_and_each_identity_is_written_a_few_times() {
-        /// How large the next table is, as seen by what comes: full segments, restarts, and both.
+        /// The size of the next table, as a function of its number: full segments, restarts, and both.
         type Arrival = fn(u64) -> u64;
         let arrivals: [(&str, Arrival); 4] = [
             ("full segments", |_| 100_000),

@@ -1,7 +1,7 @@
-//! Where the log stood at the ends of segments, in sealed tables: what spares an opening the reading of old segments.
+//! Sealed tables of the log's state at segment ends, so that an opening reads no old segments.
 //!
-//! A table is written only of segments whose end is durable, and it is used only where it authenticates for this ledger,
-//! these segments and the chain hash at their end. On any doubt it is removed, and the segments are read.
+//! A table is written only of segments whose end is durable. It is used only if it authenticates for this ledger, these segments and the
+//! chain hash at their end. On any doubt it is removed, and the segments are read.
 
 mod file;
 #[cfg(test)]
@@ -23,7 +23,7 @@ use crate::staged::Tip;
 use crate::table_writer::Rest;
 use crate::tiers;
 
-/// Where the log stood at the end of a segment, and the tips of the streams that some segments through it touched.
+/// The state of the log at the end of a segment, and the tips of the streams that some segments through it touched.
 pub(crate) struct EndedState {
     /// The first segment whose streams are here.
     pub(crate) first: SegmentNumber,
@@ -47,7 +47,7 @@ pub(crate) struct TipTables {
     tables: Vec<Table>,
 }
 
-/// Where tables are and what they are bound to.
+/// The folder of the tables, and the key and ledger that they are bound to.
 struct Place {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
@@ -84,7 +84,7 @@ impl TipTables {
         Self { place: Place { disk, folder, index_key, ledger }, tables: Vec::new() }
     }
 
-    /// Where the log stood at the end of the last segment that tables tell of, none after `limit`; `None` if none does.
+    /// Returns the state of the log at the end of the last segment that tables cover, none after `limit`; `None` if they cover none.
     ///
     /// Tables after that are removed: what they tell is read from the log again.
     pub(crate) fn state_through(&mut self, limit: SegmentNumber) -> Option<EndedState> {
@@ -205,7 +205,7 @@ impl Place {
         read_into(&*self.disk, &self.folder.join(table.name()), &self.index_key)
     }
 
-    /// What cannot be removed is in nobody's way: it is tried again when the tables are loaded.
+    /// Removes a file, if it can: a file that stays does no harm, and the next loading of the tables tries again.
     fn remove(&self, name: &str) {
         if let Err(error) = self.disk.remove_file(&self.folder.join(name)) {
             tracing::warn!(name, %error, "a file of the index could not be removed");

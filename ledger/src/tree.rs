@@ -1,5 +1,5 @@
-//! The tree over all durable events: its levels in memory, the lowest of them in a file too, and what has to be made durable
-//! of its leaves. Layout of the file: `docs/formats/levels.md`.
+//! The tree over all durable events: its levels in memory, the lowest of them in a file too.
+//! It also knows the leaves that have to be made durable. Layout of the file: `docs/formats/levels.md`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::index_folder::make_folder;
 use crate::leaves::{self, Count, EndedLeaves, TREE};
 use crate::shared::Shared;
 
-/// Why a tree that lacks its first groups gives no proof.
+/// The reason for which a tree that lacks its first groups gives no proof.
 const NOT_WHOLE: &str = "it is made from the leaves again by a ledger that is open for writing";
 
 /// Segments whose leaves wait to be made again.
@@ -51,7 +51,7 @@ enum Groups {
     },
 }
 
-/// What the leaves of a group are compared with.
+/// The values that the leaves of a group are compared with.
 pub(crate) enum GroupCheck {
     /// The root of a whole group.
     Root(TreeHash),
@@ -59,7 +59,7 @@ pub(crate) enum GroupCheck {
     Peaks(u64, Vec<TreeHash>),
 }
 
-/// What an opening knows of the tree.
+/// The part of the tree that an opening knows.
 pub(crate) struct Grown {
     /// The tree where reading began.
     pub(crate) base: Frontier,
@@ -173,7 +173,7 @@ impl Tree {
         }
     }
 
-    /// What the leaves of a group have to give.
+    /// Returns the value that the leaves of a group have to give.
     pub(crate) fn check_of(&self, group: u64) -> Result<GroupCheck, &'static str> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let Groups::Whole(levels) = &state.groups else {
@@ -206,7 +206,7 @@ impl Tree {
         }
     }
 
-    /// Whether groups are to be made again from the leaves.
+    /// Returns `true` if groups are to be made again from the leaves.
     pub(crate) fn is_lacking(&self) -> bool {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         matches!(state.groups, Groups::Lacking { .. })
@@ -249,7 +249,7 @@ impl Tree {
                 break;
             }
         }
-        // What fails takes its turn after the others, once for each segment that ends.
+        // Failed writes take their turn after the others, once for each segment that ends.
         left.splice(0..0, ended);
         let mut waiting = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         left.append(&mut waiting);

@@ -1,4 +1,5 @@
-//! Bytes that were handed to the disk and not read back from it yet. Of frames that the disk turns out not to have, they alone are left.
+//! Bytes that were handed to the disk and not read back from it yet.
+//! Of frames that the disk turns out not to have, they alone are left.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -91,7 +92,7 @@ impl Unproven {
         }
     }
 
-    /// Ends the writing. What is left, joined as it lies in each segment.
+    /// Ends the writing. Returns the remaining bytes, joined as they lie in each segment.
     pub(crate) fn end(&self) -> Vec<WrittenBytes> {
         let mut state = self.lock();
         state.is_ended = true;

@@ -1,4 +1,4 @@
-//! Following the log without making events of it: records as they lie in their frames, and what commits to them.
+//! A visit of the log's records and commitments as they lie in their frames, without making events.
 
 use bitacora_formats::{After, ChainHash, Micros, Position, Record, TreeHash};
 
@@ -9,7 +9,7 @@ use crate::reader::Reader;
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
 
-/// A durable record, borrowed from its opened frame. What a data subject's part holds is not in it.
+/// A durable record, borrowed from its opened frame. The content of a data subject's part is not in it.
 #[derive(Debug)]
 pub struct VisitedRecord<'a> {
     /// Its position in the ledger.
@@ -48,9 +48,8 @@ impl Ledger {
         records(self.shared(), after, until, visit)
     }
 
-    /// Returns where to divide what lies after `after` and up to `until` into at most `pieces` pieces of `events` events or somewhat
-    /// more, so that whoever reads them side by side opens no frame twice: the last position of each. Blocks as
-    /// [`Self::read`] does.
+    /// Divides the events after `after` and up to `until` into at most `pieces` pieces of `events` events or somewhat more. Returns the
+    /// last position of each. Readers that work side by side on the pieces open no frame twice. Blocks as [`Self::read`] does.
     #[must_use]
     pub fn divide(&self, after: After, until: Position, events: u64, pieces: usize) -> Vec<Position> {
         divide(self.shared(), after, until.min(self.head().position), events, pieces)
@@ -107,12 +106,11 @@ fn show(
     Ok(())
 }
 
-/// Where to divide what lies after `after` and up to `until`, which is durable, so that no frame is opened twice: the ends
-/// of at most `pieces` pieces. Each ends with the frame that makes it have `events` events, at [`MAX_PIECE_STRETCH`] times as
-/// many at the latest.
+/// Divides the events after `after` and up to `until`, which is durable, so that no frame is opened twice. Returns the ends of at most
+/// `pieces` pieces. Each ends with the frame that makes it have `events` events, at [`MAX_PIECE_STRETCH`] times as many at the latest.
 ///
-/// Frames are not opened for this, so what their headers say is not proven: every division is right, this one is fast. What
-/// is damaged is heard of by whoever reads it.
+/// Frames are not opened for this, so the contents of their headers are not proven: every division is right, this one is fast. Readers of
+/// the pieces find damage.
 pub(crate) fn divide(
     shared: &Shared,
     after: After,

@@ -1,4 +1,4 @@
-//! The whole parts of a ledger behind damage: segments whose headers its signing key certifies, and the frames in them that open.
+//! The whole parts of a ledger behind damage: certified segments, and the frames in them that open.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -218,7 +218,7 @@ impl Damaged<'_> {
         let header = &last.outlined.header;
         let path = segments_folder(self.folder).join(segment_file_name(last.number));
         let file = self.disk.open(&path, OpenMode::Read)?;
-        // What is told of is durable.
+        // The reported frames are durable.
         file.sync_data()?;
         let Some(outlined) = Outlined::read_damaged(self.disk, &path, self.keyring)? else { return Ok(None) };
         let Frames::InFile { opener, .. } = outlined.frames else { return Ok(None) };

@@ -1,6 +1,6 @@
-//! Witnesses: others, each with a key of its own, who sign a tree head only where it goes on from the last one that they signed.
+//! Witnesses: keepers of keys who sign a tree head only if it extends the last one that they signed.
 //!
-//! The anchor is the ledger's own memory. A witness is somebody else's: who has a head that enough of them cosigned need not
+//! The anchor is the ledger's own memory. A witness is somebody else's: an auditor with a head that enough of them cosigned need not
 //! believe the ledger that it shows everybody the same history.
 
 use std::fmt;
@@ -12,37 +12,37 @@ use bitacora_formats::{NoteSignature, TreeHash, WitnessKey, WitnessPolicy};
 
 use crate::limits::WITNESS_EVERY;
 
-/// Why a witness did not cosign a tree head.
+/// The reasons for which a witness did not cosign a tree head.
 #[derive(Debug, thiserror::Error)]
 pub enum WitnessError {
-    /// No answer that means anything. Whether it cosigned is unknown.
+    /// No meaningful answer. The witness may have cosigned or not.
     #[error("witness {witness}: {source}; the tree head stays without its cosignature until it answers")]
     Unreachable {
-        /// Which witness.
+        /// The name of the witness.
         witness: String,
-        /// What happened.
+        /// The error of the system.
         source: io::Error,
     },
     /// The tree head that it cosigned last has another size than it was told, or the same size and another root.
     #[error("witness {witness} has cosigned {size} events")]
     Conflict {
-        /// Which witness.
+        /// The name of the witness.
         witness: String,
-        /// How many events its last head covers.
+        /// The number of events that its last head covers.
         size: u64,
     },
     /// The tree head does not go on from the one that it cosigned last.
     #[error("witness {witness} has cosigned another history of this ledger")]
     Inconsistent {
-        /// Which witness.
+        /// The name of the witness.
         witness: String,
     },
     /// It takes no tree heads of this ledger.
     #[error("witness {witness} refuses: {what}; have it configured for this ledger and its key")]
     Refused {
-        /// Which witness.
+        /// The name of the witness.
         witness: String,
-        /// What it said.
+        /// The witness's answer.
         what: String,
     },
 }
@@ -61,14 +61,14 @@ pub trait Witness: fmt::Debug + Send + Sync + 'static {
     fn add(&self, old: u64, proof: &[TreeHash], note: &str) -> Result<Vec<NoteSignature>, WitnessError>;
 }
 
-/// Whom the tree heads of a ledger are brought to.
+/// The witnesses to which a ledger's tree heads are brought.
 #[derive(Debug, Clone)]
 pub struct Witnesses {
-    /// Whose cosignatures make a quorum.
+    /// The policy that says whose cosignatures make a quorum.
     pub policy: WitnessPolicy,
     /// Those who are asked.
     pub witnesses: Vec<Arc<dyn Witness>>,
-    /// How often, while new heads are signed. They are asked once more when the ledger closes.
+    /// The interval between questions while new heads are signed. Witnesses are asked once more when the ledger closes.
     pub every: Duration,
 }
 

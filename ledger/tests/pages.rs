@@ -38,7 +38,7 @@ fn position(number: u64) -> Position {
     Position::new(number).unwrap()
 }
 
-/// What the query asks for, found by looking at every event.
+/// Returns the events that the query asks for, found by looking at every event.
 fn expected<'a>(all: &'a [StoredEvent<'static>], query: &ReadQuery) -> Vec<&'a StoredEvent<'static>> {
     let matches = |stored: &&StoredEvent<'_>| {
         let filter = &query.filter;

@@ -167,7 +167,7 @@ fn what_is_no_file_under_a_name_like_a_files_stops_no_opening_and_no_declaration
 
 /// A way in which a reader meets events.
 type Reading = fn(&Ledger) -> Result<(), ReadError>;
-/// What happens to the bytes of a segment.
+/// The damage done to the bytes of a segment.
 type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 #[test]

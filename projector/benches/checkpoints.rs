@@ -1,7 +1,7 @@
-//! What checkpoints cost: `cargo bench -p bitacora-projector --bench checkpoints -- FOLDER --steps N`.
+//! The cost of checkpoints: `cargo bench -p bitacora-projector --bench checkpoints -- FOLDER --steps N`.
 //!
-//! Saves a thread of many steps below the folder (the current one unless named): one channel changes, seven do not. Then asks
-//! for the newest checkpoint, values, writes and document included, warm and right after an opening.
+//! Saves a thread of many steps below the folder (the current one unless named): one channel changes, seven do not. Then asks for the
+//! newest checkpoint, with its values, writes and document, warm and right after an opening.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on must fail")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]

@@ -1,8 +1,8 @@
-//! What the index costs and what it saves: `cargo bench -p bitacora-projector --bench filtered -- FOLDER --events N`.
+//! The index's cost and gain: `cargo bench -p bitacora-projector --bench filtered -- FOLDER --events N`.
 //!
-//! Loads a ledger below the folder (the current one unless named) with events shaped like those of agents at work, then
-//! closes it, opens it again and reads by filter. With `--keep` the ledger stays; with `--read FOLDER` one that stayed is
-//! read in a fresh process. Where the machine lets this program drop the page cache, reads are said to be cold.
+//! Loads a ledger below the folder (the current one unless named) with events shaped like those of agents at work. Then closes it, opens
+//! it again and reads by filter. With `--keep` the ledger stays; with `--read FOLDER` one that stayed is read in a fresh process. Where
+//! the machine lets this program drop the page cache, reads are said to be cold.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on must fail")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
@@ -120,7 +120,7 @@ fn load(folder: &Path, events: u64) {
     ledger.close().unwrap();
 }
 
-/// What the index's thread has cost so far.
+/// Shows the cost of the index's thread so far.
 fn show_follower(events: u64) {
     let mut busy = 0.0;
     for task in std::fs::read_dir("/proc/self/task").into_iter().flatten() {
@@ -136,7 +136,7 @@ fn show_follower(events: u64) {
     );
 }
 
-/// How long a thread was running, from what Linux tells: on a busy machine less than what a clock shows.
+/// Returns the time that a thread was running, as Linux counts it: on a busy machine less than a clock shows.
 fn on_cpu(task: &Path) -> Duration {
     let text = std::fs::read_to_string(task.join("schedstat")).unwrap_or_default();
     Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or_default())

@@ -16,12 +16,12 @@ use crate::stored_block::{Doubt, StoredBlock};
 pub(crate) const PROJECTIONS: &str = "projections";
 /// The index's folder in it.
 const INDEX: &str = "index";
-/// How the names of blocks end.
+/// The suffix of a block's name.
 const ENDING: &str = ".idx";
-/// How the name of a block ends that is being written.
+/// The suffix of a block's name while it is written.
 const UNFINISHED: &str = ".new";
 
-/// Where one ledger's blocks lie, and what opens them.
+/// The folder of one ledger's blocks, and the key that opens them.
 pub(crate) struct Shelf {
     environment: Environment,
     folder: PathBuf,
@@ -84,7 +84,7 @@ impl Shelf {
         if !in_place || extent.ledger != ledger.id() {
             return Err(Doubt::History);
         }
-        // What was released was read back and verified, so that no other history can have taken its place since.
+        // Released events were read back and verified, so that no other history can have taken their place since.
         if ledger.released_through().is_some_and(|released| extent.last <= released) {
             return Ok(block);
         }
@@ -143,7 +143,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Takes a file away. What cannot be removed is not believed the next time either.
+    /// Takes a file away. A file that cannot be removed is not believed the next time either.
     fn remove(&self, path: &Path) {
         if let Err(error) = self.environment.disk.remove_file(path)
             && error.kind() != io::ErrorKind::NotFound
@@ -153,7 +153,7 @@ impl Shelf {
     }
 }
 
-/// Whether a file has a name that the index gives.
+/// Returns `true` if a file has a name that the index gives.
 fn is_own(name: &str) -> bool {
     let digits = name.strip_suffix(UNFINISHED).unwrap_or(name).strip_suffix(ENDING);
     digits.is_some_and(|digits| digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit()))

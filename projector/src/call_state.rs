@@ -1,4 +1,4 @@
-//! How a call stands of which no end is told.
+//! The state of a call without a recorded end.
 
 use bitacora_formats::vocabulary::{ReasonCode, Resolution, Verdict};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The mode in which a verdict holds.
 const ENFORCE: &str = "enforce";
 
-/// How a call stands of which no end is told: by what was said of it last, and by what a person said then.
+/// The state of a call without a recorded end, by its last decision and a person's answer to that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallState {
     /// It may run, or does: its end is still to come.
@@ -42,7 +42,7 @@ impl CallState {
         }
     }
 
-    /// What a decision makes of a call. What is only observed runs, whatever was said of it.
+    /// Returns the state after a decision. A call that is only observed runs, whatever the verdict.
     pub(crate) fn decided(mode: &str, verdict: Verdict, reason_code: &str) -> Self {
         match verdict {
             _ if mode != ENFORCE => Self::Open,
@@ -53,7 +53,7 @@ impl CallState {
         }
     }
 
-    /// What an answer makes of it, where it waited for one. What was approved may be asked for again, and then runs.
+    /// Returns the state after an answer, if the call waited for one. An approved call may be asked for again, and then runs.
     pub(crate) fn answered(self, resolution: &str) -> Self {
         if self != Self::Waiting {
             return self;

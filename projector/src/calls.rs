@@ -1,5 +1,5 @@
-//! Calls: the audit table. One row for each call of a tool: who asked for what, what was said and why, how it ended, who
-//! approved it; found by call, run, session, agent, actor, tool, outcome and verdict, the newest first.
+//! The audit table of calls, one row for each call of a tool: request, verdict, reason, end, approver.
+//! Calls are found by call, run, session, agent, actor, tool, outcome and verdict, the newest first.
 
 mod fold;
 
@@ -18,18 +18,18 @@ use fold::{IMPORTS, Label, OF_ID, OfId, ROWS};
 /// One call of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// Where it was asked for, the first time; where only its end is recorded, that.
+    /// The position of its first request; that of its end if only the end is recorded.
     pub position: u64,
-    /// When that happened, microseconds since 1970: what an accepted import brought says so itself.
+    /// The time of that, microseconds since 1970; for an accepted import, the time that the imported event states.
     pub time: u64,
-    /// When it was recorded.
+    /// The time of its recording.
     #[serde(skip)]
     pub recorded: u64,
     /// The import that brought it, and when it says that it happened.
     pub brought: Option<Brought>,
     /// Its id. It is another call's after this one has ended, and may be that of calls that were recorded elsewhere.
     pub call: String,
-    /// Where the call before it stands that had this id.
+    /// The position of the earlier call with this id.
     pub earlier: Option<u64>,
     /// The tool; `-` where only the call's end is recorded.
     pub tool: String,
@@ -37,9 +37,9 @@ pub struct Call {
     pub server: Option<String>,
     /// The model that asked.
     pub model: Option<String>,
-    /// What it worked on.
+    /// The task type that it worked on.
     pub task_type: Option<String>,
-    /// Who wrote the request.
+    /// The actor that wrote the request.
     pub actor: Option<String>,
     /// The agent.
     pub agent: Option<String>,
@@ -47,34 +47,34 @@ pub struct Call {
     pub session: Option<String>,
     /// The run.
     pub run: Option<String>,
-    /// How often it was asked for before it ended.
+    /// The number of requests before it ended.
     pub asked: u32,
-    /// Whether it was recorded elsewhere and brought here.
+    /// `true` if it was recorded elsewhere and brought here.
     pub imported: bool,
-    /// What was said of it last.
+    /// The last decision on it.
     pub decision: Option<CallDecision>,
     /// The approval that it waited for last, and what became of that.
     pub approval: Option<CallApproval>,
-    /// How it stands as long as no end is told of it.
+    /// Its state while no end is recorded.
     pub state: CallState,
-    /// How it ended.
+    /// Its end.
     pub outcome: Option<CallOutcome>,
-    /// Whether that came only after the call was given up.
+    /// `true` if the end came only after the call was given up.
     pub late: bool,
 }
 
-/// What was said of a call.
+/// A decision on a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallDecision {
-    /// Where.
+    /// The position of the decision.
     pub position: u64,
     /// `allow`, `review` or `deny`.
     pub verdict: String,
     /// `observe` or `enforce`.
     pub mode: String,
-    /// Why, in one word.
+    /// The reason as a code.
     pub reason_code: String,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
     /// The rule of the policy that matched.
     pub rule: Option<String>,
@@ -89,59 +89,59 @@ pub struct CallDecision {
 pub struct CallApproval {
     /// Its id.
     pub approval: String,
-    /// Where it was asked for.
+    /// The position of the request for approval.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of that, microseconds since 1970.
     pub time: u64,
     /// `approved`, `rejected`, `edited`, `expired` or `withdrawn`.
     pub resolution: Option<String>,
-    /// Who said it.
+    /// The actor that resolved it.
     pub by: Option<String>,
-    /// Where.
+    /// The position of the resolution.
     pub resolved_position: Option<u64>,
-    /// When, microseconds since 1970.
+    /// The time of the resolution, microseconds since 1970.
     pub resolved_time: Option<u64>,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallOutcome {
-    /// Where.
+    /// The position of the outcome.
     pub position: u64,
-    /// When that happened, microseconds since 1970.
+    /// The time of the outcome, microseconds since 1970.
     pub time: u64,
     /// The import that brought it, and when it says that it happened.
     pub brought: Option<Brought>,
     /// `ok`, `error`, `timeout`, `interrupted`, `rejected` or `blocked`.
     pub status: String,
-    /// What went wrong, in one word.
+    /// The kind of error, in one word.
     pub error_type: Option<String>,
-    /// What its program ended with.
+    /// The exit code of its program.
     pub exit_code: Option<i64>,
-    /// How long it took, milliseconds, as who made it told.
+    /// The duration in milliseconds, as the caller told it.
     pub duration_ms: Option<u64>,
-    /// What it cost, micro-USD.
+    /// The cost in micro-USD.
     pub cost_micro_usd: Option<u64>,
-    /// What went in, in words, without secrets.
+    /// A summary of its input, without secrets.
     pub input_summary: Option<String>,
-    /// What came out, in words, without secrets.
+    /// A summary of its output, without secrets.
     pub summary: Option<String>,
-    /// What it made or changed.
+    /// The artifacts that it made or changed.
     pub artifacts: Vec<CallArtifact>,
 }
 
 /// Something that a call made or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallArtifact {
-    /// What it is called: mostly its path.
+    /// Its name, mostly a path.
     pub path: String,
-    /// What kind of thing it is, where that was told.
+    /// Its kind, where that was told.
     pub kind: Option<String>,
     /// Its digest, likewise.
     pub digest: Option<String>,
 }
 
-/// What may have come of a call, as it is asked for: how it ended, else how it stands.
+/// The outcomes of a call that a query can name: its end, else its state.
 pub const CALL_OUTCOMES: [&str; 11] = [
     "open",
     "waiting",
@@ -155,10 +155,10 @@ pub const CALL_OUTCOMES: [&str; 11] = [
     "expired",
     "withdrawn",
 ];
-/// What may have been said of a call, as it is asked for; `none` where nothing was.
+/// The verdicts on a call that a query can name; `none` for a call without one.
 pub const CALL_VERDICTS: [&str; 4] = ["none", "allow", "review", "deny"];
 
-/// Which calls are asked for: those that agree with all that is there.
+/// A query of calls: those that agree with every member that is set.
 #[derive(Debug, Clone, Default)]
 pub struct CallQuery {
     /// Its id.
@@ -169,13 +169,13 @@ pub struct CallQuery {
     pub session: Option<String>,
     /// The agent.
     pub agent: Option<String>,
-    /// Who wrote the request.
+    /// The actor that wrote the request.
     pub actor: Option<String>,
     /// The tool.
     pub tool: Option<String>,
-    /// What came of it: one of [`CALL_OUTCOMES`].
+    /// The outcome: one of [`CALL_OUTCOMES`].
     pub outcome: Option<String>,
-    /// What was said; `none` for those of which nothing was.
+    /// The verdict; `none` for calls without one.
     pub verdict: Option<String>,
     /// Only those that happened in this time.
     pub between: Option<HappenedBetween>,
@@ -197,7 +197,7 @@ pub struct CallPage {
     /// The next page has those before this position; `None` at the end. A page may be short and go on all the same: one looks at
     /// [`LOOKED_AT_CALLS`] calls at most.
     pub next: Option<Position>,
-    /// Where there are none: those that agree with all that was asked but the time.
+    /// The calls outside of the time asked about, if none lie in it: those that agree with all else.
     pub outside: Option<Outside>,
     /// Every event up to here is in it.
     pub position: Position,
@@ -214,7 +214,7 @@ impl Call {
         self
     }
 
-    /// What came of it, in one word: how it ended, else how it stands.
+    /// Returns the outcome in one word: its end, else its state.
     #[must_use]
     pub fn came_to(&self) -> &str {
         self.outcome.as_ref().map_or(self.state.as_str(), |outcome| &outcome.status)

@@ -1,4 +1,4 @@
-//! Checkpoints of threads of work: what each channel held, what tasks wrote behind it, found by thread, subgraph and id.
+//! Checkpoints of threads of work: channels and writes of tasks, found by thread, subgraph and id.
 //!
 //! Rows say which events of the log tell of a checkpoint, of each of its channels and of each write; the events say the rest.
 
@@ -37,15 +37,15 @@ pub struct Checkpoint {
     pub step: i64,
     /// `input`, `loop`, `update` or `fork`.
     pub source: String,
-    /// Where it was saved here, or copied.
+    /// The position at which it was saved here, or copied.
     pub position: u64,
-    /// When it was saved first, microseconds since 1970.
+    /// The time at which it was first saved, microseconds since 1970.
     pub time: u64,
-    /// Where that is recorded.
+    /// The position of the event that records that.
     pub recorded: u64,
-    /// Whether the event there has a `document`.
+    /// `true` if the event there has a `document`.
     pub has_document: bool,
-    /// Who saved it.
+    /// The agent that saved it.
     pub agent: Option<String>,
     /// In which session.
     pub session: Option<String>,
@@ -64,7 +64,7 @@ pub struct Channel {
     pub name: String,
     /// Its version.
     pub version: Option<Version>,
-    /// What it holds, if anything was said of that.
+    /// Its content, if anything was said of that.
     pub value: Option<Content>,
 }
 
@@ -78,10 +78,10 @@ pub enum Version {
     Text(String),
 }
 
-/// Where a content is.
+/// The place of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// How its bytes are to be read.
+    /// The encoding of its bytes.
     pub encoding: Option<String>,
     /// Bytes.
     pub bytes: u64,
@@ -91,20 +91,20 @@ pub struct Content {
     pub pieces: Vec<Option<u64>>,
 }
 
-/// What a task wrote behind a checkpoint, before the next one.
+/// A write of a task behind a checkpoint, before the next one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointWrite {
     /// The task.
     pub task: String,
-    /// Where the task stands in the graph.
+    /// The place of the task in the graph.
     pub path: Option<String>,
     /// Its place among the task's.
     pub index: i64,
     /// The channel.
     pub channel: String,
-    /// What it wrote.
+    /// The content that it wrote.
     pub content: Content,
-    /// Where that is recorded.
+    /// The position of the event that records it.
     pub position: u64,
 }
 
@@ -113,13 +113,13 @@ pub struct CheckpointWrite {
 pub struct FoundCheckpoint {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// Whether its parent is there.
+    /// `true` if its parent is there.
     pub has_parent: bool,
-    /// What tasks wrote behind it, by path, task and index.
+    /// The writes of tasks behind it, by path, task and index.
     pub writes: Vec<CheckpointWrite>,
 }
 
-/// Where a checkpoint stands: the event that made it, and its number among those that the event made.
+/// The place of a checkpoint: the event that made it, and its number among those that the event made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CheckpointPlace {
     /// The position of the event.
@@ -128,7 +128,7 @@ pub struct CheckpointPlace {
     pub number: u64,
 }
 
-/// Which checkpoints are asked for.
+/// A query of checkpoints.
 #[derive(Debug, Clone, Default)]
 pub struct CheckpointQuery {
     /// Only those of this thread, the greatest id first; without it of all, those saved last first.
@@ -161,13 +161,13 @@ pub struct CheckpointPage {
 /// A piece of content that is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
-    /// Where.
+    /// The position of the event.
     pub position: u64,
     /// Its bytes, where they are not sealed.
     pub bytes: Option<u64>,
 }
 
-/// What a thread holds already.
+/// The load of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadLoad {
     /// Checkpoints, and tasks with writes, of at most [`crate::limits::MAX_THREAD_ENTRIES`].
@@ -180,13 +180,14 @@ pub struct ThreadLoad {
 }
 
 impl ThreadLoad {
-    /// Whether what this actor sends for this agent counts in the thread: it is nobody's or this agent's, or the actor governs agents.
+    /// Returns `true` if an event that this actor sends for this agent counts in the thread. The thread is then nobody's or this agent's,
+    /// or the actor governs agents.
     #[must_use]
     pub fn takes(&self, actor: &str, agent: Option<&str>) -> bool {
         Sender::new(Some(actor), agent).may_act(self.owner.as_ref())
     }
 
-    /// Whether the thread belongs to an agent, and is nobody's again once this actor deletes all of it.
+    /// Returns `true` if the thread belongs to an agent, and is nobody's again once this actor deletes all of it.
     #[must_use]
     pub fn is_freed_by(&self, actor: &str) -> bool {
         self.owner().is_some() && Sender::new(Some(actor), None).governs

@@ -1,4 +1,4 @@
-//! Contracts and rollbacks: what had to hold, what was checked and what that came to, and what was undone.
+//! Contracts and rollbacks: the checks that had to hold, their results, and the undone calls.
 //!
 //! Which contracts there are now follows from the state that decides; this is their history.
 
@@ -19,12 +19,12 @@ use fold::{CHECKED_BY, CHECKS, CONTRACT, DEFINITIONS, FAILED_BY, ROLLBACKS};
 /// Stands for the contract of checks that name none.
 pub const NO_CONTRACT: &str = "-";
 
-/// What is known of one contract.
+/// A contract, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     /// Its name; [`NO_CONTRACT`] for checks that name none.
     pub contract: String,
-    /// How often it was defined: the version of its newest definition. 0 for one that only checks name.
+    /// The version of its newest definition: the number of its definitions. 0 for a contract that only checks name.
     pub version: u64,
     /// Checks that were made by it.
     pub checks: u64,
@@ -39,39 +39,39 @@ pub struct Contract {
 /// One definition of a contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractDefinition {
-    /// Which one it is of the contract's, from 1.
+    /// Its number among the contract's definitions, from 1.
     pub version: u64,
-    /// Where it stands.
+    /// The position of the definition.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of the definition, microseconds since 1970.
     pub time: u64,
-    /// Who wrote it.
+    /// The actor that wrote it.
     pub actor: Option<String>,
-    /// How much damage a breach can do.
+    /// The damage that a breach can do.
     pub blast_radius: BlastRadius,
-    /// What has to hold before.
+    /// The checks that have to hold before the call.
     pub pre: Vec<Part>,
-    /// What has to hold after.
+    /// The checks that have to hold after it.
     pub post: Vec<Part>,
-    /// What is done, in order, where it does not.
+    /// The steps that follow, in order, where one does not hold.
     pub rollback: Vec<Part>,
 }
 
 /// A check, or a step of a rollback, that a contract asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// What kind.
+    /// The kind of check or step.
     pub kind: String,
     /// With what: JSON, its members in their order.
     pub params: String,
 }
 
-/// What was found where a contract was checked.
+/// The result of checking a contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractCheck {
-    /// Where it stands.
+    /// The position of the check.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of the check, microseconds since 1970.
     pub time: u64,
     /// The contract, where it names one.
     pub contract: Option<String>,
@@ -83,34 +83,34 @@ pub struct ContractCheck {
     pub run: String,
     /// The node.
     pub node: String,
-    /// Who ran the step.
+    /// The agent that ran the step.
     pub agent: Option<String>,
     /// The session.
     pub session: Option<String>,
     /// Before or after.
     pub phase: ContractPhase,
-    /// How many checks were made.
+    /// The number of checks that were made.
     pub made: u64,
     /// The kinds of those that failed.
     pub failed: Vec<String>,
     /// The kinds of those that the contract asks for and nobody made.
     pub missing: Vec<String>,
-    /// What it counted for trust, and where.
+    /// The place and the outcome of what it counted for trust.
     pub counted: Option<(u64, TrustOutcome)>,
-    /// Where a rollback was asked for because of it.
+    /// The position at which a rollback was asked for because of it.
     pub rollback: Option<u64>,
 }
 
 /// A rollback that was asked for, or made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollback {
-    /// Where it was asked for; where nobody asked, where it was made.
+    /// The position at which it was asked for; if nobody asked, at which it was made.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of that, microseconds since 1970.
     pub time: u64,
     /// The approval; `None` where nobody asked.
     pub approval: Option<String>,
-    /// What did not hold: the check, or the outcome that told of one.
+    /// The position of the check that did not hold, or of the outcome that told of one.
     pub cause: Option<u64>,
     /// The contract, as far as it is known.
     pub contract: Option<String>,
@@ -124,22 +124,22 @@ pub struct Rollback {
     pub session: Option<String>,
     /// Its run.
     pub run: Option<String>,
-    /// What was said to it.
+    /// The answer to it.
     pub answer: Option<RollbackAnswer>,
-    /// What was done, the last time.
+    /// The last attempt to make it.
     pub execution: Option<Execution>,
 }
 
-/// What somebody said to a rollback.
+/// An answer to a rollback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollbackAnswer {
-    /// Where.
+    /// The position of the answer.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of the answer, microseconds since 1970.
     pub time: u64,
-    /// What.
+    /// The resolution.
     pub resolution: Resolution,
-    /// Who.
+    /// The actor that answered.
     pub by: String,
     /// In their words.
     pub note: Option<String>,
@@ -148,27 +148,27 @@ pub struct RollbackAnswer {
 /// A rollback that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Execution {
-    /// Where it stands.
+    /// The position of the event.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of the event, microseconds since 1970.
     pub time: u64,
-    /// Who wrote it.
+    /// The actor that wrote it.
     pub actor: Option<String>,
     /// The node.
     pub node: String,
-    /// How far it came.
+    /// The status of the rollback.
     pub status: RollbackStatus,
     /// Its steps.
     pub steps: u64,
     /// The kinds of those that failed.
     pub failed: Vec<String>,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: Option<String>,
-    /// How often it was tried, this time included.
+    /// The number of attempts, this one included.
     pub tries: u64,
 }
 
-/// How a rollback stands.
+/// The state of a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RollbackState {
     /// It waits for an answer.
@@ -185,7 +185,7 @@ pub enum RollbackState {
     Executed,
 }
 
-/// Which checks are asked for.
+/// A query of checks.
 #[derive(Debug, Clone, Default)]
 pub struct CheckQuery {
     /// Those of this contract; [`NO_CONTRACT`] for those that name none.
@@ -198,7 +198,7 @@ pub struct CheckQuery {
     pub limit: usize,
 }
 
-/// Which rollbacks are asked for.
+/// A query of rollbacks.
 #[derive(Debug, Clone, Default)]
 pub struct RollbackQuery {
     /// Only those that stand so.
@@ -226,7 +226,7 @@ pub struct RollbackPage {
 }
 
 impl ContractCheck {
-    /// Whether everything that it tells passed, and everything was made that the contract asks for.
+    /// Returns `true` if every check that it tells of passed, and every check was made that the contract asks for.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.failed.is_empty() && self.missing.is_empty()
@@ -253,7 +253,7 @@ impl RollbackState {
 }
 
 impl Rollback {
-    /// How it stands.
+    /// Returns the state of the rollback.
     #[must_use]
     pub fn state(&self) -> RollbackState {
         match (&self.execution, &self.answer) {
@@ -307,7 +307,7 @@ impl ReadModels {
         Ok((Some((known, definitions.collect::<Result<_, _>>()?)), view.position()))
     }
 
-    /// What checks of a contract found, the newest first.
+    /// Returns the results of a contract's checks, the newest first.
     ///
     /// # Errors
     /// [`ModelError`] while they cannot be answered.

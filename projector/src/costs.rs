@@ -1,8 +1,8 @@
-//! Costs: what models and tools took, by day, model, task, agent, tool, role, run, session and case.
+//! Costs of models and tools, by day, model, task, agent, tool, role, run, session and case.
 //!
-//! One row for each of these that came together, so that any of them can be summed up, and any picked out: one without runs, sessions
-//! and cases, of which there are many, and one with them for questions that name one. What runs and steps tell of themselves is not
-//! counted: it was counted where it arose.
+//! One row for each of these that came together, so that any of them can be summed up, and any picked out. There is one without runs,
+//! sessions and cases, of which there are many, and one with them for questions that name one. Costs that runs and steps tell of
+//! themselves are not counted: they were counted where they arose.
 
 mod fold;
 
@@ -16,7 +16,7 @@ use crate::spending::Spending;
 pub(crate) use fold::Costs;
 use fold::{IMPORTS, Tables};
 
-/// What is summed up by.
+/// The properties that costs are summed up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CostsBy {
     /// The model.
@@ -27,7 +27,7 @@ pub enum CostsBy {
     Agent,
     /// The tool; `-` for answers of models.
     Tool,
-    /// The role of who asked, as the last decision before in the session said it.
+    /// The role of the agent that asked, as the last decision before in the session said it.
     Role,
     /// The run.
     Run,
@@ -39,7 +39,7 @@ pub enum CostsBy {
     Day,
 }
 
-/// What costs have but their day, in the order of a cell's texts.
+/// The properties of costs besides their day, in the order of a cell's texts.
 const PARTS: [CostsBy; 8] = [
     CostsBy::Model,
     CostsBy::Task,
@@ -54,17 +54,17 @@ const PARTS: [CostsBy; 8] = [
 /// The texts of a cell, one for each of [`PARTS`].
 type Of<T> = [T; PARTS.len()];
 
-/// What was spent on one day for one of each of [`PARTS`].
+/// The spending on one day for one of each of [`PARTS`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Cell {
     of: Of<String>,
     spending: Spending,
 }
 
-/// Which costs are asked for.
+/// A query of costs.
 #[derive(Debug, Clone, Default)]
 pub struct CostQuery {
-    /// What they are summed up by; by several, each combination is one sum.
+    /// The properties that costs are summed up by; with several, each combination is one sum.
     pub by: Vec<CostsBy>,
     /// Only those from this day on, days since 1970.
     pub since: Option<u64>,
@@ -77,9 +77,9 @@ pub struct CostQuery {
 /// One sum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
-    /// What it is of, in the order that was asked for; days since 1970 as a number.
+    /// The properties of the sum, in the order that was asked for; days since 1970 as a number.
     pub of: Vec<(CostsBy, String)>,
-    /// What was spent.
+    /// The spending.
     pub spending: Spending,
 }
 
@@ -90,7 +90,7 @@ pub struct CostAnswer {
     pub costs: Vec<Cost>,
     /// All together.
     pub total: Spending,
-    /// Where nothing was spent on the days that were asked about: what was counted on other days, answers and calls.
+    /// The number of answers and calls on other days, if nothing was spent on the days asked about.
     pub outside: Option<u64>,
     /// Every event up to here is in them.
     pub position: Position,

@@ -1,8 +1,8 @@
-//! How long things took, in bounded memory: counts in fixed buckets, of which percentiles are told within a known error.
+//! Durations in bounded memory: counts in fixed buckets, which give percentiles within a known error.
 //!
-//! Up to [`EXACT_MS`] milliseconds each has a bucket of its own. From there on each doubling is cut into [`SUB_BUCKETS`] of equal
-//! width, as HdrHistogram does (Gil Tene, hdrhistogram.org). The buckets are the same everywhere, so that sums of two are exact, and
-//! what was counted can be taken off again.
+//! Up to [`EXACT_MS`] milliseconds each has a bucket of its own. From there on each doubling is cut into [`SUB_BUCKETS`] of equal width,
+//! as HdrHistogram does (Gil Tene, hdrhistogram.org). The buckets are the same everywhere, so that sums of two are exact, and counted
+//! durations can be taken off again.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl Durations {
         }
     }
 
-    /// How many were counted.
+    /// Returns the number of counted durations.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
@@ -80,7 +80,7 @@ fn bucket(ms: u64) -> u16 {
         ms
     } else {
         let shift = ms.ilog2() - SUB_BUCKET_BITS;
-        // What is left of it lies between one and two times the buckets of a doubling.
+        // The rest of it lies between one and two times the buckets of a doubling.
         u64::from(shift) * SUB_BUCKETS + (ms >> shift)
     };
     u16::try_from(number).unwrap_or(u16::MAX)

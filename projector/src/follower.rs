@@ -16,7 +16,7 @@ use crate::limits::{FOLLOW_EVENTS, FOLLOW_PAUSE, PUBLISH_EVENTS, RETRY_PAUSE};
 use crate::open_block::{BlockBounds, Gathered, OpenBlock};
 use crate::stored_block::Doubt;
 
-/// Why the index does not go on for now.
+/// The reasons for which the index does not go on for now.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     /// The log could not be read.
@@ -52,7 +52,7 @@ impl Follower<'_> {
     fn run(&mut self) {
         self.index.load();
         while !self.index.is_ending() {
-            // What comes while this round works is for the next one.
+            // Events that come while this round works are for the next one.
             self.heads.mark_unchanged();
             let done = self.round();
             let failure = done.err().map(|failure| failure.to_string());
@@ -61,7 +61,7 @@ impl Follower<'_> {
                 self.wait();
             }
         }
-        // What is not stored is followed again by the next opening.
+        // Events that are not stored are followed again by the next opening.
         if let Err(failure) = self.store_open() {
             tracing::warn!(%failure, "the index's last block was not stored");
         }

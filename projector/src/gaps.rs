@@ -1,4 +1,5 @@
-//! Gaps of coverage: calls of which half of the record is missing. The smallest read model: one type of event, one row each.
+//! Gaps of coverage: calls of which half of the record is missing.
+//! The smallest read model: one type of event, one row each.
 
 use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{CoverageGap, EventData as _, MissingHalf};
@@ -18,21 +19,21 @@ const OF_SESSION: u8 = 2;
 /// A call of which half of the record is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// Where the log says so.
+    /// The position of the event that tells of it.
     pub position: u64,
-    /// When that was, microseconds since 1970; of what was recorded elsewhere, when it was there.
+    /// The time of the gap, microseconds since 1970; for a recording made elsewhere, the time there.
     pub time: u64,
-    /// When the log said so, microseconds since 1970.
+    /// The time of the event that tells of it, microseconds since 1970.
     pub recorded: u64,
     /// The call.
     pub call: String,
-    /// What is missing.
+    /// The missing half of the record.
     pub missing: MissingHalf,
-    /// Where the call was seen, and what of it.
+    /// The evidence of the call: the place where it was seen, and the part that was.
     pub evidence: String,
     /// The session that it was seen in.
     pub session: Option<String>,
-    /// Who made the call.
+    /// The agent that made the call.
     pub agent: Option<String>,
 }
 
@@ -43,7 +44,7 @@ struct Brought {
     assurance: Option<Imported>,
 }
 
-/// Which gaps are asked for.
+/// A query of gaps.
 #[derive(Debug, Clone, Default)]
 pub struct GapQuery {
     /// Only those of this session.

@@ -1,5 +1,6 @@
-//! The time at which things happened: the ledger's for what happened here. What was recorded elsewhere says it itself, and is
-//! believed once its import is accepted; until then it counts as of its recording.
+//! The times of recorded things: the ledger's own for things that happened here.
+//! Things recorded elsewhere state their times, which are believed once their import is accepted. Until then they count as of their
+//! recording.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -18,7 +19,7 @@ pub(crate) const IMPORT_KINDS: [&str; 2] = [ImportBatch::KIND, ImportAccepted::K
 pub struct Brought {
     /// The number of the import, as the model counts them.
     pub import: u64,
-    /// When it says that it happened, microseconds since 1970; never later than it was recorded.
+    /// The time that it states for itself, microseconds since 1970; never later than it was recorded.
     pub own_time: u64,
 }
 
@@ -40,7 +41,7 @@ struct KnownImport {
     span: Option<Span>,
 }
 
-/// Where the things stand that an import brought, and when they say that they happened.
+/// The span of an import: the positions of what it brought, and the times that this states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Span {
     first: u64,
@@ -60,7 +61,7 @@ pub struct HappenedBetween {
     pub since: u64,
     /// Before this time.
     pub before: u64,
-    /// What was recorded in that time.
+    /// The positions recorded in that time.
     pub recorded: RangeInclusive<u64>,
 }
 
@@ -70,7 +71,7 @@ impl HappenedBetween {
     }
 }
 
-/// What of a list lies outside of the time that was asked about, where nothing lies in it.
+/// The entries of a list outside of the time asked about, where nothing lies in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outside {
     /// So many agree with all else that was asked.
@@ -174,7 +175,7 @@ impl KnownImports {
         self.0.get(&import).is_some_and(|known| known.is_accepted)
     }
 
-    /// When something happened that was recorded at this time.
+    /// Returns the time at which something happened that was recorded at this time.
     pub(crate) fn happened(&self, recorded: u64, brought: Option<&Brought>) -> u64 {
         let believed = brought.filter(|brought| self.is_accepted(brought.import));
         believed.map_or(recorded, |brought| brought.own_time)

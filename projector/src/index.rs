@@ -1,4 +1,4 @@
-//! The index as readers see it: blocks on the disk, the open one in memory, and what lies between and behind them.
+//! The index as readers see it: blocks on the disk, the open one in memory, and the holes between.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,9 +25,9 @@ pub(crate) struct Index {
     /// Events of a block.
     pub(crate) capacity: u64,
     blocks: RwLock<Blocks>,
-    /// Whether what lies on the disk was taken in.
+    /// `true` once the blocks on the disk were taken in.
     loaded: AtomicBool,
-    /// What fails now.
+    /// The current failure.
     failure: Mutex<Option<String>>,
     doubts: AtomicU64,
     ending: AtomicBool,
@@ -44,7 +44,7 @@ struct Blocks {
     open: OpenBlock,
 }
 
-/// What is known of the positions around one.
+/// The index's knowledge of the positions around one.
 pub(crate) enum Piece {
     /// A block on the disk.
     Stored(Arc<StoredBlock>),
@@ -89,7 +89,7 @@ impl Index {
         self.loaded.store(true, Ordering::SeqCst);
     }
 
-    /// What is known of the positions around this one.
+    /// Returns the piece of the index around this position.
     pub(crate) fn piece(&self, at: Position) -> Piece {
         let blocks = self.blocks.read().unwrap_or_else(PoisonError::into_inner);
         let after = blocks.stored.partition_point(|block| block.first() <= at);

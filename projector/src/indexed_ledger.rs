@@ -45,7 +45,7 @@ const MODELS: &[&dyn Model] = &[
     &Tools,
 ];
 
-/// What the read models are called that a ledger with them keeps.
+/// Returns the names of the read models that a ledger with them keeps.
 pub fn model_names() -> impl Iterator<Item = &'static str> {
     MODELS.iter().map(|model| model.name())
 }
@@ -148,7 +148,7 @@ impl IndexedLedger {
         Ok(page.finish())
     }
 
-    /// How the index is doing.
+    /// Returns the status of the index.
     #[must_use]
     pub fn index_status(&self) -> IndexStatus {
         self.inner.index.status()
@@ -170,7 +170,7 @@ impl IndexedLedger {
     }
 }
 
-/// What of `range` lies between two positions.
+/// Returns the part of `range` between two positions.
 fn both(range: &RangeInclusive<Position>, low: Position, high: Position) -> (Position, Position) {
     (low.max(*range.start()), high.min(*range.end()))
 }

@@ -1,8 +1,7 @@
-//! What was learned: what each dimension showed, which rules that speaks for, what people answered to these, and what they
-//! noted beside the record.
+//! Learning: the record of each dimension, the rules that it speaks for, people's answers, and their notes.
 //!
-//! Counts are those of the state that decides, by the same arithmetic; beside them stand positions to look at. What was recorded
-//! elsewhere is kept apart, import by import, until it is accepted.
+//! Counts are those of the state that decides, by the same arithmetic; beside them stand positions to look at. Recordings made elsewhere
+//! are kept apart, import by import, until they are accepted.
 
 mod candidates;
 mod fold;
@@ -29,10 +28,10 @@ use fold::{
     SUGGESTIONS, TAGS,
 };
 
-/// What one dimension showed.
+/// The record of one dimension.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
-    /// Which one.
+    /// The dimension.
     pub dimension: Dimension,
     /// Its counts.
     pub record: TrustRecord,
@@ -42,9 +41,9 @@ pub struct Shown {
     pub good: u64,
     /// Those that told what they cost.
     pub priced: u64,
-    /// What these cost together, micro-USD.
+    /// The cost of these together, micro-USD.
     pub cost_micro_usd: u128,
-    /// Where an operator last set the counts.
+    /// The position at which an operator last set the counts.
     pub set_at: Option<u64>,
     /// The first positions of outcomes that went well.
     pub first_good: Vec<u64>,
@@ -65,7 +64,7 @@ pub struct Shown {
 pub struct ImportedFrom {
     /// Its digest.
     pub digest: String,
-    /// Where it ended.
+    /// The position of its end.
     pub position: u64,
     /// Since where it counts.
     pub accepted: Option<u64>,
@@ -74,25 +73,25 @@ pub struct ImportedFrom {
 /// A suggestion that was made, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suggestion {
-    /// Where it was first made.
+    /// The position at which it was first made.
     pub first: u64,
-    /// Where it was last made.
+    /// The position at which it was last made.
     pub position: u64,
-    /// When that was, microseconds since 1970.
+    /// The time of that, microseconds since 1970.
     pub time: u64,
-    /// How often it was made.
+    /// The number of times that it was made.
     pub times: u32,
     /// The rule, as JSON.
     pub rule: String,
-    /// What else it says.
+    /// The rest of the event that made it.
     pub made: MadeOf,
-    /// What became of it.
+    /// Its state.
     pub state: SuggestionState,
-    /// Who said so.
+    /// The answer that set the state.
     pub answer: Option<SuggestionAnswer>,
 }
 
-/// What became of a suggestion.
+/// The state of a suggestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SuggestionState {
     /// Nobody has answered it.
@@ -106,30 +105,30 @@ pub enum SuggestionState {
 /// An answer to a suggestion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuggestionAnswer {
-    /// Where.
+    /// The position of the answer.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of the answer, microseconds since 1970.
     pub time: u64,
-    /// Who.
+    /// The person who answered.
     pub by: Option<String>,
-    /// Why.
+    /// The reason.
     pub note: Option<String>,
 }
 
 /// A note beside the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Annotation {
-    /// Where.
+    /// The position of the annotation.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of the annotation, microseconds since 1970.
     pub time: u64,
-    /// What it is about.
+    /// The target that it is about.
     pub on: AnnotationTarget,
     /// The note.
     pub text: String,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Who wrote it.
+    /// The actor that wrote it.
     pub by: Option<String>,
 }
 
@@ -149,31 +148,31 @@ pub struct Tag {
 pub struct Candidate {
     /// As it would be made.
     pub suggestion: SuggestionMade,
-    /// Whether it is to be made: it never was, or it was rejected when half as much spoke for it.
+    /// `true` if it is to be made: it never was, or it was rejected when half as much spoke for it.
     pub is_new: bool,
-    /// Where it was last made.
+    /// The position at which it was last made.
     pub last_made: Option<u64>,
 }
 
 /// Suggestions that hold now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidates {
-    /// What is blocked comes first, what is promoted last; in each the dimensions in their order.
+    /// The candidates, blocks first and promotions last; within each kind the dimensions in their order.
     pub candidates: Vec<Candidate>,
     /// Every event up to here is in them.
     pub position: Position,
 }
 
-/// What an import that does not count yet would speak for.
+/// The suggestions of an import that does not count yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedCandidates {
     /// The import; `None` for what was brought by none that ended.
     pub import: Option<ImportedFrom>,
-    /// What it would speak for by itself.
+    /// The suggestions that it would speak for by itself.
     pub suggestions: Vec<SuggestionMade>,
 }
 
-/// Which suggestions are asked for.
+/// A query of suggestions.
 #[derive(Debug, Clone, Default)]
 pub struct SuggestionQuery {
     /// Only those in this state.
@@ -184,7 +183,7 @@ pub struct SuggestionQuery {
     pub limit: usize,
 }
 
-/// Which annotations are asked for.
+/// A query of annotations.
 #[derive(Debug, Clone, Default)]
 pub struct AnnotationQuery {
     /// Only those on this.
@@ -212,7 +211,7 @@ impl ReadModels {
         Ok(Candidates { candidates, position: view.position() })
     }
 
-    /// What imports that do not count yet would speak for, the last one first.
+    /// Returns the suggestions of imports that do not count yet, the last import first.
     ///
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
@@ -293,7 +292,7 @@ impl ReadModels {
     }
 }
 
-/// What those dimensions showed that may speak for a rule.
+/// Returns the records of those dimensions that may speak for a rule.
 fn shown(view: &View, of: &str) -> Result<Vec<Shown>, ModelError> {
     let group = view.key(SHOWN, &[of]);
     let speaking = view.rows::<()>(view.key(SPEAKING, &[of]), 0..=u64::MAX);
@@ -312,7 +311,7 @@ fn is_due_again(known: &Suggestion, now: &SuggestionMade) -> bool {
     known.state == SuggestionState::Rejected && now >= before.saturating_mul(2).max(1)
 }
 
-/// What a suggestion comes to, in the order in which they are told: what is urgent first.
+/// The kinds of suggestions in the order in which they are told: urgent ones first.
 pub(crate) const KINDS: [SuggestionKind; 5] = [
     SuggestionKind::Block,
     SuggestionKind::Review,

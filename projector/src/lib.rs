@@ -1,14 +1,14 @@
-//! The room of derived state: what is folded from the ledger's records, and can be folded again from nothing.
+//! The room of derived state, which is folded from the ledger's records, and can be folded anew.
 //!
-//! An [`IndexedLedger`] is a ledger whose filtered reads look only at events that may match. A follower's thread reads
-//! what became durable and notes which labels stand where: the newest events in memory, the others in sealed blocks
-//! below `projections/` of the ledger's folder. What the index does not know, or is in doubt about, is read
-//! from the log itself: it makes answers faster and never other ones.
+//! An [`IndexedLedger`] is a ledger whose filtered reads look only at events that may match. A follower's thread reads durable events and
+//! notes the positions of labels: the newest events in memory, the others in sealed blocks below `projections/` of the ledger's folder.
+//! Positions that the index does not know, or is in doubt about, are read from the log itself: it makes answers faster and never other
+//! ones.
 //!
-//! [`ReadModels`] are rows in a store, folded from the log by threads of their own, that answer questions about histories:
-//! each model is one file. They lag behind the log by a moment and say by how much; what is in doubt is folded again.
+//! [`ReadModels`] are rows in a store, folded from the log by threads of their own, that answer questions about histories: each model is
+//! one file. They lag behind the log by a moment and say by how much; doubtful rows are folded again.
 //!
-//! What this crate may not know: HTTP, the archiver beside it, and any way to add to history.
+//! Forbidden to this crate: HTTP, the archiver beside it, and any way to add to history.
 
 mod block_dir;
 mod call_state;

@@ -20,7 +20,7 @@ pub const PUBLISH_EVENTS: u64 = 1 << 12;
 /// Events the follower reads before it looks whether it should end.
 pub const FOLLOW_EVENTS: u64 = 1 << 16;
 
-/// How long the follower lets news gather: waking for every frame would cost the writer more than it brings.
+/// Time that the follower lets news gather: waking for every frame would cost the writer more than it brings.
 pub const FOLLOW_PAUSE: Duration = Duration::from_millis(5);
 
 /// After a failure of the disk, blocks are written again this often.
@@ -46,30 +46,30 @@ pub const COMMIT_BYTES: usize = 32 << 20;
 /// Events that change nothing in a read model before its cursor is stored all the same.
 pub const IDLE_COMMIT_EVENTS: u64 = 1 << 16;
 
-/// What a read model that is folded from the first event on has in memory to know which of its rows never were: enough for some
-/// four million of them. Beyond that it is of less use.
+/// Bytes of the filter by which a read model that is folded from the first event on knows rows that never were. They are enough for some
+/// four million rows; beyond that the filter is of less use.
 pub const SEEN_BYTES: usize = 4 << 20;
 
-/// What the store of a ledger's read models keeps of its files in memory.
+/// Bytes that the store of a ledger's read models keeps of its files in memory.
 pub const STORE_CACHE_BYTES: u64 = 32 << 20;
 
 /// Bytes of each read model in memory before the store writes them to a file. There are more than a dozen of them: with twice as much
 /// a service grew by 220 MiB before the first one was full.
 pub const STORE_MEMORY_BYTES: u64 = 8 << 20;
 
-/// What the store's journal comes to at most, about.
+/// The size of the store's journal at most, about.
 pub const STORE_JOURNAL_BYTES: u64 = 128 << 20;
 
 /// Bytes of rows that are in the store's journal alone from which on a close has them written into tables.
 pub const SETTLED_JOURNAL_BYTES: u64 = 64 << 10;
 
-/// How long a close waits for that. What is not written then stays in the journal.
+/// Time that a close waits for that. Rows that are not written then stay in the journal.
 pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long before it looks again.
+/// The pause before it looks again.
 pub const SETTLE_PAUSE: Duration = Duration::from_millis(2);
 
-/// How much of a store's file is read at once where all of it is hashed.
+/// Bytes of a store's file that are read at once where all of it is hashed.
 pub const HASHED_PIECE_BYTES: usize = 1 << 20;
 
 /// Folders within one another in a store.
@@ -84,8 +84,8 @@ pub const KEPT_DATA_BYTES: usize = 32 << 20;
 /// Bytes of the data of one event that is kept so; larger ones are read from the log each time.
 pub const KEPT_DATUM_BYTES: usize = 1 << 20;
 
-/// Checkpoints and tasks with writes that one thread holds. What is saved past that is recorded, and not found until some are
-/// deleted and it is saved again.
+/// Checkpoints and tasks with writes that one thread holds. Saves past that are recorded, and not found until some are deleted and they
+/// are saved again.
 pub const MAX_THREAD_ENTRIES: u64 = 1 << 16;
 
 /// Bytes of the rows of one thread, about, but for its contents: what a copy or a deletion has in memory at once.

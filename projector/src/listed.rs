@@ -1,4 +1,4 @@
-//! What a question about a list is answered with.
+//! The answer to a question about a list.
 
 use bitacora_formats::Position;
 
@@ -7,7 +7,7 @@ use bitacora_formats::Position;
 pub struct Listed<T> {
     /// The items, in the order that was asked for.
     pub items: Vec<T>,
-    /// Whether there are more behind them.
+    /// `true` if there are more behind them.
     pub more: bool,
     /// Every event up to here is in the answer.
     pub position: Position,

@@ -1,9 +1,8 @@
-//! Read models: what answers questions about histories, folded from the log by threads of its own.
+//! Read models: answers to questions about histories, folded from the log by threads of their own.
 //!
-//! A model is one file (`projector/src/gaps.rs` is the smallest): which events it folds, the rows it makes of them, and the
-//! questions that they answer. The engine around it reads the log once for several models, keeps rows and cursor together
-//! in one store, believes none of it that does not open, does not come to its sum or is of another history, and folds again
-//! what it does not believe.
+//! A model is one file (`projector/src/gaps.rs` is the smallest): the events that it folds, the rows it makes of them, and the questions
+//! that they answer. The engine around it reads the log once for several models, and keeps rows and cursor together in one store. It
+//! believes no row that does not open, does not come to its sum or is of another history, and folds such rows again.
 
 #[cfg(test)]
 mod builds_tests;
@@ -117,7 +116,7 @@ impl ReadModels {
         Self { inner, log, keeper: Mutex::new(keeper) }
     }
 
-    /// How each model is doing, in the order of their names.
+    /// Returns the status of each model, in the order of their names.
     #[must_use]
     pub fn status(&self) -> Vec<ModelStatus> {
         let head = self.inner.ledger.head().position;
@@ -168,12 +167,12 @@ impl Drop for ReadModels {
 }
 
 impl ReadModelsInner {
-    /// Whether the folding threads end: with the ledger, or because the store is opened again.
+    /// Returns `true` if the folding threads end: with the ledger, or because the store is opened again.
     fn is_ending(&self) -> bool {
         self.ends_for_good() || self.failed.load(Ordering::SeqCst)
     }
 
-    /// Whether it is the ledger that ends.
+    /// Returns `true` if the ledger ends.
     fn ends_for_good(&self) -> bool {
         self.ending.load(Ordering::SeqCst)
     }

@@ -45,12 +45,12 @@ impl OpenBlock {
         self.first.plus(self.events)
     }
 
-    /// Whether it takes no more events. Where blocks end is a function of the log alone.
+    /// Returns `true` if it takes no more events. The end of a block is a function of the log alone.
     pub(crate) fn is_full(&self) -> bool {
         self.events >= self.capacity || self.entries >= BLOCK_ENTRIES
     }
 
-    /// Where it begins, and what it still takes.
+    /// Returns the beginning of the block, and its remaining room.
     pub(crate) fn bounds(&self) -> BlockBounds {
         let last_possible = self.first.plus(self.capacity - 1).unwrap_or(self.first);
         let entries_left = BLOCK_ENTRIES.saturating_sub(self.entries);
@@ -95,7 +95,7 @@ impl OpenBlock {
     }
 }
 
-/// Where a block begins, and what it still takes.
+/// The beginning of a block, and its remaining room.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockBounds {
     first: Position,

@@ -1,14 +1,14 @@
-//! How an index is kept.
+//! The options of an index.
 
 use bitacora_formats::MAX_INDEX_BLOCK_EVENTS;
 
-/// How an index is kept.
+/// The options of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexOptions {
     /// Events of a block: 1 to [`MAX_INDEX_BLOCK_EVENTS`], clamped. Few make many files; a block that was stored stays as it
     /// is.
     pub block_events: u64,
-    /// Whether there are read models too. They lie in a store that knows the machine's own disk alone.
+    /// `true` if there are read models too. They lie in a store that knows the machine's own disk alone.
     pub read_models: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Approvals that were answered: what was said, by whom, and how long it took.
+//! Answered approvals: the answer, the person, and the waiting time.
 
 mod fold;
 
@@ -21,28 +21,28 @@ pub const WAIT_RANGES: usize = 40;
 pub struct Answered {
     /// Its id.
     pub approval: String,
-    /// Where it was answered.
+    /// The position of the answer.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of the answer, microseconds since 1970.
     pub time: u64,
-    /// What was said.
+    /// The answer.
     pub resolution: Resolution,
-    /// Who said it.
+    /// The actor that answered.
     pub by: String,
     /// In their words.
     pub note: Option<String>,
-    /// What it was asked for; `None` where that is not recorded.
+    /// The question; `None` if it is not recorded.
     pub question: Option<Question>,
 }
 
-/// What an approval was asked for.
+/// The question of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// Where it was asked for.
+    /// The position of the request for approval.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of that, microseconds since 1970.
     pub time: u64,
-    /// What a yes is for.
+    /// The subject of a yes.
     pub about: ApprovalAbout,
     /// The call that asked first.
     pub call: String,
@@ -53,7 +53,7 @@ pub struct Question {
 }
 
 impl Answered {
-    /// How long somebody waited for it, microseconds.
+    /// Returns the time that somebody waited for it, microseconds.
     #[must_use]
     pub fn waited(&self) -> Option<u64> {
         self.question.as_ref().map(|question| self.time.saturating_sub(question.time))
@@ -63,10 +63,10 @@ impl Answered {
 /// Of a second.
 const MICROSECONDS: u64 = 1_000_000;
 
-/// What somebody has answered.
+/// The answers of one actor, counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answerer {
-    /// Who: the actor of their answers.
+    /// The actor of the answers.
     pub by: String,
     /// Calls they let run.
     pub approved: u64,
@@ -84,7 +84,7 @@ pub struct Answerer {
     pub last: u64,
     /// The longest that somebody waited, microseconds.
     pub longest: u64,
-    /// How many waited for less than 2^n seconds and not for less than half of that, from n = 0 on.
+    /// The number of answers that took less than 2^n seconds and not less than half of that, from n = 0 on.
     pub waits: Vec<u64>,
 }
 
@@ -111,7 +111,7 @@ impl Answerer {
     }
 }
 
-/// Which answers are asked for.
+/// A query of answers.
 #[derive(Debug, Clone, Default)]
 pub struct AnsweredQuery {
     /// Only what this actor said.

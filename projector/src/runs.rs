@@ -1,4 +1,4 @@
-//! Runs: what began, how far it came step by step, what it took, how it ended.
+//! Runs: their beginnings, their progress step by step, their costs and their ends.
 
 mod content;
 mod fold;
@@ -18,25 +18,25 @@ use fold::{BEGUN, BY_AGENT, BY_CASE, BY_STATE, RUN, STEPS};
 pub struct Run {
     /// Its id.
     pub run: String,
-    /// Where it is named first.
+    /// The position at which it is first named.
     pub position: u64,
-    /// When it began, microseconds since 1970.
+    /// The time at which it began, microseconds since 1970.
     pub time: u64,
-    /// What kind of run; `-` where its beginning is not recorded.
+    /// The kind of run; `-` where its beginning is not recorded.
     pub kind: String,
     /// The graph.
     pub graph: Option<String>,
-    /// Who runs it.
+    /// The agent that runs it.
     pub agent: Option<String>,
     /// The case it is about.
     pub case: Option<String>,
     /// The part of the case.
     pub subtask: Option<String>,
-    /// How it stands.
+    /// The state of the run.
     pub state: RunState,
     /// `true` where it has told no end for the time that the policy gives it.
     pub overdue: bool,
-    /// Why, as far as somebody said so: a reason, the kind of an error, whether the end was the wanted one.
+    /// The reason for its state, as far as somebody said so: a reason, the kind of an error, or that the end was the wanted one or not.
     pub why: Option<String>,
     /// The node that it stands at, as the last event that named one says.
     pub node: Option<String>,
@@ -46,7 +46,7 @@ pub struct Run {
     pub failed_steps: u64,
     /// Calls of tools.
     pub calls: u64,
-    /// What it cost, micro-USD: as it was told at its end, else what its steps told.
+    /// The cost in micro-USD: as it was told at its end, else the sum that its steps told.
     pub cost_micro_usd: u128,
     /// Tokens that models read for it, likewise.
     pub tokens_in: u128,
@@ -54,13 +54,13 @@ pub struct Run {
     pub tokens_out: u128,
     /// The last event of it.
     pub last: u64,
-    /// When that was, microseconds since 1970.
+    /// The time of that, microseconds since 1970.
     pub last_time: u64,
-    /// How long it took, milliseconds, as it was told.
+    /// The duration in milliseconds, as it was told.
     pub duration_ms: Option<u64>,
 }
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunState {
     /// It goes on, as far as is known.
@@ -93,15 +93,15 @@ impl RunState {
 /// One try of one node of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {
-    /// Where it is named first.
+    /// The position at which it is first named.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of that, microseconds since 1970.
     pub time: u64,
     /// The node.
     pub node: String,
-    /// What kind of node.
+    /// The kind of node.
     pub node_type: String,
-    /// Which try it is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u64,
     /// The round of the graph's loop that it belongs to.
     pub iteration: Option<u64>,
@@ -109,7 +109,7 @@ pub struct RunStep {
     pub action: Option<String>,
     /// `started`, `ok`, `error`, `skipped` or `timeout`.
     pub status: String,
-    /// Where that is said.
+    /// The position of the event that says so.
     pub last: u64,
     /// The kind of error that ended it.
     pub error_type: Option<String>,
@@ -119,9 +119,9 @@ pub struct RunStep {
     pub output: StepContent,
     /// The model it used.
     pub model: Option<String>,
-    /// How long it took, milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: Option<u64>,
-    /// What it cost, micro-USD.
+    /// The cost in micro-USD.
     pub cost_micro_usd: Option<u64>,
     /// Tokens that a model read for it.
     pub tokens_in: u64,
@@ -140,7 +140,7 @@ pub struct StepContent {
     pub summary: Option<String>,
 }
 
-/// Which runs are asked for.
+/// A query of runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunQuery {
     /// Only those that stand so.
@@ -167,7 +167,7 @@ impl ReadModels {
     pub fn runs(&self, query: &RunQuery) -> Result<Listed<Run>, ModelError> {
         let view = self.view(Runs.name())?;
         let begun = up_to(query.before);
-        // What names the fewest first.
+        // The label that names the fewest comes first.
         let label = [(BY_CASE, &query.case), (BY_STATE, &query.state), (BY_AGENT, &query.agent)]
             .into_iter()
             .find_map(|(table, value)| Some((table, value.as_deref()?)));

@@ -1,4 +1,4 @@
-//! A folder for derived state that is kept for a moment only: where the ledger's own folder cannot be written.
+//! A temporary folder for derived state, for ledgers whose own folder cannot be written.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const NAME_BYTES: usize = 8;
 const DEPTH: usize = MAX_STORE_DEPTH + 2;
 
 /// A folder among the system's temporary ones, for its owner alone. It goes with this value; one that a killed process left lies there
-/// until the system clears it away. What lies in it is sealed as it is elsewhere.
+/// until the system clears it away. Its files are sealed as they are elsewhere.
 pub struct Scratch {
     environment: Environment,
     folder: PathBuf,
@@ -34,7 +34,7 @@ impl Scratch {
         Ok(Self { environment: environment.clone(), folder })
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder

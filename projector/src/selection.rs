@@ -1,4 +1,4 @@
-//! Which positions of a block a filter asks for.
+//! The positions of a block that a filter asks for.
 
 use bitacora_formats::{IndexField, IndexTerm, IndexTerms, Position};
 use bitacora_ledger::Filter;
@@ -6,12 +6,12 @@ use bitacora_ledger::Filter;
 use crate::open_block::OpenBlock;
 use crate::stored_block::{Doubt, Search};
 
-/// What a filter asks of the labels: of each clause one term.
+/// The labels that a filter asks for: one term of each clause.
 pub(crate) struct Selection {
     clauses: Vec<Vec<IndexTerm>>,
 }
 
-/// Where terms are looked up.
+/// A lookup of terms.
 pub(crate) trait Terms {
     /// The offsets between two of the events that carry a term, ascending.
     fn offsets(&self, term: IndexTerm, first: u64, last: u64) -> Result<Vec<u64>, Doubt>;
@@ -30,7 +30,7 @@ impl Terms for Search<'_> {
 }
 
 impl Selection {
-    /// What the filter asks of labels; `None` if it asks for nothing that is indexed.
+    /// Returns the labels that the filter asks for; `None` if it asks for nothing that is indexed.
     pub(crate) fn of(filter: &Filter, terms: &IndexTerms) -> Option<Self> {
         // Labels that few events share come first, so that the others are looked up in a smaller range.
         let single = [
@@ -94,7 +94,7 @@ fn any_of(block: &impl Terms, terms: &[IndexTerm], from: u64, to: u64) -> Result
     Ok(all)
 }
 
-/// What stands in both, which ascend.
+/// Returns the values that stand in both, which ascend.
 fn intersection(one: &[u64], other: &[u64]) -> Vec<u64> {
     let mut other = other.iter().peekable();
     let holds = |offset: &&u64| {

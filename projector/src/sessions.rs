@@ -1,4 +1,4 @@
-//! Sessions: who worked in them with what, when they began and ended, what was asked for in them and what came of it.
+//! Sessions: their agents and programs, their beginnings and ends, their requests and results.
 //!
 //! A session is whatever events name as theirs. One that never says that it begins is there from its first event on; one that
 //! never says that it ends stays open, and shows when it was seen last.
@@ -19,21 +19,21 @@ use crate::spending::Spending;
 pub(crate) use fold::Sessions;
 use place::{COUNTS, IMPORTS, Label, NAMED, RUNS, SESSION, Tally};
 
-/// What is told of a session.
+/// The told facts of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
     pub session: String,
-    /// Where it is named first.
+    /// The position at which it is first named.
     pub position: u64,
-    /// When that was, microseconds since 1970: what an accepted import brought says so itself.
+    /// The time of that, microseconds since 1970; for an accepted import, the time that the imported event states.
     pub time: u64,
-    /// When that was recorded.
+    /// The time of its recording.
     #[serde(skip)]
     pub recorded: u64,
     /// The import that brought it, and when it says that it began.
     pub brought: Option<Brought>,
-    /// Where it said that it began, the first time; `None` where it never did.
+    /// The position at which it first said that it began; `None` if it never did.
     pub started: Option<u64>,
     /// The program that runs the agent.
     pub harness: Option<String>,
@@ -45,30 +45,30 @@ pub struct Session {
     pub cwd: Option<String>,
     /// The first agent that is named in it.
     pub agent: Option<String>,
-    /// Who first wrote an event of it.
+    /// The actor that first wrote an event of it.
     pub actor: Option<String>,
-    /// Whether it, or anything of it, was recorded elsewhere and brought here.
+    /// `true` if it, or anything of it, was recorded elsewhere and brought here.
     pub imported: bool,
     /// Its end, unless it goes on, or never said so.
     pub end: Option<SessionEnd>,
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionEnd {
-    /// Where it says so.
+    /// The position of the event that says so.
     pub position: u64,
-    /// When, microseconds since 1970.
+    /// The time of the end, microseconds since 1970.
     pub time: u64,
     /// The import that brought it, and when it says that it happened.
     pub brought: Option<Brought>,
-    /// Why, in the harness's word.
+    /// The reason, in the harness's word.
     pub reason: String,
-    /// What the harness says that it came to.
+    /// The totals that the harness tells.
     pub totals: Option<SessionTotals>,
 }
 
-/// What a harness says that a session came to.
+/// The totals of a session, as its harness tells them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionTotals {
     /// Turns.
@@ -87,7 +87,7 @@ pub struct SessionTotals {
     pub duration_ms: Option<u64>,
 }
 
-/// Whether a session is over.
+/// The state of a session: going on, or over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionState {
     /// It goes on, as far as is known.
@@ -96,12 +96,12 @@ pub enum SessionState {
     Ended,
 }
 
-/// What is counted of a session. Ends of its calls and answers to its approvals count in it whether they name it or not.
+/// The counts of a session. Ends of its calls and answers to its approvals count in it whether they name it or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCounts {
     /// Its last event.
     pub last: u64,
-    /// When that was, microseconds since 1970.
+    /// The time of that, microseconds since 1970.
     pub last_time: u64,
     /// The import that brought it, and when it says that it happened.
     pub last_brought: Option<Brought>,
@@ -147,7 +147,7 @@ pub struct SessionCounts {
     pub gaps: u64,
     /// Runs that are named in it.
     pub runs: u64,
-    /// What models and tools took.
+    /// The spending of models and tools.
     pub spending: Spending,
 }
 
@@ -156,20 +156,20 @@ pub struct SessionCounts {
 pub struct RunOfSession {
     /// Its id.
     pub run: String,
-    /// Where the session names it first.
+    /// The position at which the session first names it.
     pub position: u64,
 }
 
 /// A session with what is counted of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionWhole {
-    /// What is told.
+    /// The told facts.
     pub session: Session,
-    /// What is counted.
+    /// The counts.
     pub counts: SessionCounts,
 }
 
-/// Which sessions are asked for.
+/// A query of sessions.
 #[derive(Debug, Clone, Default)]
 pub struct SessionQuery {
     /// Only those of this agent.
@@ -198,7 +198,7 @@ pub struct SessionPage {
     /// The next page has those before this position; `None` at the end. A page may be short and go on all the same: one looks at
     /// [`LOOKED_AT_SESSIONS`] sessions at most.
     pub next: Option<Position>,
-    /// Where there are none: those that agree with all that was asked but the time.
+    /// The sessions outside of the time asked about, if none lie in it: those that agree with all else.
     pub outside: Option<Outside>,
     /// Every event up to here is in it.
     pub position: Position,
@@ -238,7 +238,7 @@ impl SessionCounts {
         }
     }
 
-    /// Where calls are counted that stand so; those that are open are all that are left.
+    /// Returns the count of calls in this state; `None` for open ones, which are all that are left.
     const fn of_state(&mut self, state: CallState) -> Option<&mut u64> {
         match state {
             CallState::Open => None,
@@ -258,7 +258,7 @@ impl SessionCounts {
 }
 
 impl Session {
-    /// Whether it is over.
+    /// Returns the state of the session.
     #[must_use]
     pub const fn state(&self) -> SessionState {
         if self.end.is_some() { SessionState::Ended } else { SessionState::Open }
@@ -276,7 +276,7 @@ impl Session {
 }
 
 impl SessionQuery {
-    /// What sessions are found by, with what is asked: what names the fewest first.
+    /// Returns the labels that the query asks for; the label that names the fewest sessions comes first.
     fn labels(&self) -> impl Iterator<Item = (Label, &str)> {
         let labels = [
             (Label::Agent, self.agent.as_deref()),

@@ -1,4 +1,4 @@
-//! What events tell that models and tools took, counted in one way by every model that counts it.
+//! The spending of models and tools, counted in one way by every model that counts it.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,8 @@ pub struct TokenSums {
     pub cache_write: u128,
 }
 
-/// What was spent, and on how much. Sums do not overflow: they are as wide as all events of a ledger can make them.
+/// Money, tokens and time that were spent, and the calls they went to. Sums do not overflow: they are as wide as all events of a ledger
+/// can make them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spending {
     /// Answers of models.
@@ -26,13 +27,13 @@ pub struct Spending {
     pub tool_calls: u64,
     /// Those of both that did not tell what they cost.
     pub without_cost: u64,
-    /// What the others cost, micro-USD.
+    /// The cost of the others in micro-USD.
     pub cost_micro_usd: u128,
     /// All tokens.
     pub tokens: TokenSums,
     /// Those of answers that did not tell what they cost.
     pub unpriced: TokenSums,
-    /// How long it took, milliseconds, as far as that was told.
+    /// The duration in milliseconds, as far as it was told.
     pub duration_ms: u128,
     /// The first position that counts in it.
     pub first: u64,
@@ -41,7 +42,7 @@ pub struct Spending {
 }
 
 impl Told<'_> {
-    /// Whether it tells what was taken.
+    /// Returns `true` if it tells what was spent.
     pub(crate) fn is_spending(&self) -> bool {
         self.tokens.is_some() || self.cost_micro_usd.is_some()
     }
@@ -111,17 +112,17 @@ impl TokenSums {
     }
 }
 
-/// What is new of a model's answer that is told more than once.
+/// The new part of a model's answer that is told more than once.
 pub(crate) struct News {
-    /// Whether nothing was counted of it yet.
+    /// `true` if nothing was counted of it yet.
     pub(crate) is_first: bool,
     /// Tokens that were not counted yet.
     pub(crate) tokens: Tokens,
 }
 
-/// What is new of an answer of which these tokens are told. A log of calls tells of an answer with each of its calls, a transcript
-/// once, and while the answer was being written its tokens grew: the most that was told of each kind counts, once. `table` remembers
-/// that by the answer's request.
+/// Returns the new part of an answer of which these tokens are told. A log of calls tells of an answer with each of its calls, a
+/// transcript once. While the answer was being written, its tokens grew. So the most that was told of each kind counts, once. `table`
+/// remembers that by the answer's request.
 pub(crate) fn news_of_answer(
     rows: &mut Rows<'_>,
     table: u8,

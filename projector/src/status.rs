@@ -1,4 +1,4 @@
-//! How the index is doing, for `/v1/projections`, `/metrics` and the operator.
+//! The status of the index, for `/v1/projections`, `/metrics` and the operator.
 
 use bitacora_formats::Position;
 
@@ -11,7 +11,7 @@ pub struct IndexStatus {
     pub position: Option<Position>,
     /// Durable events past that position.
     pub lag: u64,
-    /// How it is.
+    /// The state of the index.
     pub state: IndexState,
     /// The digest over all whole blocks from the ledger's first position on, and the last position they cover.
     pub digest: Option<(Position, [u8; 32])>,
@@ -21,7 +21,7 @@ pub struct IndexStatus {
     pub doubts: u64,
 }
 
-/// How the index is.
+/// The state of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexState {
     /// It follows the head.

@@ -9,7 +9,7 @@ use bitacora_formats::{
 };
 use bitacora_ledger::{Disk, DiskFile, OpenMode};
 
-/// Why a block is not believed. It is then made again from the log.
+/// The reasons for which a block is not believed. It is then made again from the log.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Doubt {
     /// The disk gave an error.

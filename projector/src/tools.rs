@@ -1,5 +1,4 @@
-//! Tools: how often they are called, what is said of their calls, what comes of them and how long they take, by tool, context, role,
-//! agent and day.
+//! Counts, verdicts, outcomes and durations of tool calls, by tool, context, role, agent and day.
 //!
 //! One row for each of these that came together, so that any of them can be summed up, and any picked out.
 
@@ -15,14 +14,14 @@ use crate::models::{Model as _, ModelError, ReadModels, View};
 pub(crate) use fold::Tools;
 use fold::{BROUGHT, BROUGHT_ON, CELLS, Cell, IMPORTS};
 
-/// What is summed up by.
+/// The properties that calls are summed up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolsBy {
     /// The tool.
     Tool,
     /// The context that trust was looked up in.
     Context,
-    /// The role of who asked.
+    /// The role of the agent that asked.
     Role,
     /// The agent.
     Agent,
@@ -30,10 +29,10 @@ pub enum ToolsBy {
     Day,
 }
 
-/// Which calls are asked about.
+/// A query of calls' sums.
 #[derive(Debug, Clone, Default)]
 pub struct ToolQuery {
-    /// What they are summed up by; by several, each combination is one sum.
+    /// The properties that calls are summed up by; with several, each combination is one sum.
     pub by: Vec<ToolsBy>,
     /// Only those from this day on, days since 1970.
     pub since: Option<u64>,
@@ -49,7 +48,7 @@ pub struct ToolQuery {
     pub agent: Option<String>,
 }
 
-/// What is counted of calls.
+/// The counts of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCounts {
     /// Calls of which something was said, or that ended, each once however often it was asked for.
@@ -77,20 +76,20 @@ pub struct ToolCounts {
 /// Calls, summed up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSum {
-    /// What is counted of them.
+    /// The counts of these calls.
     pub counts: ToolCounts,
-    /// How long those took that told it.
+    /// The durations of the calls that told one.
     pub took: Durations,
 }
 
 /// All sums that were asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolAnswer {
-    /// What each is of, in the order that was asked for; days since 1970 as a number. In their order.
+    /// The sums with their properties, in the order that was asked for; days since 1970 as a number. Sorted by them.
     pub sums: Vec<(Vec<(ToolsBy, String)>, ToolSum)>,
     /// All together.
     pub total: ToolSum,
-    /// Where there are none in the days that were asked about: calls on other days.
+    /// The number of calls on other days, if there are none in the days asked about.
     pub outside: Option<u64>,
     /// Every event up to here is in them.
     pub position: Position,

@@ -1,7 +1,7 @@
-//! What dimensions have shown: month by month, event by event, and what that came to at any position.
+//! The record of dimensions, by month and by event, and the record that held at any position.
 //!
-//! What a dimension is trusted now follows from the state that decides; this is what it did. A record as it stood at a position
-//! is one that is kept, and the few events behind it: one is kept each [`KEPT_EVERY`] events of a dimension.
+//! A dimension's present trust follows from the state that decides; this is its past. The record at a position is made of one that is
+//! kept and the few events behind it: one is kept each [`KEPT_EVERY`] events of a dimension.
 
 mod fold;
 
@@ -20,7 +20,7 @@ use crate::models::{Model as _, ModelError, Observed, ReadModels, View};
 pub(crate) use fold::Trust;
 use fold::{BREAKERS, CHECKS, ENDED, Ended, KEPT, Kept, MONTHS, RULES, TOLD};
 
-/// What one dimension showed in one month.
+/// The outcomes of one dimension in one month.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustMonth {
     /// The month, UTC: `2026-11`.
@@ -43,9 +43,9 @@ pub struct TrustMonth {
     pub imported: u64,
     /// Those of these that count for nothing: nobody has accepted their import.
     pub not_accepted: u64,
-    /// How long they took, milliseconds, as far as that was told.
+    /// The duration of the calls in milliseconds, as far as that was told.
     pub duration_ms: u128,
-    /// What they cost, micro-USD, likewise.
+    /// The cost of the calls in micro-USD, likewise.
     pub cost_micro_usd: u128,
     /// The tokens they took, likewise.
     pub tokens: u128,
@@ -55,7 +55,7 @@ pub struct TrustMonth {
     pub last: u64,
 }
 
-/// What an import showed, whether it counts or not.
+/// The outcomes of an import, whether it counts or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportShowed {
     /// Dimensions that it has outcomes of.
@@ -77,10 +77,10 @@ impl ImportShowed {
     }
 }
 
-/// What a dimension had shown after the event at a position.
+/// The record of a dimension after the event at a position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrustAt {
-    /// What was counted.
+    /// The counts.
     pub record: TrustRecord,
     /// By what numbers it was judged then; `None` where no policy was active.
     pub rules: Option<TrustRules>,
@@ -95,7 +95,7 @@ pub struct TrustAt {
 pub struct BreakerStood {
     /// Its state.
     pub condition: BreakerCondition,
-    /// When the next request could be a probe, microseconds since 1970; of one that was open.
+    /// The time at which the next request could be a probe, microseconds since 1970; of an open breaker.
     pub cooldown_until: Option<u64>,
 }
 
@@ -104,7 +104,7 @@ impl BreakerStood {
     pub const CLOSED: Self = Self { condition: BreakerCondition::Closed, cooldown_until: None };
 }
 
-/// Why it cannot be said what a dimension had shown.
+/// The reasons for which a past record cannot be given.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustAtError {
     /// The model does not answer.
@@ -116,7 +116,7 @@ pub enum TrustAtError {
 }
 
 impl ReadModels {
-    /// What a dimension showed month by month, the newest first.
+    /// Returns the outcomes of a dimension month by month, the newest first.
     ///
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
@@ -130,7 +130,7 @@ impl ReadModels {
         Listed::take(rows.map(|row| row.map(|(_, month)| month)), limit, view.position())
     }
 
-    /// What an import showed that has come to its end; `None` where none of this digest has, as far as is known.
+    /// Returns the outcomes of an ended import; `None` if no import of this digest has ended, as far as is known.
     ///
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
@@ -140,7 +140,7 @@ impl ReadModels {
         Ok(ended.map(|ended| ended.showed))
     }
 
-    /// Where something was recorded of a dimension (`trust.observed`, imported ones too, and `trust.set`) up to a position, the
+    /// Returns the positions of events about a dimension (`trust.observed`, imported ones too, and `trust.set`) up to a position, the
     /// newest first.
     ///
     /// # Errors
@@ -158,8 +158,8 @@ impl ReadModels {
         Listed::take(told, limit, view.position())
     }
 
-    /// What a dimension had shown after the event at a position: of one record that is kept, and fewer than [`KEPT_EVERY`]
-    /// events that are read from the log. Blocks on the disk.
+    /// Returns the record of a dimension after the event at a position. It is made of one record that is kept, and fewer than
+    /// [`KEPT_EVERY`] events that are read from the log. Blocks on the disk.
     ///
     /// # Errors
     /// [`TrustAtError`].
@@ -207,7 +207,8 @@ impl Kept {
         self.changed = position;
     }
 
-    /// A dimension that has shown nothing for so long is forgotten when it is looked: at the first event of a day. Whether it was.
+    /// Forgets a dimension that has shown nothing for too long, when it is looked: at the first event of a day. Returns `true` if it was
+    /// forgotten.
     fn forget(&mut self, checked: u64, time: u64) -> bool {
         let is_old = |Micros(last)| u64::saturating_add(last, DIMENSION_LIFE.0) <= time;
         let is_forgotten = checked > self.changed && self.record.last_updated.is_none_or(is_old);

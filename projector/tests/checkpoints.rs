@@ -1,4 +1,4 @@
-//! Checkpoints beside a naive model of them: whatever is saved, written, copied and deleted in whatever order.
+//! Tests of checkpoints against a naive model, with saves, writes, copies and deletions in any order.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 
@@ -39,7 +39,7 @@ struct Naive {
     saved: BTreeMap<String, BTreeMap<Key, Saved>>,
     writes: BTreeMap<String, BTreeMap<Key, Writes>>,
     deleted: BTreeMap<String, String>,
-    /// Whose the threads are: of one whose first event named no agent, nobody's.
+    /// The owners of threads; nobody owns a thread whose first event named no agent.
     owners: BTreeMap<String, Option<&'static str>>,
 }
 
@@ -384,7 +384,7 @@ fn a_clean_close_leaves_nothing_in_the_journal_and_every_row_in_its_place() {
         let ledger = open(&path, &keyring);
         let models = ledger.read_models().unwrap();
         runtime.block_on(models.wait("checkpoints", ledger.head().position));
-        // What the last session left is there before anything is folded again, and what comes joins it.
+        // The events of the last session are there before anything is folded again, and later ones join them.
         compare(models, &naive);
         let long = "x".repeat(200);
         for number in 0..1_500 {
@@ -431,7 +431,7 @@ fn a_thread_is_the_agents_that_saved_in_it_first() {
         r#"{"thread":"t","checkpoint":"c1","task":"x","writes":[{"channel":"z","inline":"00","bytes":1}]}"#;
     let (all, copy) = (r#"{"thread":"t"}"#, r#"{"thread":"m","to":"t"}"#);
     let first = Some(("c1".to_owned(), 0));
-    // What came before anything was saved deletes nothing, and takes nothing.
+    // Deletions before anything was saved delete nothing, and take nothing.
     assert_eq!(tell(mallory, "checkpoint.deleted", all), None);
     assert_eq!(tell(coder, "checkpoint.saved", &save("c1")), first);
     tell(mallory, "checkpoint.saved", r#"{"thread":"m","checkpoint":"c9","step":1,"source":"loop"}"#);
@@ -445,7 +445,7 @@ fn a_thread_is_the_agents_that_saved_in_it_first() {
     ] {
         assert_eq!(tell(mallory, kind, &data), first, "{kind} {data}");
     }
-    // What the owner says counts, what names no agent, and what is an operator's.
+    // Events of the owner count, those that name no agent, and an operator's.
     assert_eq!(tell(coder, "checkpoint.writes", write), Some(("c1".to_owned(), 1)));
     assert_eq!(tell(nobody, "checkpoint.saved", &save("c2")), Some(("c2".to_owned(), 0)));
     assert_eq!(tell(operator, "checkpoint.saved", &save("c3")), Some(("c3".to_owned(), 0)));
@@ -455,7 +455,7 @@ fn a_thread_is_the_agents_that_saved_in_it_first() {
     assert_eq!(tell(operator, "checkpoint.deleted", all), None);
     assert_eq!(tell(mallory, "checkpoint.saved", &save("c4")), Some(("c4".to_owned(), 0)));
     assert_eq!(tell(coder, "checkpoint.saved", &save("c5")), Some(("c4".to_owned(), 0)));
-    // A thread that began without an agent is nobody's, whoever goes on in it.
+    // A thread that began without an agent is nobody's, also if an agent goes on in it.
     tell(operator, "checkpoint.deleted", all);
     tell(nobody, "checkpoint.saved", &save("d1"));
     tell(coder, "checkpoint.saved", &save("d2"));

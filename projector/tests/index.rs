@@ -1,4 +1,4 @@
-//! What an indexed ledger answers is what the ledger answers, whatever the index knows, lost or lies about.
+//! Indexed reads equal the ledger's own reads, whatever the index knows, has lost or claims wrongly.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 

@@ -1,4 +1,4 @@
-//! What read models answer follows from the log alone: however often they were folded, interrupted, damaged or lost.
+//! Answers of read models follow from the log alone, however often folded, killed, damaged or lost.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
@@ -187,7 +187,7 @@ fn settled(ledger: &IndexedLedger) -> Vec<ModelStatus> {
     }
 }
 
-/// What the rows come to, model by model; each is as of its last stored batch, so the ledger is closed before.
+/// Returns the digests of the rows, model by model. Each is as of its last stored batch, so the ledger is closed before.
 fn digests(bench: &Bench) -> Vec<(&'static str, u64, [u8; 32])> {
     let ledger = bench.open();
     let status = settled(&ledger);
@@ -215,7 +215,7 @@ fn answers(models: &ReadModels) -> String {
     let count = |is: &dyn Fn(&&Call) -> bool| calls.iter().filter(is).count() as u64;
     let ended = |status: &str| count(&|call| call.outcome.as_ref().is_some_and(|end| end.status == status));
     let (counts, timed) = (tools.total.counts, tools.total.took.total());
-    // What the rows of calls say one by one, the sums say of all of them.
+    // The sums say of all calls what the rows say of each.
     assert_eq!([counts.ok, counts.errors, counts.timeouts], ["ok", "error", "timeout"].map(ended));
     assert_eq!(counts.calls, count(&|call| call.decision.is_some() || call.outcome.is_some()));
     let is_timed = |call: &&Call| call.outcome.as_ref().is_some_and(|end| end.duration_ms.is_some());

@@ -1,4 +1,4 @@
-//! Which role each path takes, in one table, and the look at every request before its resource sees it.
+//! The table of the role that each path takes, and the check of every request before its resource.
 //!
 //! `docs/security.md` shows the table; a path that stands in none is an admin's.
 
@@ -24,7 +24,7 @@ use crate::query::Query;
 use crate::resources::openapi::takes_parameter;
 use crate::resources::sign_in;
 
-/// What a path takes.
+/// The access that a path takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     /// No token.
@@ -36,15 +36,15 @@ enum Access {
     Named(Role),
 }
 
-/// Whoever may look.
+/// Reading.
 const READ: Access = Access::Role(Role::Auditor);
-/// Whoever may write; which types of events, `bitacora_governance` says.
+/// Writing; `bitacora_governance` decides which types of events.
 const WRITE: Access = Access::Role(Role::Agent);
-/// Whoever governs agents.
+/// Governing agents.
 const GOVERN: Access = Access::Role(Role::Operator);
-/// Whoever runs the service.
+/// Administering the service.
 const ADMINISTER: Access = Access::Role(Role::Admin);
-/// Whoever runs one ledger of it.
+/// Administering one of its ledgers, which the body names.
 const ADMINISTER_ONE: Access = Access::Named(Role::Admin);
 
 /// The path of one ledger.
@@ -165,7 +165,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/admin/read-only", ADMINISTER_ONE),
 ];
 
-/// Who sent a request, for resources that write.
+/// The sender of a request, for resources that write.
 #[derive(Clone)]
 pub(crate) struct Caller(Arc<Known>);
 
@@ -200,17 +200,17 @@ impl Caller {
         self.0.lane
     }
 
-    /// As events name who acts.
+    /// Returns the name of the actor, as events have it.
     pub(crate) fn actor(&self) -> &str {
         &self.0.identity.actor
     }
 
-    /// The same, where data names who acts.
+    /// Returns the same name, as data has it.
     pub(crate) fn actor_text<const MAX: usize>(&self) -> BoundedText<MAX> {
         BoundedText::new(self.actor()).unwrap_or(BoundedText::LEAST)
     }
 
-    /// As events name who asks for a call.
+    /// Returns the name of the caller that asks for a call, as events have it.
     pub(crate) fn caller(&self) -> &str {
         self.0.identity.caller()
     }
@@ -230,7 +230,7 @@ impl Caller {
         identity.agent_for(named).map_err(|error| of_authority(&error, error.to_string(), place))
     }
 
-    /// Whether the token is still taken. What goes on for long asks again, and what has waited for a body.
+    /// Checks that the token is still taken. A resource that goes on for long asks again, and so does one that has waited for a body.
     pub(crate) fn still_holds(&self, api: &Api) -> Result<(), Problem> {
         identify(api, self.0.ledger.as_ref(), &self.0.shown).map(|_| ())
     }
@@ -243,7 +243,7 @@ impl Caller {
         first_admin(api, &self.0.shown)
     }
 
-    /// Whether they may run this ledger, which no path names.
+    /// Checks that the caller may administer this ledger, which no path names.
     pub(crate) fn may_administer(&self, api: &Api, ledger: &LedgerName) -> Result<(), Problem> {
         let identity = identify(api, Some(ledger), &self.0.shown)?;
         must_suffice(&identity, Role::Admin)
@@ -289,7 +289,7 @@ fn of_authority(error: &AuthorityError, detail: String, place: Place) -> Problem
     }
 }
 
-/// Lets a request through to its resource if who sent it may ask that.
+/// Lets a request through to its resource if its sender may ask that.
 pub(crate) async fn guard(
     State(api): State<Arc<Api>>,
     path: MatchedPath,
@@ -301,7 +301,7 @@ pub(crate) async fn guard(
     let needs = match access {
         Access::Role(needs) | Access::Named(needs) => needs,
         Access::Open => {
-            // Who says who they are is told more, and nobody is turned away.
+            // A caller that identifies itself is told more, and nobody is turned away.
             if let Ok(shown) = token_of(&parts)
                 && let Ok(identity) = identify(&api, None, &shown)
             {
@@ -315,7 +315,7 @@ pub(crate) async fn guard(
     };
     let names = PathNames::from_request_parts(&mut parts, &api).await?;
     let shown = token_of(&parts)?;
-    // Who may see the list of ledgers may see why one of them is not open.
+    // A caller that may see the list of ledgers may see why one of them is not open.
     let is_seen =
         path.as_str() == LEDGER && !names.ledger.as_ref().is_some_and(|name| api.ledgers.is_open(name));
     let ledger = names.ledger.filter(|_| !is_seen);
@@ -365,7 +365,7 @@ fn lane(needs: Role, path: &str) -> Lane {
     }
 }
 
-/// Whether a path answers every caller.
+/// Returns `true` if a path answers every caller.
 pub(crate) fn is_open_path(method: &Method, path: &str) -> bool {
     access(method, path) == Access::Open
 }

@@ -1,4 +1,4 @@
-//! An operator's act: who does it, in which ledger, the event that it becomes, and its answer.
+//! An operator's act: its caller and ledger, the event that it becomes, and its answer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,12 +65,12 @@ impl FromRequest<Arc<Api>> for Act {
 }
 
 impl Act {
-    /// What governs the ledger.
+    /// Returns the governance of the ledger.
     pub(crate) fn governance(&self) -> &Governance {
         &self.governance
     }
 
-    /// What the path names besides the ledger, as it came.
+    /// Returns the name behind the ledger in the path, as it came.
     pub(crate) fn named(&self) -> &str {
         &self.named
     }
@@ -135,8 +135,8 @@ impl Act {
         self.api.turns.of(self.name.as_ref()).await
     }
 
-    /// Records what the act comes to, and waits until that is durable. Whose token has ended meanwhile acts no more: a body may have
-    /// been on its way for minutes.
+    /// Records the act, and waits until it is durable. A caller whose token has ended meanwhile acts no more: a body may have been on its
+    /// way for minutes.
     pub(crate) async fn record<T: EventData>(
         &mut self,
         stream: &'static str,
@@ -174,7 +174,7 @@ fn read_members<T>(
     Ok(said)
 }
 
-/// What a path may name that is not there.
+/// Returns the problem of a path that names an unknown verb or thing.
 pub(crate) fn no_such_verb(detail: &str) -> Problem {
     Problem::new(Code::NoSuchResource, detail)
 }
@@ -183,12 +183,12 @@ pub(crate) fn no_such_verb(detail: &str) -> Problem {
 pub(crate) struct Recorded(pub(crate) Appended);
 
 impl Recorded {
-    /// Where it stands.
+    /// Answers with the position of the act's event.
     pub(crate) fn answer(&self) -> Response {
         self.answer_with(StatusCode::OK, |_| ())
     }
 
-    /// Where it stands, and what else there is to say of it.
+    /// Answers with the position of the act's event, and with further members.
     pub(crate) fn answer_with(&self, status: StatusCode, write: impl FnOnce(&mut JsonWriter)) -> Response {
         let mut json = JsonWriter::with_capacity(256);
         json.begin_object();
@@ -201,7 +201,7 @@ impl Recorded {
     }
 }
 
-/// Whose turn it is to act, ledger by ledger.
+/// A lock for each ledger: acts on one ledger run one after the other.
 #[derive(Default)]
 pub(crate) struct Turns(Mutex<BTreeMap<LedgerName, Arc<tokio::sync::Mutex<()>>>>);
 

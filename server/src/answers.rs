@@ -107,7 +107,7 @@ pub use trust_history::{OutcomeRecord, TrustHistory};
 pub use trust_months::{TrustMonthAnswer, TrustMonthList};
 pub use what_if::{ChangedCall, ChangedVerdict, StepsAnswer, WhatIfAnswer};
 
-/// What an append answers.
+/// The answer to an append.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct AppendAnswer {
     /// The lowest position among the request's own events.
@@ -118,13 +118,13 @@ pub struct AppendAnswer {
     pub last: String,
     /// One for each event, in the request's order.
     pub results: Vec<Receipt>,
-    /// What the reactor added in the same atomic step.
+    /// The events that the reactor added in the same atomic step.
     pub derived: Vec<DerivedReceipt>,
     /// A durable head that covers all of it.
     pub head: HeadReference,
 }
 
-/// Where one event of an append stands.
+/// The receipt of one event of an append.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
@@ -138,11 +138,11 @@ pub struct Receipt {
     pub stream_version: String,
     /// The commitment to its record, hexadecimal.
     pub commitment: String,
-    /// Whether this append added it.
+    /// The effect of this append on the event.
     pub status: ReceiptState,
 }
 
-/// Whether an append added an event.
+/// The effect of an append on one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReceiptState {
@@ -152,7 +152,7 @@ pub enum ReceiptState {
     Duplicate,
 }
 
-/// Where an event stands that the reactor added.
+/// The receipt of an event that the reactor added.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DerivedReceipt {
@@ -181,7 +181,7 @@ pub struct HeadReference {
     pub hash: String,
 }
 
-/// How far a ledger is durable, and what commits to all of it.
+/// The durable head of a ledger, with the hashes that commit to all of it.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeadAnswer {
@@ -202,7 +202,7 @@ pub struct HeadAnswer {
 pub struct Page {
     /// In the order asked for.
     pub events: Vec<StoredEvent>,
-    /// Where the next page begins: the value of `after`, or of `until` when reading backward. Absent at the end.
+    /// The start of the next page: the value of `after`, or of `until` when reading backward. Absent at the end.
     #[schema(example = "100")]
     pub next: Option<String>,
     /// The durable head the page rests on.
@@ -219,18 +219,18 @@ pub struct StoredEvent {
     /// Its version in its stream.
     #[schema(example = "3")]
     pub stream_version: String,
-    /// When the ledger recorded it.
+    /// The time at which the ledger recorded it.
     #[schema(example = "2026-11-20T13:00:00.000000Z")]
     pub recorded_at: String,
     /// The commitment to its record, hexadecimal.
     pub commitment: String,
-    /// Whether the reactor added it. Absent means no.
+    /// `true` if the reactor added it. Absent means `false`.
     #[serde(default)]
     pub derived: bool,
-    /// Whether its contents were erased with its data subject. Absent means no.
+    /// `true` if its contents were erased with its data subject. Absent means `false`.
     #[serde(default)]
     pub erased: bool,
-    /// Whether its contents cannot be opened because the file of its data subject's key is damaged. Absent means no.
+    /// `true` if its contents cannot be opened because the file of its data subject's key is damaged. Absent means `false`.
     #[serde(default)]
     pub unreadable: bool,
     /// Secrets that were replaced in it before it was appended. Absent means none.
@@ -244,16 +244,16 @@ pub struct StoredEvent {
 /// The last line of an NDJSON answer; an answer without it was cut.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct EndLine {
-    /// What the lines before it add up to.
+    /// The sums of the lines before it.
     pub end: End,
 }
 
-/// How an NDJSON answer ended.
+/// The end of an NDJSON answer.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct End {
     /// Events in the answer.
     pub count: u64,
-    /// Where the next answer begins, if the limit ended this one.
+    /// The start of the next answer, if the limit ended this one.
     pub next: Option<String>,
     /// The durable head the answer rests on.
     pub head: HeadReference,
@@ -327,7 +327,7 @@ pub struct SchemaAnswer {
     /// `anyone` who may append, `operators` and admins, `admins` alone, the `reactor` or the `service`.
     #[schema(example = "anyone")]
     pub written_by: String,
-    /// What such an event says.
+    /// The meaning of such an event.
     pub description: String,
     /// The `$id` of its schema, which `/v1/schemas/<type>` answers.
     #[schema(example = "urn:bitacora:schema:tool.completed:1")]
@@ -351,7 +351,7 @@ pub struct RebuildAnswer {
     pub projection: String,
 }
 
-/// How far one projection has come. What it does not know yet is read from the log, so a lag costs time only.
+/// The progress of one projection. Events that it has not folded yet are read from the log, so a lag costs time only.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectionAnswer {
@@ -367,7 +367,7 @@ pub struct ProjectionAnswer {
     /// `ok`, `rebuilding`, `degraded` or `stopped`.
     #[schema(example = "ok")]
     pub state: String,
-    /// What fails, where it is degraded.
+    /// The fault, where it is degraded.
     pub why: Option<String>,
     /// The last position up to which it knows every event; `0` before the first.
     #[schema(example = "918275")]
@@ -375,7 +375,7 @@ pub struct ProjectionAnswer {
     /// Durable events past that position.
     #[schema(example = 0)]
     pub lag: u64,
-    /// How many rows a read model has, as of the digest's position.
+    /// The number of rows of a read model, as of the digest's position.
     pub rows: Option<u64>,
     /// The digest, hexadecimal: the same events give the same, however often it was made again. Absent at the beginning.
     pub digest: Option<String>,
@@ -383,7 +383,7 @@ pub struct ProjectionAnswer {
     pub digest_position: Option<String>,
 }
 
-/// How one ledger is doing.
+/// The state of one ledger.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerAnswer {
@@ -393,7 +393,7 @@ pub struct LedgerAnswer {
     /// `ready`, `read-only`, `stopped`, `closing`, `closed`, `failed` where it did not open, or `waiting` where its anchor has to answer first.
     #[schema(example = "ready")]
     pub state: String,
-    /// Why it takes no appends, where it does not.
+    /// The reason for which it takes no appends, where it takes none.
     pub why: Option<String>,
     /// Its identity, hexadecimal; absent where it did not open, like all that follows.
     pub id: Option<String>,
@@ -419,17 +419,17 @@ pub struct ProblemAnswer {
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// What is wrong this time.
+    /// The cause in this case.
     pub detail: String,
     /// A stable name for programs.
     #[schema(example = "condition-failed")]
     pub code: String,
-    /// Whether the same request may succeed later.
+    /// `true` if the same request may succeed later.
     pub retryable: bool,
-    /// What the request may have left behind: `none`, `unknown` or `committed`.
+    /// The effect that the request may have had: `none`, `unknown` or `committed`.
     #[schema(example = "none")]
     pub side_effects: String,
-    /// Where it stands that refuses the request, if something does.
+    /// The position of the event that refuses the request, if one does.
     pub position: Option<String>,
     /// The single faults, by their place.
     #[serde(default)]
@@ -439,7 +439,7 @@ pub struct ProblemAnswer {
 /// One fault and its place.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct FaultAnswer {
-    /// What is wrong there.
+    /// The fault.
     pub detail: String,
     /// The value in the body, as a JSON pointer; in NDJSON within its line.
     pub pointer: Option<String>,
@@ -478,6 +478,6 @@ pub struct ReadOnlyRequest {
     /// The ledger's name.
     #[schema(example = "main")]
     pub ledger: String,
-    /// Whether it refuses appends from now on.
+    /// `true` if it refuses appends from now on.
     pub read_only: bool,
 }

@@ -1,4 +1,4 @@
-//! What every resource works with, and the table of routes.
+//! The table of routes, and the state that every resource works with.
 
 use std::sync::Arc;
 
@@ -49,18 +49,18 @@ pub(crate) struct Api {
     pub(crate) ledgers: Arc<Ledgers>,
     /// Without these it is not ready.
     pub(crate) required_models: Vec<RequiredModel>,
-    /// Whether callers on this machine need no token where a ledger has none.
+    /// `true` if callers on this machine need no token where a ledger has none.
     pub(crate) is_open: bool,
     /// Pages and host names that requests may come from and be sent to.
     pub(crate) web: WebRules,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) bodies: BodyReader,
-    /// What pages of events may take until they are sent.
+    /// The memory for pages of events until they are sent.
     pub(crate) answers: MemoryBudget,
     pub(crate) limits: ServerLimits,
     /// Memory of uploads of any length, bytes.
     pub(crate) uploads: Pool,
-    /// Memory of what was read for followers and is not sent yet, bytes.
+    /// Memory of pages that were read for followers and are not sent yet, bytes.
     pub(crate) follow_pages: Pool,
     /// Places for followers, and for reads that wait.
     pub(crate) followers: Pool,
@@ -235,12 +235,12 @@ impl Api {
         self.drain.notified().await;
     }
 
-    /// Whether the service's end has begun.
+    /// Returns `true` if the shutdown has begun.
     pub(crate) fn is_ending(&self) -> bool {
         *self.phase.borrow() > Phase::Serving
     }
 
-    /// How far the service's end has come, and every further step.
+    /// Returns the phase of the shutdown, and every further step of it.
     pub(crate) fn phase(&self) -> watch::Receiver<Phase> {
         self.phase.clone()
     }
@@ -255,7 +255,7 @@ impl Api {
         run_read(place, work).await
     }
 
-    /// Whether there is room to read ahead: at least half of the places for reads, and of the memory for answers, are free.
+    /// Returns `true` if there is room to read ahead: at least half of the places for reads, and of the memory for answers, are free.
     pub(crate) fn is_idle(&self) -> bool {
         self.reads.available_permits() >= self.limits.max_reads.div_ceil(2) && self.answers.is_half_free()
     }
@@ -276,7 +276,7 @@ impl Api {
         })
     }
 
-    /// A place for who follows, or waits for what is to come. It gives way only to callers with fewer of them.
+    /// Takes a place for a follower, or for a caller that waits for new events. It gives way only to callers with fewer places.
     pub(crate) async fn place_to_wait(&self, caller: &Caller) -> Result<Part, Problem> {
         let place = self.followers.take(caller.key(), 1, PLACE_WAIT).await.map_err(|_| {
             let detail = "too many follow or wait already; try again, or read without `wait`";

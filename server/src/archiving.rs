@@ -1,4 +1,4 @@
-//! Archiving in the background: what is due of every ledger, one after the other, at a pace that appends do not notice.
+//! Archiving in the background: one ledger after the other, at a pace that appends do not notice.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,32 +18,32 @@ use crate::connection::Phase;
 use crate::ledgers::Slot;
 use crate::limits::{ARCHIVE_PAUSE, FIRST_ARCHIVE_PAUSE, MAX_ARCHIVE_PAUSE};
 
-/// How often it is looked whether the service ends.
+/// The pause between two looks for the shutdown.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
 
-/// What is archived, and where.
+/// The settings of archiving: the store, the rules and the pace.
 #[derive(Clone)]
 pub struct Archiving {
     /// The store.
     pub objects: Arc<dyn Objects>,
     /// The store, in the words of the configuration.
     pub store: String,
-    /// What is due.
+    /// The rules that say which events are due.
     pub rules: Rules,
-    /// Whether segments go whose every event is archived.
+    /// `true` if segments are released once their every event is archived.
     pub releases: bool,
-    /// When it is looked what is due.
+    /// The pauses between two looks for due events.
     pub pauses: ArchivePauses,
 }
 
-/// When it is looked what is due.
+/// The pauses between two looks for due events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchivePauses {
-    /// After the start.
+    /// The pause after the start.
     pub first: Duration,
-    /// After it was looked before; after a failure, and twice as long after each further one of a ledger.
+    /// The pause after a look; after a failure too, and twice as long after each further one of a ledger.
     pub between: Duration,
-    /// After a failure at most.
+    /// The longest pause after a failure.
     pub most: Duration,
 }
 
@@ -53,7 +53,7 @@ impl Default for ArchivePauses {
     }
 }
 
-/// How archiving goes, by ledger.
+/// The progress of archiving, by ledger.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies(Mutex<BTreeMap<LedgerName, Arc<Tally>>>);
 
@@ -128,7 +128,7 @@ fn work(api: &Api, archiving: &Archiving) {
     }
 }
 
-/// When ledgers are tried again whose archiving failed. A store that refuses what is packed would have it packed anew each time.
+/// The next try of each ledger whose archiving failed. A store that refuses what is packed would have it packed anew each time.
 #[derive(Debug, Default)]
 struct Retries(BTreeMap<LedgerName, (Duration, Instant)>);
 

@@ -1,6 +1,7 @@
-//! CloudEvents in binary mode (HTTP binding 1.0.2, section 3.1): attributes in `ce-` headers, the data as the body.
+//! CloudEvents in binary mode (HTTP binding 1.0.2, section 3.1): attributes in headers, data as body.
 //!
-//! The request is written as the same event in JSON and then read as any other, so that one reader decides what an event is.
+//! The attributes are in `ce-` headers. The request is written as the same event in JSON and then read as any other, so that one reader
+//! decides what an event is.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine;

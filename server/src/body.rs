@@ -18,9 +18,9 @@ use crate::problem::{Code, Problem};
 
 /// zstd's window for HTTP (RFC 9659): 8 MiB, as a power of two.
 pub(crate) const MAX_ZSTD_WINDOW_LOG: u32 = 23;
-/// How much of a body is decompressed first, bytes; each step is twice the one before.
+/// The first step of a decompression, bytes; each step is twice the one before.
 const FIRST_STEP_BYTES: usize = 16 * 1024;
-/// How much is decompressed at most before room for more is asked for, bytes.
+/// The largest step that is decompressed before room for more is asked for, bytes.
 const MAX_STEP_BYTES: usize = 512 * 1024;
 /// A body's buffer begins at most this large, bytes: announcing much must not cost us much.
 const FIRST_BUFFER_BYTES: usize = 64 * 1024;
@@ -54,7 +54,7 @@ impl HeldBody {
     }
 }
 
-/// How a body is encoded for its transfer.
+/// The content coding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContentEncoding {
     Gzip,
@@ -158,7 +158,7 @@ fn zstd_reader(bytes: impl BufRead + Send) -> io::Result<impl Read + Send> {
     Ok(reader)
 }
 
-/// How the body is encoded, if it is.
+/// Returns the content coding of the body, if it has one.
 pub(crate) fn content_encoding(headers: &HeaderMap) -> Result<Option<ContentEncoding>, Problem> {
     let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
@@ -194,7 +194,7 @@ pub(crate) fn undecodable(error: &io::Error) -> Problem {
     Problem::new(Code::BadEncoding, format!("the body does not decompress: {error}"))
 }
 
-/// Why a body ended before its end: the guard's reason, if it was the guard.
+/// Returns the reason for which a body ended before its end: the guard's, if it was the guard.
 pub(crate) fn cut_off(error: &(dyn Error + 'static)) -> Problem {
     let mut cause = Some(error);
     while let Some(error) = cause {

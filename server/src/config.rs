@@ -1,4 +1,4 @@
-//! What a server is told at its start.
+//! The configuration that a server starts with.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,21 +26,21 @@ pub struct ServerConfig {
     pub admission: Admission,
     /// Origins of web pages that may act, with a token, and read answers.
     pub allowed_origins: Vec<Origin>,
-    /// Where the ledgers lie and what opens them.
+    /// The folder of the ledgers, and the keys and options that open them.
     pub ledgers: LedgersConfig,
     /// An anchor that could not say which ledgers it remembers. The service asks it again.
     pub unlisted: Option<UnlistedAnchor>,
-    /// Who is told when somebody should look, if anybody is.
+    /// The receiver of notices, if there is one.
     pub notices: Option<NoticeTarget>,
-    /// What is archived in the background, if anything is.
+    /// The archiving in the background, if there is any.
     pub archiving: Option<Archiving>,
     /// Read models that every ledger has to answer from for the service to be ready.
     pub required_models: Vec<RequiredModel>,
-    /// What bounds memory, threads and patience.
+    /// Bounds of memory, threads and patience.
     pub limits: ServerLimits,
 }
 
-/// What bounds memory, threads and patience of a server.
+/// Bounds of memory, threads and patience of a server.
 #[derive(Debug, Clone)]
 pub struct ServerLimits {
     /// Connections served at once; one more is turned away with 503.
@@ -63,7 +63,7 @@ pub struct ServerLimits {
     pub max_past_events: usize,
     /// Dimensions of a state that is handed out to be kept elsewhere; past it that is refused.
     pub max_policy_cache_dimensions: u64,
-    /// How long peers are waited for.
+    /// The patience with peers.
     pub patience: Patience,
 }
 

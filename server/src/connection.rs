@@ -23,17 +23,17 @@ use crate::metrics::Metrics;
 use crate::pool::{Part, PartOwner};
 use crate::problem::{Code, Problem};
 
-/// How far the service's end has come.
+/// The phase of the service's shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Serving,
     /// Requests in flight are finished, no others begun.
     Draining,
-    /// Whatever is still going on is cut off.
+    /// All that still goes on is cut off.
     Cut,
 }
 
-/// Who can be at the other end.
+/// The kind of peer at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
     /// Anything on this machine, browsers with foreign pages included.
@@ -50,7 +50,7 @@ pub(crate) enum Peer {
 #[derive(Clone)]
 pub(crate) struct ConnectionPlace(pub(crate) Option<PartOwner>);
 
-/// What every connection needs.
+/// The state that every connection needs.
 #[derive(Clone)]
 pub(crate) struct ConnectionContext {
     pub(crate) router: Router,

@@ -1,4 +1,4 @@
-//! Contents on their way into the log: cut into pieces, each of them an event of its own, once.
+//! Contents on their way into the log: cut into pieces, each recorded once, as an event of its own.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::limits::CONTENT_APPEND_BYTES;
 use crate::problem::{Code, Place, Problem};
 use crate::read_model_query::read_models;
 
-/// The encoding of what is sent as JSON.
+/// The encoding of content that is sent as JSON.
 pub(crate) const JSON_ENCODING: &str = "application/json";
 /// The stream of all pieces.
 const STREAM: &str = "checkpoints";
@@ -40,7 +40,7 @@ struct Named {
     bytes: u64,
 }
 
-/// What names a content in an event.
+/// The names of one content in an event: its encoding, digest, pieces and length.
 #[derive(Default)]
 pub(crate) struct NamedContent {
     encoding: Option<Name>,
@@ -95,7 +95,7 @@ impl Contents {
         content: &[u8],
     ) -> Result<NamedContent, Problem> {
         let named = NamedContent { encoding, bytes: content.len() as u64, ..NamedContent::default() };
-        // What may be erased lies in a part of its own, however small it is.
+        // Content that may be erased lies in a part of its own, however small it is.
         if let Ok(inline) = InlineContent::new(content)
             && (self.subject.is_none() || content.is_empty())
         {
@@ -149,7 +149,7 @@ impl Contents {
         Ok(NamedContent { encoding, pieces: Some(digests), bytes, ..NamedContent::default() })
     }
 
-    /// Whether it names something that somebody else has to have recorded.
+    /// Returns `true` if it names pieces that another request has to have recorded.
     pub(crate) fn names_others(&self) -> bool {
         !self.named.is_empty()
     }
@@ -170,7 +170,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether all pieces of a content are there, and come to it.
+    /// Checks that all pieces of a content are there, and that their lengths add up to it.
     fn check(&self, named: &Named, found: &[Option<Piece>]) -> Result<(), Problem> {
         let place = || Place::Body { line: None, pointer: named.at.clone() };
         let mut sum = Some(0);
@@ -182,7 +182,7 @@ impl Contents {
                     Problem::new(Code::NoSuchContent, detail).with_fault(place(), "a piece is not there")
                 );
             };
-            // How much is sealed is not known here.
+            // The size of sealed pieces is not known here.
             sum = sum.zip(bytes).map(|(sum, bytes)| sum + bytes);
         }
         match sum {
@@ -238,7 +238,7 @@ impl NamedContent {
         })
     }
 
-    /// What its pieces are called.
+    /// Returns the digests of its pieces.
     pub(crate) fn into_pieces(self) -> Vec<String> {
         let pieces = self.pieces.into_iter().flatten().chain(self.digest);
         pieces.map(|digest| digest.as_str().to_owned()).collect()

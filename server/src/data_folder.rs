@@ -1,4 +1,4 @@
-//! The data folder: what marks it as ours, and where its ledgers lie.
+//! The data folder: its mark, its lock, and the folders of its ledgers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const FORMAT: &[u8] = b"bitacora-data v1\n";
 /// The longest `FORMAT` that is read, bytes.
 const MAX_FORMAT_BYTES: usize = 64;
 
-/// Why a folder is not used as data folder.
+/// The reason for which a folder is not used as data folder.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// It holds other things, or lost its mark.
@@ -28,15 +28,15 @@ pub enum DataError {
     OtherFormat {
         /// The folder.
         folder: PathBuf,
-        /// What its mark says.
+        /// The text of its mark.
         found: String,
     },
     /// A ledger in it is not the one that its anchor remembers.
     #[error("ledger {ledger}: {source}")]
     RolledBack {
-        /// Which one.
+        /// The ledger.
         ledger: LedgerName,
-        /// How it differs.
+        /// The difference from what the anchor remembers.
         source: Rollback,
     },
     /// Another service serves it.
@@ -45,15 +45,15 @@ pub enum DataError {
     /// The disk gave an error.
     #[error("{}: {source}; nothing was changed", path.display())]
     Disk {
-        /// What was touched.
+        /// The path that was touched.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// A folder that is marked as ours. It is opened once. Its mark, its lock, its list of ledgers and they themselves are those of the folder
-/// that stood under its name then, whatever stands there later.
+/// A folder that is marked as ours. It is opened once. Its mark, its lock, its list of ledgers and the ledgers are those of the folder that
+/// stood under its name then. Another folder that stands there later is never used.
 #[derive(Debug, Clone)]
 pub struct DataFolder {
     path: PathBuf,
@@ -133,7 +133,7 @@ impl DataFolder {
         })
     }
 
-    /// Where the ledger of this name lies.
+    /// Returns the folder of the ledger of this name.
     #[must_use]
     pub fn ledger(&self, name: &LedgerName) -> PathBuf {
         self.path.join("ledgers").join(name.as_str())
@@ -146,7 +146,7 @@ impl DataFolder {
     pub fn ledger_names(&self) -> Result<Vec<LedgerName>, DataError> {
         let ledgers = self.path.join("ledgers");
         let entries = self.environment.disk.list(&ledgers).map_err(failed(&ledgers))?;
-        // Whatever has no ledger's name was left by a creation that did not end.
+        // An entry without a ledger's name was left by a creation that did not end.
         Ok(entries
             .into_iter()
             .filter(|entry| entry.is_folder)
@@ -169,11 +169,11 @@ impl DataFolder {
         Ok(Some(bytes))
     }
 
-    /// Writes a file in the place of the one of this name, if any. Returned `Ok` ⇒ durable. A crash before leaves the old one or the new
-    /// one, and perhaps a part of the new one under a name that ends in `.new`.
+    /// Writes a file in the place of the one of this name, if any. Returned `Ok` ⇒ durable. A crash before leaves the old file or the new
+    /// one. It may also leave a part of the new one under a name that ends in `.new`.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (disk, unfinished) = (&self.environment.disk, self.path.join(format!("{name}.new")));
         unless(io::ErrorKind::NotFound, disk.remove_file(&unfinished))?;
@@ -199,7 +199,7 @@ impl DataFolder {
 
     fn refuse_foreign(&self) -> Result<(), DataError> {
         let disk = &self.environment.disk;
-        // What an interrupted beginning leaves, and what file systems put at their root.
+        // Leftovers of an interrupted beginning, and entries that file systems put at their root.
         let is_ours = |name: &str| match name {
             "ledgers" => disk.list(&self.path.join(name)).is_ok_and(|entries| entries.is_empty()),
             "FORMAT.new" | "lost+found" => true,

@@ -1,4 +1,4 @@
-//! Decisions and trust, as answers write them.
+//! Decisions and trust as JSON in answers.
 
 use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Mode, TrustRules, Verdict};
 use bitacora_formats::{Micros, Position, format_time};
@@ -7,19 +7,19 @@ use serde::Serialize;
 
 use crate::json::JsonWriter;
 
-/// What a decision takes in an answer, about, bytes.
+/// The size of a decision in an answer, about, bytes.
 const DECISION_BYTES: usize = 1_024;
 
 /// A decision as it is answered.
 pub(crate) struct DecisionAnswer<'a> {
     pub(crate) decision: &'a DecisionMade,
-    /// Where it stands.
+    /// The position of its event.
     pub(crate) position: Position,
     /// The time of its frame.
     pub(crate) time: Micros,
     /// The rules of trust of the policy that it was made under.
     pub(crate) rules: TrustRules,
-    /// Whether each step is shown.
+    /// `true` if each step is shown.
     pub(crate) explain: bool,
 }
 
@@ -74,7 +74,7 @@ impl DecisionAnswer<'_> {
         }
     }
 
-    /// The approval that waits or that allowed it, and until when: to be resolved, or for the call to begin.
+    /// Writes the approval that waits or that allowed the call, and the time until which it can be resolved, or the call can begin.
     fn write_approval(&self, json: &mut JsonWriter) {
         let decision = self.decision;
         let expires = decision.expires.map(|time| format_time(Micros(time)));
@@ -152,7 +152,7 @@ fn write_trust_of(answer: &DecisionAnswer<'_>, json: &mut JsonWriter) {
     let inputs = &answer.decision.inputs;
     let trust = TrustInputs::from(inputs);
     let mut assessment = judge(&trust, &answer.rules, answer.time);
-    // What was decided on, even where it was decided at another time than that of its frame.
+    // The facts of the decision, even where it was decided at another time than that of its frame.
     assessment.score = inputs.score;
     json.key("trust");
     json.begin_object();
@@ -160,7 +160,7 @@ fn write_trust_of(answer: &DecisionAnswer<'_>, json: &mut JsonWriter) {
     json.end_object();
 }
 
-/// What a dimension has shown and what follows, as members of the object that is being written.
+/// Writes the trust in a dimension, its score and standing, as members of the object that is being written.
 pub(crate) fn write_trust(inputs: &TrustInputs, assessment: &Assessment, json: &mut JsonWriter) {
     json.text_member("score", &assessment.score.to_string());
     json.text_member("standing", assessment.standing.as_str());

@@ -1,4 +1,4 @@
-//! Answers of a ledger that is known to hold less than it did: none of them passes for a whole one.
+//! Marks in the answers of a ledger that has lost a part, so that none passes for a whole one.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::api::Api;
 use crate::path::ledger_name;
 use crate::problem::{Code, Problem};
 
-/// Why an answer rests on less than there was.
+/// The header with the reason for which an answer rests on less than there was.
 const LEDGER_DOUBT: HeaderName = HeaderName::from_static("ledger-doubt");
-/// What comes before a ledger's name in paths.
+/// The part of a path before a ledger's name.
 const LEDGERS: &str = "/v1/ledgers/";
 
 /// Has every answer about a ledger in doubt say so in the header `Ledger-Doubt`. That something is not there is no answer of a

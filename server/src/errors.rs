@@ -1,4 +1,4 @@
-//! Errors of the rooms below, as problems. Their codes decide their status, in the one table of `problem`.
+//! Errors of the rooms below as problems; their codes decide the status, in the table of `problem`.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::paced::Pace;
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Place, Problem, SideEffects};
 
-/// How long a client should let a ledger rest that refuses appends for a reason that may pass, in seconds.
+/// The `Retry-After` of a ledger that refuses appends for a reason that may pass, in seconds.
 const RETRY_AFTER_S: u32 = 1;
 
 /// The code with this name; one that the table lacks is a defect of ours, and a test finds it first.

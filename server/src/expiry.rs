@@ -1,5 +1,5 @@
-//! Ends by time: approvals that nobody answered, calls whose outcome never came, tokens, and the patience with runs that tell no end. Each
-//! becomes an event; the reactor never looks at a clock itself.
+//! Ends by time: of approvals, calls without an outcome, tokens, and the patience with runs.
+//! Each becomes an event; the reactor never looks at a clock itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::api::Api;
 use crate::connection::Phase;
 use crate::ledgers::Slot;
 
-/// How often is looked.
+/// The pause between two looks.
 const EVERY: Duration = Duration::from_secs(1);
-/// Who writes these events, whose source says that they came by time alone.
+/// The actor of these events, whose source says that they came by time alone.
 const ACTOR: &str = "service:scheduler";
 /// The stream of approvals that ended with their time.
 const APPROVALS: &str = "approvals";
@@ -46,7 +46,7 @@ pub(crate) async fn run(api: Arc<Api>) {
     }
 }
 
-/// What cannot be recorded now is found again the next time; by a clock that jumped nothing ends.
+/// Records the ends that are due. An end that cannot be recorded now is found again the next time. By a clock that jumped nothing ends.
 async fn record_ended(ledger: &Ledger, now: Micros) {
     let Some(governance) = ledger.governance() else { return };
     let (calls, approvals, principals, runs) = governance.read(|state| {

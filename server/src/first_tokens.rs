@@ -1,4 +1,4 @@
-//! First admins: a ledger without tokens is given one before anybody is served, unless the service is open.
+//! The first admin token of a ledger without tokens, made before anybody is served, unless it is open.
 
 use std::error::Error;
 use std::io;
@@ -52,18 +52,18 @@ pub struct FirstToken {
 /// The callers that a service lets in without further questions. By default it lets in none.
 #[derive(Debug, Default)]
 pub(crate) struct Admittance {
-    /// Whether callers on this machine need no token where a ledger has none.
+    /// `true` if callers on this machine need no token where a ledger has none.
     pub(crate) is_open: bool,
     /// Pages and host names that requests may come from and be sent to.
     pub(crate) web: WebRules,
 }
 
-/// Why there is no first token.
+/// The reason for which there is no first token.
 #[derive(Debug, thiserror::Error)]
 #[error("no admin token: {0}")]
 pub struct FirstTokenError(#[source] pub Box<dyn Error + Send + Sync>);
 
-/// Why a ledger stays without a first admin. It is closed to all callers without the folder.
+/// The reason for which a ledger stays without a first admin. It is closed to all callers without the folder.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FirstAdminError {
     #[error(transparent)]
@@ -108,7 +108,7 @@ pub(crate) fn record_admin(
     let id = admin.principal.to_string();
     let mut event = Event::new(id, SOURCE, PrincipalCreated::KIND, STREAM);
     event.actor = Some(actor.into());
-    // What was read from a ledger, or made of texts that fit, is JSON that fits.
+    // Data that was read from a ledger, or made of texts that fit, is JSON that fits.
     let json = serde_json::to_vec(admin).ok().and_then(|bytes| Json::check(bytes).ok());
     event.data = json.map_or(Data::None, Data::Json);
     ledger.append_ahead(AppendRequest::of(vec![event]))?.wait().map(|_| ())

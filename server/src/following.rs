@@ -1,8 +1,8 @@
 //! Following a ledger: Server-Sent Events from a position on, for as long as both sides last.
 //!
-//! Followers that are behind read pages of the log; those at its end share one [`Tail`](tail::Tail) per ledger, which
-//! reads and writes each event once for all of them. Each goes at the pace of its peer and holds no more than what the
-//! connection has not taken yet, so that a slow one costs nobody anything.
+//! Followers that are behind read pages of the log; those at its end share one [`Tail`](tail::Tail) per ledger, which reads and writes each
+//! event once for all of them. Each goes at the pace of its peer, and holds only what the connection has not taken yet. So a slow one costs
+//! nobody anything.
 
 mod follower;
 mod messages;
@@ -24,12 +24,12 @@ pub(crate) use follower::Follower;
 pub(crate) use tail::Tails;
 pub(crate) use watcher::{Standing, Watcher};
 
-/// Who has something to say for as long as both sides last.
+/// A source of messages for as long as both sides last.
 pub(crate) trait Speaks: Send + 'static {
-    /// What is said next; asked for only once the connection has room for it. `None` at the end.
+    /// Returns the next message, or `None` at the end; called only once the connection has room for it.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 
-    /// The last word, once the peer has left what was said before untaken for too long.
+    /// Returns the last message, once the peer has left the one before untaken for too long.
     fn given_up(&mut self) -> impl Future<Output = Bytes> + Send;
 }
 
@@ -40,8 +40,8 @@ pub(crate) fn follow_body<S: Speaks>(speaker: S) -> Body {
     Body::new(FollowBody { receiver })
 }
 
-/// Speaks from a task of its own, so that a peer that takes nothing cannot stop the clock. What the speaker holds is given back
-/// before its last word is taken.
+/// Speaks from a task of its own, so that a peer that takes nothing cannot stop the clock. The speaker's memory is given back before its
+/// last word is taken.
 async fn speak<S: Speaks>(mut speaker: S, sender: mpsc::Sender<Bytes>) {
     loop {
         let room = tokio::select! {

@@ -1,8 +1,8 @@
-//! Strict request framing: where each request of a connection begins and ends, decided before hyper sees a byte.
+//! Strict request framing: the bounds of each request, decided before hyper sees a byte.
 //!
-//! hyper is lenient where two programs on one connection may disagree (Content-Length beside Transfer-Encoding,
-//! several Hosts, bare line feeds). Whatever a proxy before us could read otherwise is refused here, so nothing can
-//! be smuggled past it (RFC 9112, sections 2.2, 3.2, 5.1, 6.1, 6.3, 7.1).
+//! hyper is lenient where two programs on one connection may disagree (Content-Length beside Transfer-Encoding, several Hosts, bare line
+//! feeds). All that a proxy before us could read otherwise is refused here. So nothing can be smuggled past the proxy (RFC 9112, sections
+//! 2.2, 3.2, 5.1, 6.1, 6.3, 7.1).
 
 mod chunked;
 mod guarded;
@@ -33,7 +33,7 @@ enum State {
     Chunked(Chunked),
 }
 
-/// What the connection waits for next.
+/// The part of a request that the connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Awaited {
     Head,
@@ -45,8 +45,8 @@ impl RequestFraming {
         Self { state: State::Head { scanned: 0 }, heads: 0 }
     }
 
-    /// How many of the pending bytes, from the front, may be passed on. 0: more bytes are needed; present the same
-    /// ones again with what follows them.
+    /// Returns the number of pending bytes, from the front, that may be passed on. 0: more bytes are needed; present the same ones again
+    /// with those that follow them.
     ///
     /// A refusal is only given for the bytes at the very front, and given again when asked again.
     pub(crate) fn admit(&mut self, pending: &[u8]) -> Result<usize, Refusal> {
@@ -69,7 +69,7 @@ impl RequestFraming {
         }
     }
 
-    /// How many heads have been admitted.
+    /// Returns the number of heads that have been admitted.
     pub(crate) fn heads(&self) -> u64 {
         self.heads
     }
@@ -117,7 +117,7 @@ impl RequestFraming {
     }
 }
 
-/// Where the head ends (past its empty line), if it does. Bytes before `scanned` are known to hold no end.
+/// Returns the end of the head (past its empty line), if it is there. Bytes before `scanned` are known to hold no end.
 fn end_of_head(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Refusal> {
     // One step back: the line feed may have been the first byte that was missing.
     let mut at = scanned.saturating_sub(1);

@@ -1,4 +1,5 @@
-//! The sender of a request: the holder of a token, or, where the service is open and a ledger has none, any caller on this machine.
+//! The sender of a request: the holder of a token, or any caller on this machine.
+//! The latter only where the service is open and a ledger has no tokens.
 
 use std::collections::BTreeMap;
 
@@ -18,23 +19,24 @@ use crate::problem::{Code, Problem};
 
 /// The ledger whose tokens are good for what is of no ledger.
 const MAIN_LEDGER: &str = "main";
-/// What a caller without a token is told.
+/// The answer to a caller without a token.
 const TOKEN_NEEDED: &str = "this takes a token: `Authorization: Bearer bt_…`";
-/// What every token begins with.
+/// The beginning of every token.
 const TOKEN_PREFIX: &str = "bt_";
-/// What follows: 256 bits in base64url.
+/// The length of the rest: 256 bits in base64url.
 const TOKEN_CHARACTERS: usize = 43;
 
-/// What a request shows of its sender. It is never written anywhere, and has no `Debug` for that reason.
+/// The credentials of a request. They are never written anywhere, and have no `Debug` for that reason.
 pub(crate) struct Shown {
     token: Option<String>,
-    /// Whether the connection comes from this machine.
+    /// `true` if the connection comes from this machine.
     is_near: bool,
-    /// Whether it comes from who has the folder and its keys, and needs no token for what they may do without the service.
+    /// `true` if it comes from the program that has the folder and its keys. That one could do all of it without the service, and needs no
+    /// token.
     is_owner: bool,
 }
 
-/// What a request shows of its sender.
+/// Returns the credentials of a request.
 pub(crate) fn token_of(parts: &Parts) -> Result<Shown, Problem> {
     let peer = parts.extensions.get::<Peer>();
     let is_owner = peer == Some(&Peer::Owner);
@@ -56,12 +58,12 @@ pub(crate) fn token_of(parts: &Parts) -> Result<Shown, Problem> {
     Ok(Shown { token: Some(token.to_owned()), is_near, is_owner })
 }
 
-/// Who has shown this: to the ledger, or, without one, to the service.
+/// Identifies the sender to the ledger, or, without one, to the service.
 pub(crate) fn identify(api: &Api, ledger: Option<&LedgerName>, shown: &Shown) -> Result<Identity, Problem> {
     let Some(name) = ledger else { return of_service(api, shown) };
     match api.ledgers.all().get(name) {
         Some(Slot::Open(ledger)) => of_ledger(api, ledger, shown),
-        // Whose tokens it has is not known, so none of them is refused for good. Why it is not open hears who may look.
+        // The tokens of that ledger are not known, so none of them is refused for good. A reader of the service is told why it is not open.
         Some(Slot::Failed(_) | Slot::Waiting(_)) if of_service(api, shown).is_err() => {
             let detail = format!("ledger {name} is not open; who may use it is known once it is");
             Err(Problem::new(Code::LedgerUnavailable, detail))
@@ -71,7 +73,7 @@ pub(crate) fn identify(api: &Api, ledger: Option<&LedgerName>, shown: &Shown) ->
     }
 }
 
-/// Why a ledger is not used.
+/// Returns the reason for which a ledger is not used.
 fn unusable(api: &Api, name: &LedgerName) -> Problem {
     let found = api.ledgers.ledger(name).err();
     found.unwrap_or_else(|| {
@@ -79,8 +81,8 @@ fn unusable(api: &Api, name: &LedgerName) -> Problem {
     })
 }
 
-/// What is of no ledger takes the tokens of `main`, or of the only one, where that is open; else a token that every open ledger takes, in
-/// the least of its roles there.
+/// Identifies the sender to the service. Paths of no ledger take the tokens of `main`, or of the only ledger, where that is open. Else they
+/// take a token that every open ledger takes, in the least of its roles there.
 fn of_service(api: &Api, shown: &Shown) -> Result<Identity, Problem> {
     let slots = api.ledgers.all();
     if let Some(ledger) = deciding(&slots) {
@@ -93,7 +95,7 @@ fn of_service(api: &Api, shown: &Shown) -> Result<Identity, Problem> {
                 all.into_iter().reduce(|one, other| if suffices(one.role, other.role) { other } else { one });
             least.ok_or_else(|| unauthorized("no ledger is open that could take a token"))
         }
-        // Where every ledger is open and none has tokens, whoever is on the machine runs it.
+        // Where every ledger is open and none has tokens, every caller on this machine runs it.
         (Ok(all), None) if all.len() == slots.len() => local(api.is_open, shown, Role::Admin),
         (_, None) => local(api.is_open, shown, Role::Auditor),
         (Err(problem), Some(_)) => Err(problem),
@@ -110,7 +112,7 @@ fn deciding(slots: &BTreeMap<LedgerName, Slot>) -> Option<&IndexedLedger> {
     }
 }
 
-/// Who has shown this, in the highest of their roles in any open ledger: before it is known which one is meant.
+/// Identifies the sender in the highest of its roles in any open ledger: before it is known which ledger is meant.
 pub(crate) fn identify_anywhere(api: &Api, shown: &Shown) -> Result<Identity, Problem> {
     let slots = api.ledgers.all();
     let mut found: Result<Identity, Problem> = of_service(api, shown);
@@ -131,7 +133,7 @@ fn open(slots: &BTreeMap<LedgerName, Slot>) -> impl Iterator<Item = &IndexedLedg
     })
 }
 
-/// Whether the ledger is used with tokens alone.
+/// Returns `true` if the ledger is used with tokens alone.
 pub(crate) fn is_closed(ledger: &Ledger) -> bool {
     ledger.governance().is_some_and(|governance| governance.read(|state| state.principals().is_closed()))
 }

@@ -1,4 +1,4 @@
-//! The resources of one ledger inside another program: the same requests and answers, without an address.
+//! The resources of one ledger inside another program: the same answers, without an address.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::ledgers::{CloseFailures, Ledgers, LedgersConfig};
 /// Bytes of a connection that are on their way in each direction.
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// A service of one ledger for the program that has its folder to itself. Who has the folder and its keys may do all that an
-/// admin may, whatever tokens there are.
+/// A service of one ledger for the program that has its folder to itself. The owner of the folder and its keys may do all that an admin
+/// may, with or without tokens.
 pub struct InProcess {
     context: ConnectionContext,
     ledgers: Arc<Ledgers>,
@@ -34,8 +34,8 @@ impl InProcess {
         Ok(Self::of(Ledgers::open_alone(config, ledger).await?))
     }
 
-    /// The same for who only asks: nothing is appended or signed, no anchor moves, and every act is refused. The folder need not be
-    /// one that can be written.
+    /// Does the same for questions alone: nothing is appended or signed, no anchor moves, and every act is refused. The folder need not be
+    /// writable.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -65,7 +65,7 @@ impl InProcess {
     /// Cuts what still goes on and closes the ledger: what was acknowledged is synced and sealed when this returns.
     ///
     /// # Errors
-    /// It did not end cleanly. What was acknowledged is durable all the same.
+    /// It did not end cleanly. Acknowledged events are durable all the same.
     pub async fn close(&self) -> Result<(), CloseFailures> {
         self.phase.send_replace(Phase::Cut);
         self.ledgers.close_all().await

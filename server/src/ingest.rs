@@ -1,7 +1,7 @@
-//! Uploads of any length: lines that are appended chunk by chunk, and acknowledged while more of them come.
+//! Uploads of any length: lines appended chunk by chunk, and acknowledged while more of them come.
 //!
 //! Each chunk is an append of its own, so the upload as a whole is not atomic: it is durable up to the last line that was
-//! acknowledged. Chunks keep their order, and several are on their way at once. Nothing is read that nobody has room for.
+//! acknowledged. Chunks keep their order, and several are on their way at once. Bytes are read only if there is room for them.
 
 mod acknowledgements;
 mod decoding;
@@ -43,8 +43,8 @@ const ZSTD_BYTES: usize = (1 << MAX_ZSTD_WINDOW_LOG) + 512 * 1024;
 const GZIP_BYTES: usize = 64 * 1024;
 /// Bytes of an upload's lines that were not taken yet, with the copy that growing makes.
 const GATHERED_BYTES: usize = 2 * (INGEST_AHEAD_BYTES + INGEST_STEP_BYTES);
-/// Bytes of everything else: a piece of the connection, a chunk that is parsed and one that is sealed, the events of a chunk, and
-/// the receipts of those that wait for the disk.
+/// Bytes of everything else: a piece of the connection, a chunk that is parsed, and one that is sealed. The events of a chunk, and the
+/// receipts of those that wait for the disk, are part of it.
 const INGEST_FIXED_BYTES: usize = HTTP_BUFFER_BYTES
     + 2 * INGEST_CHUNK_BYTES
     + INGEST_CHUNK_LINES * (INGEST_EVENT_BYTES + INGEST_CHUNKS_AHEAD * INGEST_RECEIPT_BYTES);
@@ -64,7 +64,7 @@ pub(crate) struct Ingest {
     submission: Option<JoinHandle<Submitted>>,
     /// A chunk that is sent again once the ledger's queue, which is full, has had a rest.
     busy: Option<Busy>,
-    /// What waits for the disk, in order.
+    /// The chunks that wait for the disk, in order.
     sent: VecDeque<Sent>,
     teller: Teller,
     /// Bytes that it holds however long its lines are.
@@ -72,7 +72,7 @@ pub(crate) struct Ingest {
     /// Room for all that it holds; more is taken for lines that are longer than usual.
     memory: Part,
     place: Part,
-    /// When its peer has let it wait for too long, if others need its place.
+    /// The time at which its peer has let it wait for too long, if others need its place.
     piece_due: Instant,
     _count: Counted,
 }
@@ -94,7 +94,7 @@ struct Busy {
     until: Instant,
 }
 
-/// What happened next.
+/// The next event of an upload.
 enum Happened {
     Piece(Option<Bytes>),
     Submitted(Submitted),
@@ -210,8 +210,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// Sends the next chunk: a full one, or whatever is there when nothing else is going on. Whose token has ended meanwhile
-    /// sends no more.
+    /// Sends the next chunk: a full one, or all that is there when nothing else is going on. A caller whose token has ended meanwhile sends
+    /// no more.
     fn begin_submission(&mut self) -> Result<(), Problem> {
         let is_free =
             self.submission.is_none() && self.busy.is_none() && self.sent.len() < INGEST_CHUNKS_AHEAD;
@@ -300,7 +300,7 @@ impl Ingest {
         }
     }
 
-    /// Nothing more is sent. What was sent is waited for, so that the last word is the truth.
+    /// Sends nothing more. Chunks that were sent are waited for, so that the last word is the truth.
     async fn settle(&mut self, mut failure: Failure) -> Problem {
         if let Some(submission) = self.submission.take()
             && let Ok(submitted) = submission.await
@@ -325,10 +325,10 @@ impl Ingest {
     }
 }
 
-/// Why an upload ends early.
+/// The reason for which an upload ends early.
 struct Failure {
     problem: Problem,
-    /// Whether the ledger refused lines that others had followed already.
+    /// `true` if the ledger refused lines that others had followed already.
     is_of_the_ledger: bool,
 }
 
@@ -357,7 +357,7 @@ fn gives_way() -> Problem {
     Problem::new(Code::Overloaded, detail).with_retry_after(1)
 }
 
-/// The outcome of what was sent first; never, where nothing was.
+/// The outcome of the chunk that was sent first; never ready where there is none.
 async fn durable(oldest: Option<&mut Sent>) -> Result<Option<Appended>, AppendError> {
     match oldest {
         None => std::future::pending().await,

@@ -1,4 +1,4 @@
-//! Room for the bodies of requests, in lanes: what stops agents, acts and decisions never wait for anything else.
+//! Lanes for request bodies: stops, acts and decisions never wait for the room of anything else.
 //!
 //! A body begins in the lane of its request. One that outgrows what a lane has for each moves to the lane for large bodies. In every
 //! lane callers share what there is, and a body whose peer keeps it waiting gives way to others.
@@ -41,7 +41,7 @@ pub(crate) struct Lanes {
 pub(crate) struct Room {
     part: Part,
     caller: CallerKey,
-    /// Where it goes once it is larger than this; `None` once it is there.
+    /// The size past which it moves, and the lane for large bodies; `None` once it is there.
     beyond: Option<(usize, Pool)>,
 }
 
@@ -97,11 +97,11 @@ impl Room {
     }
 }
 
-/// How long a body is still waited for while others need its room. Only waiting for its peer uses that up, and what comes earns it
-/// back, up to a moment: whoever sends much at once may not rest on it.
+/// The time for which a body is still waited for while others need its room. Only waiting for its peer uses that up. Each piece that comes
+/// earns it back, up to a moment: a caller that sends much at once may not rest on it.
 pub(crate) struct Arrival {
     left: Duration,
-    /// Since when its peer is waited for, if it is.
+    /// The time since which its peer is waited for, if it is.
     since: Option<Instant>,
 }
 

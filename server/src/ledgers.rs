@@ -23,7 +23,7 @@ use crate::problem::{Code, Problem, SideEffects};
 /// Ledgers of one process; each has threads, an open segment and maps of its own.
 pub const MAX_LEDGERS: usize = 256;
 
-/// Where the ledgers lie and what opens them.
+/// The folder of the ledgers, and the keys and options that open them.
 #[derive(Clone)]
 pub struct LedgersConfig {
     /// The data folder.
@@ -32,9 +32,9 @@ pub struct LedgersConfig {
     pub keyring: Arc<Keyring>,
     /// Files, time and randomness.
     pub environment: Environment,
-    /// How each ledger is opened.
+    /// The options with which each ledger is opened.
     pub options: Options,
-    /// Whether read models are kept. They lie on the machine's own disk, whatever the environment's is.
+    /// `true` if read models are kept. They lie on the machine's own disk, even if the environment has another one.
     pub read_models: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Ledgers {
     config: LedgersConfig,
     folder: DataFolder,
     slots: ArcSwap<BTreeMap<LedgerName, Slot>>,
-    /// Held while a ledger is made or opened; whoever looks one up never waits for it.
+    /// Held while a ledger is made or opened; a look-up never waits for it.
     making: Mutex<()>,
     /// The source of first tokens, for ledgers that have none; `None` where they stay without.
     first_tokens: Option<Arc<dyn FirstTokens>>,
@@ -54,13 +54,13 @@ pub(crate) struct Ledgers {
     is_closing: AtomicBool,
     /// Told when a ledger was made that waits for its anchor.
     begun_to_wait: Notify,
-    /// Where derived state lies for as long as the ledgers are asked, if not in their folders.
+    /// The folder of derived state for as long as the ledgers are asked, if not in their own folders.
     _scratch: Option<Scratch>,
     /// Held until all are closed; none where the folder is only asked and cannot be written.
     lock: std::sync::Mutex<Option<Box<dyn FolderLock>>>,
 }
 
-/// What ledgers are opened for.
+/// The purpose for which ledgers are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Writing,
@@ -78,7 +78,7 @@ pub(crate) enum Slot {
     Waiting(String),
 }
 
-/// Ledgers that did not end cleanly. What was acknowledged is durable all the same.
+/// Ledgers that did not end cleanly. Acknowledged events are durable all the same.
 #[derive(Debug, thiserror::Error)]
 #[error("not every ledger closed cleanly: {}", .0.iter().map(|(name, error)| format!("{name}: {error}")).collect::<Vec<_>>().join("; "))]
 pub struct CloseFailures(pub Vec<(LedgerName, CloseError)>);
@@ -101,8 +101,8 @@ impl Ledgers {
         Self::open_those(config, Purpose::Writing, move |name| *name == only).await
     }
 
-    /// The same for who only asks: nothing is appended or signed, and no anchor moves. What is derived of the log lies where the
-    /// service has it; in a folder that cannot be written, it is derived anew, and put away with this.
+    /// Does the same for questions alone: nothing is appended or signed, and no anchor moves. Derived state lies where the service has it.
+    /// In a folder that cannot be written, it is derived anew, and put away with this.
     pub(crate) async fn open_alone_to_ask(
         config: LedgersConfig,
         only: LedgerName,
@@ -175,7 +175,7 @@ impl Ledgers {
         }
     }
 
-    /// Where the ledger of this name lies, and what its files are reached through.
+    /// Returns the folder of the ledger of this name, and the environment that its files are reached through.
     pub(crate) fn place(&self, name: &LedgerName) -> (PathBuf, Environment) {
         let (folder, environment) = (self.folder.ledger(name), self.folder.environment());
         let environment = match self.slots.load().get(name) {
@@ -190,7 +190,7 @@ impl Ledgers {
         &self.config.keyring
     }
 
-    /// Whether there is this ledger, open.
+    /// Returns `true` if there is this ledger, open.
     pub(crate) fn is_open(&self, name: &LedgerName) -> bool {
         matches!(self.slots.load().get(name), Some(Slot::Open(_)))
     }
@@ -398,7 +398,7 @@ impl Ledgers {
             closed.collect::<Vec<_>>()
         })
         .await;
-        // Who still has a connection keeps nobody out.
+        // An open connection keeps nobody out.
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         if failures.is_empty() { Ok(()) } else { Err(CloseFailures(failures)) }
     }
@@ -420,12 +420,12 @@ fn say_it_stays_closed(name: &LedgerName, error: &FirstAdminError) {
     tracing::error!(ledger = %name, %error, "the ledger has no tokens; it is closed to every caller");
 }
 
-/// What is answered for a name that no ledger has.
+/// Returns the problem of a name that no ledger has.
 pub(crate) fn no_such_ledger(name: &LedgerName) -> Problem {
     Problem::new(Code::LedgerNotFound, format!("there is no ledger {name}; POST /v1/ledgers makes one"))
 }
 
-/// A ledger that was rolled back is an error: whoever put it there must not be served with it.
+/// Opens one ledger. One that was rolled back is an error: it must not be served to those that put it there.
 fn open_one(config: &LedgersConfig, folder: &DataFolder, name: &LedgerName) -> Result<Slot, DataError> {
     let LedgersConfig { keyring, options, .. } = config;
     let (environment, folder) = (folder.environment(), folder.ledger(name));
@@ -475,7 +475,7 @@ fn slot(
     }
 }
 
-/// Whether a folder cannot be written by this user, or by any.
+/// Returns `true` if a folder cannot be written by this user, or by any.
 fn is_unwritable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }

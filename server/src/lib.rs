@@ -1,7 +1,7 @@
 //! The room of HTTP: one resource a file, extract, call, reply.
 //!
-//! What this crate may not know: files, but for its own sockets; the formats' bytes; when something is durable. It asks
-//! the ledger and says what the ledger said. It is the only crate that knows axum.
+//! This crate may not know: files, but for its own sockets; the formats' bytes; the time at which something is durable. It asks the ledger
+//! and passes its answer on. It is the only crate that knows axum.
 
 mod access;
 mod act;

@@ -1,4 +1,4 @@
-//! Every limit of the HTTP side, with its unit. What bounds an event or a request's events is in `bitacora-formats`.
+//! Every limit of the HTTP side, with its unit; limits of events are in `bitacora-formats`.
 
 use std::time::Duration;
 
@@ -19,23 +19,23 @@ pub(crate) const MAX_CHUNK_LINE_BYTES: usize = 256;
 /// The trailer section of a chunked body, bytes.
 pub(crate) const MAX_TRAILER_BYTES: usize = 4 * 1024;
 
-/// What a connection's guard reads ahead, bytes: one whole head, or a piece of a body.
+/// The read-ahead of a connection's guard, bytes: one whole head, or a piece of a body.
 pub(crate) const READ_BUFFER_BYTES: usize = 16 * 1024;
-/// What hyper may buffer for a connection, bytes.
+/// The buffer that hyper may hold for a connection, bytes.
 pub(crate) const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 
-/// How many connections are served at once, when the configuration does not say.
+/// Connections that are served at once, when the configuration does not say.
 pub const DEFAULT_MAX_CONNECTIONS: usize = 2_048;
 /// Places past the connections that only callers on the Unix socket take.
 pub(crate) const UNIX_CONNECTIONS: usize = 64;
 /// Connections that wait for a place at once, and how long each does.
 pub(crate) const MAX_WAITING_CONNECTIONS: usize = 64;
 pub(crate) const CONNECTION_WAIT: Duration = Duration::from_secs(2);
-/// How long a connection's peer may let it wait while others need its place.
+/// The time that a connection's peer may let it wait while others need its place.
 pub(crate) const CONNECTION_STALL: Duration = Duration::from_secs(1);
-/// How long a connection keeps its place while others need it, if no request on it showed a token that was taken.
+/// The time that a connection keeps its place while others need it, if no request on it showed a token that was taken.
 pub(crate) const NAMELESS_STALL: Duration = Duration::from_millis(500);
-/// How long a connection that gave way lets its peer hear why.
+/// The time in which a connection that gave way lets its peer hear the reason.
 pub(crate) const GIVING_WAY_LINGER: Duration = Duration::from_millis(100);
 
 /// Bytes of request bodies held at once over all connections, decompressed ones included.
@@ -46,9 +46,9 @@ pub(crate) const MAX_SMALL_BODY_BYTES: usize = 64 * 1024;
 pub(crate) const MAX_DECISION_BODY_BYTES: usize = 256 * 1024;
 /// The same of other acts.
 pub(crate) const MAX_ACT_BODY_BYTES: usize = MAX_REQUEST_BYTES;
-/// How long a body waits for others to give way before it is refused.
+/// The time that a body waits for others to give way before it is refused.
 pub(crate) const BODY_ROOM_WAIT: Duration = Duration::from_secs(2);
-/// How long a body that others need the room of may be behind the pace below.
+/// The time that a body may be behind the pace below while others need its room.
 pub(crate) const BODY_HEAD_START: Duration = Duration::from_secs(1);
 /// The pace at which a body keeps its room while others need it.
 pub(crate) const BODY_YIELD_BYTES_PER_S: u64 = 64 * 1024;
@@ -56,53 +56,53 @@ pub(crate) const BODY_YIELD_BYTES_PER_S: u64 = 64 * 1024;
 pub const DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT: usize = 256 * 1024 * 1024;
 /// Bytes of events read for followers and not sent yet.
 pub const DEFAULT_MAX_FOLLOW_BYTES_IN_FLIGHT: usize = 128 * 1024 * 1024;
-/// How long an upload, a follower or a read with `wait` waits for others to give way before it is refused.
+/// The time that an upload, a follower or a read with `wait` waits for others to give way before it is refused.
 pub(crate) const PLACE_WAIT: Duration = Duration::from_secs(1);
-/// How long an upload's peer may let it wait while others need its place.
+/// The time that an upload's peer may let it wait while others need its place.
 pub(crate) const UPLOAD_STALL: Duration = Duration::from_secs(2);
 /// Bytes of pages of events held at once over all connections, until they are sent.
 pub const DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT: usize = 256 * 1024 * 1024;
 /// Reads of ledgers at once, each on a blocking thread.
 pub const DEFAULT_MAX_READS: usize = 16;
 
-/// When archiving in the background looks for the first time what is due: by then the log is proven in most ledgers.
+/// The time until archiving in the background looks for due events for the first time: by then the log is proven in most ledgers.
 pub(crate) const FIRST_ARCHIVE_PAUSE: Duration = Duration::from_secs(10);
-/// How long it rests before it looks again.
+/// The pause before it looks again.
 pub(crate) const ARCHIVE_PAUSE: Duration = Duration::from_secs(60);
-/// How long it leaves a ledger alone at most whose archiving failed again and again: twice as long after each failure, up to that.
+/// The longest pause of a ledger whose archiving failed again and again. The pause is twice as long after each failure, up to that.
 pub(crate) const MAX_ARCHIVE_PAUSE: Duration = Duration::from_secs(60 * 60);
 
-/// How long a read waits for a free place before it is refused.
+/// The time that a read waits for a free place before it is refused.
 pub(crate) const READ_QUEUE_WAIT: Duration = Duration::from_secs(2);
-/// How often it is told that keys of data subjects fail.
+/// The least time between two messages that keys of data subjects fail.
 pub(crate) const KEY_FAILURE_PACE: Duration = Duration::from_secs(60);
-/// How long an answer waits for the state that `Ledger-Min-Position` asks for.
+/// The time that an answer waits for the state that `Ledger-Min-Position` asks for.
 pub(crate) const MIN_POSITION_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a question to a read model waits for it to come to where the ledger stands, before it is answered from where the
-/// model does.
+/// The time that a question to a read model waits for it to come to the ledger's head. After that it is answered from the position that the
+/// model has.
 pub(crate) const MODEL_WAIT: Duration = Duration::from_millis(100);
-/// How long a receipt waits for a signed tree head over its event; one is signed each second.
+/// The time that a receipt waits for a signed tree head over its event; one is signed each second.
 pub(crate) const HEAD_WAIT: Duration = Duration::from_secs(3);
-/// How often it looks.
+/// The pause between two looks.
 pub(crate) const HEAD_POLL: Duration = Duration::from_millis(20);
-/// How long a connection to a witness may take.
+/// The deadline of a connection to a witness.
 pub(crate) const WITNESS_CONNECT_DEADLINE: Duration = Duration::from_secs(3);
-/// How long a witness may take to answer, all in all; less than the ledger waits for it.
+/// The deadline of a witness's answer, all in all; less than the ledger waits for it.
 pub(crate) const WITNESS_DEADLINE: Duration = Duration::from_secs(10);
 /// Characters of a witness's refusal that are shown.
 pub(crate) const MAX_WITNESS_REFUSAL_CHARACTERS: usize = 200;
-/// How long a connection to whoever is told of notices may take.
+/// The deadline of a connection to the receiver of notices.
 pub(crate) const NOTICE_CONNECT_DEADLINE: Duration = Duration::from_secs(3);
-/// How long it may take to answer, all in all.
+/// The deadline of its answer, all in all.
 pub(crate) const NOTICE_DEADLINE: Duration = Duration::from_secs(10);
-/// How long an append that prefers a signed or witnessed answer waits for it, unless it says so.
+/// The time that an append waits for a signed or witnessed answer that it prefers, unless it names one.
 pub(crate) const PREFERENCE_WAIT: Duration = Duration::from_secs(10);
 /// The longest such wait.
 pub(crate) const MAX_PREFERENCE_WAIT: Duration = Duration::from_secs(60);
-/// How often is looked whether it is met.
+/// The pause between two looks for it.
 pub(crate) const PREFERENCE_POLL: Duration = Duration::from_millis(20);
-/// How long a notice is tried for before it is given up; by then approvals have ended too.
+/// The time for which a notice is tried before it is given up; by then approvals have ended too.
 pub(crate) const NOTICE_LIFE: Duration = Duration::from_secs(24 * 3600);
 /// The pause after a notice could not be delivered, doubled each time up to [`MAX_NOTICE_PAUSE`].
 pub(crate) const MIN_NOTICE_PAUSE: Duration = Duration::from_secs(1);
@@ -110,7 +110,7 @@ pub(crate) const MIN_NOTICE_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) const MAX_NOTICE_PAUSE: Duration = Duration::from_secs(60);
 /// Events that are read at once to be told of.
 pub(crate) const NOTICES_AT_ONCE: usize = 100;
-/// How long a ledger takes no appends before that is told: a hiccup is no notice.
+/// The time for which a ledger takes no appends before that is told: a hiccup is no notice.
 pub(crate) const IMPAIRED_PATIENCE: Duration = Duration::from_secs(5);
 /// The longest `wait` a client may ask for.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -120,15 +120,15 @@ pub(crate) const DEFAULT_PAGE_EVENTS: usize = 100;
 pub(crate) const INLINE_BODY_BYTES: usize = 32 * 1024;
 /// Pages of an NDJSON answer that may wait for a slow reader.
 pub(crate) const LINES_AHEAD: usize = 1;
-/// Pieces of an NDJSON answer that are read at once, while others leave half of the places for reads and of the memory for
-/// answers free.
+/// Pieces of an NDJSON answer that are read at once. More than one only while others leave half of the places for reads, and of the memory
+/// for answers, free.
 pub(crate) const PIECES_AT_ONCE: usize = 3;
 /// Events of such a piece, but for the rest of its last frame.
 pub(crate) const PIECE_EVENTS: u64 = 1_000;
 /// Pieces that are planned at once.
 pub(crate) const PIECES_PLANNED: usize = 32;
 
-/// Items of a page of what a ledger's state holds, when the client names no limit.
+/// Items of a page of a ledger's state, when the client names no limit.
 pub(crate) const DEFAULT_LISTED: usize = 100;
 /// The most of them.
 pub(crate) const MAX_LISTED: usize = 1_000;
@@ -136,11 +136,11 @@ pub(crate) const MAX_LISTED: usize = 1_000;
 pub(crate) const MAX_PAGE_TOOLS: usize = 100;
 /// Requests for calls that are decided one behind the other for one answer.
 pub(crate) const MAX_BATCH_REQUESTS: usize = 100;
-/// How often a request is asked once more whose ground has just moved.
+/// The retries of a request whose ground has just moved.
 pub(crate) const MOVED_RETRIES: u32 = 3;
-/// How long the move is waited for each time.
+/// The wait for the move before each retry.
 pub(crate) const MOVED_WAIT: Duration = Duration::from_millis(50);
-/// How long who waits for an approval rests between two looks.
+/// The pause between two looks of a request that waits for an approval.
 pub(crate) const APPROVAL_PACE: Duration = Duration::from_millis(10);
 
 /// The last time that events hold as a number of microseconds, since readers of JSON round what is past 2^53: in June 2255.
@@ -159,7 +159,7 @@ pub(crate) const MAX_WHAT_IF_CALLS: usize = 5_000;
 pub(crate) const MAX_WHAT_IF_READ: usize = 20_000;
 /// Decisions of those that are in memory at once.
 pub(crate) const WHAT_IF_PAGE_EVENTS: usize = 256;
-/// Calls of a changed verdict that are shown with what changed.
+/// Calls of a changed verdict that are shown with their changes.
 pub(crate) const MAX_WHAT_IF_EXAMPLES: usize = 50;
 
 /// Outcomes of a dimension in one answer, when the client names no limit.
@@ -170,7 +170,7 @@ pub(crate) const MAX_OUTCOMES: usize = 1_000;
 pub(crate) const MAX_HISTORY_READ: usize = 20_000;
 /// Events that are folded for what a dimension had shown at a position, when the configuration does not say.
 pub const DEFAULT_MAX_PAST_EVENTS: usize = 100_000;
-/// How long that may take.
+/// The deadline of that.
 pub(crate) const MAX_PAST_TIME: Duration = Duration::from_secs(5);
 /// Events of both that are in memory at once.
 pub(crate) const HISTORY_PAGE_EVENTS: usize = 256;
@@ -183,17 +183,17 @@ pub(crate) const MESSAGES_AHEAD: usize = 1;
 pub(crate) const FOLLOW_PAGE_BYTES: usize = 2 * MAX_PAGE_BYTES;
 /// The same of a policy cache before its next piece is made, bytes.
 pub(crate) const WATCH_PIECE_BYTES: usize = 4 * 1024 * 1024;
-/// How long a follower may leave a message untaken before others that need its place, or what it holds, have that.
+/// The time for which a follower may leave a message untaken before others take its place, or its memory, if they need it.
 pub(crate) const FOLLOW_STALL: Duration = Duration::from_secs(1);
-/// What a follower's connection is given at once, bytes; one event may be more.
+/// The bytes that a follower's connection is given at once; one event may be more.
 pub(crate) const FOLLOW_CHUNK_BYTES: usize = 64 * 1024;
 /// Events that a follower who is behind reads from the log at once.
 pub(crate) const FOLLOW_PAGE_EVENTS: usize = 256;
-/// How long a follower should wait before it comes back.
+/// The pause before a follower should come back.
 pub(crate) const FOLLOW_RETRY: Duration = Duration::from_secs(1);
 /// The newest events of a ledger that its followers share, as messages in memory, bytes.
 pub(crate) const TAIL_RING_BYTES: usize = 8 * 1024 * 1024;
-/// What an event of the tail counts on top of its message, bytes.
+/// The size that an event of the tail counts on top of its message, bytes.
 pub(crate) const TAIL_EVENT_BYTES: usize = 512;
 /// The tail rests this long for each of its followers before it wakes them again.
 pub(crate) const TAIL_PACE_PER_FOLLOWER: Duration = Duration::from_micros(20);
@@ -213,7 +213,7 @@ pub(crate) const INGEST_CHUNK_LINES: usize = MAX_REQUEST_EVENTS;
 pub(crate) const INGEST_GOVERNED_LINES: usize = 64;
 /// Bytes that an upload appends at once; one line may be more.
 pub(crate) const INGEST_CHUNK_BYTES: usize = 512 * 1024;
-/// What an upload holds of its lines before it stops reading, bytes, beside what is being appended.
+/// The size of lines that an upload holds before it stops reading, bytes, beside those that are being appended.
 pub(crate) const INGEST_AHEAD_BYTES: usize = 512 * 1024;
 /// Bytes of a parsed event of a chunk, beside its text.
 pub(crate) const INGEST_EVENT_BYTES: usize = 1024;
@@ -221,21 +221,21 @@ pub(crate) const INGEST_EVENT_BYTES: usize = 1024;
 pub(crate) const INGEST_RECEIPT_BYTES: usize = 256;
 /// Chunks of an upload that may wait for the disk.
 pub(crate) const INGEST_CHUNKS_AHEAD: usize = 8;
-/// How much of an upload is decompressed before others have their turn, bytes.
+/// The part of an upload that is decompressed before others have their turn, bytes.
 pub(crate) const INGEST_STEP_BYTES: usize = 32 * 1024;
 /// The pause before a chunk is sent again to a ledger whose queue is full; each is twice the one before.
 pub(crate) const INGEST_FIRST_PAUSE: Duration = Duration::from_millis(5);
-/// How long an upload waits at once for a ledger whose queue is full.
+/// The time that an upload waits at once for a ledger whose queue is full.
 pub(crate) const INGEST_QUEUE_WAIT: Duration = Duration::from_secs(30);
 
-/// How long a request in flight may go on after the shutdown began.
+/// The time that a request in flight may go on after the shutdown began.
 pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
-/// How long accepting rests after the system refused a connection (no file descriptors left, for one).
+/// The pause of accepting after the system refused a connection (no file descriptors left, for one).
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How often it says so while that goes on.
+/// The least time between two messages about that.
 pub(crate) const ACCEPT_FAILURE_PACE: Duration = Duration::from_secs(60);
 
-/// How patient a connection is with its peer. Only time spent waiting for the peer counts.
+/// The patience of a connection with its peer. Only time spent waiting for the peer counts.
 #[derive(Debug, Clone)]
 pub struct Patience {
     /// From the first byte of a request head to its last.
@@ -288,17 +288,17 @@ const _: () =
 const _: () = assert!(INGEST_CHUNK_BYTES <= MAX_REQUEST_BYTES, "a chunk is appended as one request");
 const _: () = assert!(READ_BUFFER_BYTES <= HTTP_BUFFER_BYTES, "what the guard passes, hyper can hold");
 
-/// How long a ledger that waits for its anchor rests before it is tried again. Each rest is twice the one before.
+/// The pause before a ledger that waits for its anchor is tried again. Each pause is twice the one before.
 pub(crate) const FIRST_ANCHOR_PAUSE: Duration = Duration::from_secs(1);
-/// No such rest is longer.
+/// The longest of these pauses.
 pub(crate) const MAX_ANCHOR_PAUSE: Duration = Duration::from_secs(30);
-/// How long the anchor of a ledger may not answer before the service is not ready.
+/// The time for which the anchor of a ledger may not answer before the service is not ready.
 pub(crate) const MAX_UNANCHORED: Duration = Duration::from_secs(60);
 
 /// Events that a required read model may be behind its ledger's head before the service is not ready.
 pub(crate) const MAX_REQUIRED_LAG: u64 = 100_000;
 
-/// How long it rests before it is looked again which suggestions a ledger's history speaks for.
+/// The pause before a ledger's history is looked through for suggestions again.
 pub(crate) const LEARN_PAUSE: Duration = Duration::from_secs(3_600);
 /// Suggestions that one look makes.
 pub(crate) const MAX_SUGGESTIONS_MADE: usize = 100;

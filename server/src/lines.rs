@@ -19,11 +19,11 @@ use crate::page::{WrittenPage, end_line, page_lines};
 use crate::parallel_pages::Pieces;
 use crate::problem::{Code, Problem};
 
-/// How an NDJSON answer goes on after its first page.
+/// The rest of an NDJSON answer after its first page.
 pub(crate) struct Lines {
     pub(crate) api: Arc<Api>,
     pub(crate) ledger: IndexedLedger,
-    /// The question, but for where the next page begins.
+    /// The question, but for the start of the next page.
     pub(crate) query: ReadQuery,
     /// Events the client still wants.
     pub(crate) wanted: u64,
@@ -35,8 +35,8 @@ pub(crate) struct Lines {
 impl Lines {
     /// The answer's body, beginning with the page that is there already.
     ///
-    /// It ends in `{"end":…}`. Where reading fails on the way, its last line is `{"error":…}` instead, so that an
-    /// answer without either was cut.
+    /// It ends in `{"end":…}`. If reading fails on the way, its last line is `{"error":…}` instead, so that an answer without either was
+    /// cut.
     pub(crate) fn into_body(self, first: Bytes) -> Body {
         let (sender, receiver) = mpsc::channel(LINES_AHEAD);
         tokio::spawn(self.send_all(first, sender));
@@ -73,7 +73,7 @@ impl Lines {
         let _gone = sender.send(Bytes::from(end)).await.is_err();
     }
 
-    /// Where every event is wanted, it is known beforehand where they stand: they are read in pieces, several at once.
+    /// Returns the pieces of the answer where every event is wanted: their positions are known beforehand, and several are read at once.
     fn pieces(&self) -> Option<Pieces> {
         let Some(Place::After(after)) = self.next.filter(|_| self.query.filter.is_empty()) else {
             return None;

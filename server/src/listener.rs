@@ -1,4 +1,4 @@
-//! Where the service listens: TCP addresses and a Unix socket.
+//! The addresses that the service listens on: TCP and a Unix socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{TcpListener, UnixListener, UnixSocket};
 
-/// How many connections the system keeps for us until they are accepted.
+/// Connections that the system keeps for us until they are accepted.
 const BACKLOG: u32 = 1_024;
 /// Only the service's own user may connect to its Unix socket.
 const SOCKET_MODE: u32 = 0o600;
 
-/// Why the service cannot listen where it was told to.
+/// The reason for which the service cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// Neither an address nor a socket was given.
@@ -28,7 +28,7 @@ pub enum ListenError {
     Address {
         /// The address asked for.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The path is taken by something that is not a socket, or by a socket that is in use.
@@ -39,7 +39,7 @@ pub enum ListenError {
     Socket {
         /// The path asked for.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -57,7 +57,7 @@ pub fn may_listen(address: SocketAddr, is_open: bool) -> Result<(), ListenError>
     tried.map(drop).map_err(|source| ListenError::Address { address, source })
 }
 
-/// Whether other machines may reach it.
+/// Returns `true` if other machines may reach it.
 pub(crate) fn is_reached(address: &SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback()
 }

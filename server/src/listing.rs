@@ -1,4 +1,4 @@
-//! Lists: bounded pages of what a ledger's state holds, each with a cursor to the next.
+//! Lists: bounded pages of a ledger's state, each with a cursor to the next.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -17,10 +17,10 @@ use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
 use crate::read_request::{Question, answer_at_position};
 
-/// What may have changed is asked for each time, and answered without a body where it has not.
+/// The caching of answers that may change: asked for each time, and answered without a body if nothing has changed.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-/// Which page of a list is asked for: so many items, behind the one that has this key.
+/// The page of a list that is asked for: so many items, behind the one that has this key.
 pub(crate) struct Paging<K> {
     pub(crate) after: Option<K>,
     pub(crate) limit: usize,
@@ -48,7 +48,7 @@ impl<K: Serialize + DeserializeOwned> Paging<K> {
         Ok(Self { after: after.transpose()?, limit })
     }
 
-    /// Where the page behind this key begins.
+    /// Returns the cursor of the page behind this key.
     pub(crate) fn next(last: &K) -> Option<String> {
         serde_json::to_vec(last).ok().map(|key| URL_SAFE_NO_PAD.encode(key))
     }
@@ -64,7 +64,7 @@ impl<K: Serialize + DeserializeOwned> Paging<K> {
     }
 }
 
-/// How many items of a list are asked for.
+/// Takes the number of items of a list that are asked for.
 pub(crate) fn take_limit(query: &mut Query<'_>, default: usize, most: usize) -> Result<usize, Problem> {
     let limit = query.take_parsed::<usize>("limit", "a number")?.unwrap_or(default);
     if (1..=most).contains(&limit) {
@@ -98,8 +98,8 @@ impl<T> Page<T> {
     }
 }
 
-/// A page of what the state at this head holds. Its entity tag names the head: as long as that stands, whoever has the page need not
-/// be sent it again.
+/// A page of the state at this head. Its entity tag names the head: as long as that stands, a client that has the page need not be sent it
+/// again.
 pub(crate) fn page_answer(question: &Question, head: &Head, bytes: Vec<u8>) -> Response {
     page_answer_at(question, head.position, bytes)
 }
@@ -109,7 +109,7 @@ pub(crate) fn page_answer_at(question: &Question, position: Position, body: impl
     answer_tagged(question, position, &format!("\"s{position}\""), body)
 }
 
-/// An answer that need not be sent again to who has the one with this entity tag.
+/// An answer that need not be sent again to a client that has the one with this entity tag.
 pub(crate) fn answer_tagged(
     question: &Question,
     position: Position,
@@ -130,7 +130,7 @@ pub(crate) fn answer_tagged(
     response
 }
 
-/// A page of what a read model holds at a position, whose shape is that of its answer.
+/// A page of a read model at a position, in the shape of its answer.
 pub(crate) fn written_page_at<T: Serialize>(
     question: &Question,
     position: Position,
@@ -144,7 +144,7 @@ pub(crate) fn unwritable(error: &serde_json::Error) -> Problem {
     Problem::new(Code::Internal, error.to_string())
 }
 
-/// Whether a list of entity tags names this one.
+/// Returns `true` if a list of entity tags names this one.
 fn names(tags: &str, wanted: &str) -> bool {
     tags.split(',').map(str::trim).any(|tag| tag.strip_prefix("W/").unwrap_or(tag) == wanted)
 }

@@ -1,4 +1,4 @@
-//! Media types: what a body is, and what its sender would like to read.
+//! Media types: that of a body, and those that its sender would like to read.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -33,7 +33,7 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Result<String, Problem> {
     Ok(media_type)
 }
 
-/// How a list of events is answered.
+/// The form in which a list of events is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListForm {
     Page,
@@ -74,7 +74,7 @@ pub(crate) fn list_form(headers: &HeaderMap) -> Result<ListForm, Problem> {
     }
 }
 
-/// How much the client likes a media type, in thousandths: by the most specific range that holds it; 1,000 where it says nothing.
+/// Returns the weight of a media type, in thousandths: by the most specific range that holds it; 1,000 if the client names none.
 pub(crate) fn weight_of(headers: &HeaderMap, offered: &str) -> u16 {
     let any_of_its_kind = offered.split_once('/').map_or_else(String::new, |(kind, _)| format!("{kind}/*"));
     let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());

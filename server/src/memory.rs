@@ -18,13 +18,12 @@ impl MemoryBudget {
         Self { bytes: Arc::new(Semaphore::new(max_bytes as usize)), max_bytes }
     }
 
-    /// Whether at least half of it is free now.
+    /// Returns `true` if at least half of it is free now.
     pub(crate) fn is_half_free(&self) -> bool {
         self.bytes.available_permits() >= self.max_bytes as usize / 2
     }
 
-    /// Waits until there is room for these bytes and takes it until they are dropped. What is larger than the whole
-    /// budget is held alone.
+    /// Waits until there is room for these bytes and takes it until they are dropped. An answer larger than the whole budget is held alone.
     pub(crate) async fn hold(&self, bytes: Vec<u8>) -> Bytes {
         let part = u32::try_from(bytes.len()).unwrap_or(u32::MAX).min(self.max_bytes);
         match Arc::clone(&self.bytes).acquire_many_owned(part).await {

@@ -1,4 +1,4 @@
-//! What the service counts, in Prometheus' text format.
+//! Metrics of the service, in Prometheus' text format.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::archiving::Tallies;
 use crate::ledgers::Slot;
 use crate::model_metrics::register_models;
 
-/// What every metric's name begins with.
+/// The prefix of every metric's name.
 const PREFIX: &str = "bitacora";
 
 /// The counters of one server.
@@ -170,7 +170,7 @@ type LedgerMetric = (&'static str, &'static str, fn(&Status) -> u64);
 /// As a [`LedgerMetric`], of the ledger's index.
 type IndexMetric = (&'static str, &'static str, fn(&IndexStatus) -> u64);
 
-/// What a ledger tells of itself.
+/// The gauges of a ledger.
 const GAUGES: &[LedgerMetric] = &[
     ("ledger_ready", "1 where an append could be made durable now", |status| status.writer.is_ready().into()),
     ("ledger_position", "The last durable position", |status| status.head.position.get()),
@@ -179,7 +179,7 @@ const GAUGES: &[LedgerMetric] = &[
     ("ledger_segments", "Segment files that hold events", |status| status.segments as u64),
 ];
 
-/// What a ledger tells of its tree heads.
+/// The gauges of a ledger's tree heads.
 const HEAD_GAUGES: &[LedgerMetric] = &[
     ("ledger_tree_head_size", "Events under the last signed tree head", |status| status.heads.size),
     ("ledger_unsigned_events", "Durable events that no signed tree head covers yet", |status| {
@@ -193,7 +193,7 @@ const HEAD_GAUGES: &[LedgerMetric] = &[
     }),
 ];
 
-/// What a ledger's index tells of itself.
+/// The gauges of a ledger's index.
 const INDEX_GAUGES: &[IndexMetric] = &[
     ("index_ok", "1 where the index follows the head", |status| (status.state == IndexState::Ok).into()),
     ("index_position", "The last position up to which the index knows every event", |status| {
@@ -220,7 +220,7 @@ const COUNTERS: &[LedgerMetric] = &[
 /// As a [`LedgerMetric`], of archiving in the background.
 type ArchiveMetric = (&'static str, &'static str, fn(&Tallied) -> u64);
 
-/// How far archiving is.
+/// The gauges of archiving.
 const ARCHIVE_GAUGES: &[ArchiveMetric] = &[
     ("archive_position", "The last position that is archived", |tally| tally.archived),
     ("archive_due_events", "Events that are due to be archived and are not yet", |tally| tally.due),
@@ -237,7 +237,7 @@ const ARCHIVE_COUNTERS: &[ArchiveMetric] = &[
     ("archive_failures", "Tries to archive that failed", |tally| tally.failures),
 ];
 
-/// What ledgers that are archived in the background tell; the others say nothing.
+/// Returns the metrics of ledgers that are archived in the background; the others have none.
 fn archive_registry(tallies: &[(LedgerName, Tallied)]) -> Registry {
     let mut registry = Registry::with_prefix(PREFIX);
     if tallies.is_empty() {
@@ -314,7 +314,7 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
     registry
 }
 
-/// What governed ledgers tell of their clocks.
+/// Registers the metrics of governed ledgers' clocks.
 fn register_clocks(registry: &mut Registry, ledgers: &BTreeMap<LedgerName, Slot>) {
     let trusted = Gauges::default();
     for (name, slot) in ledgers {
@@ -330,7 +330,7 @@ fn register_clocks(registry: &mut Registry, ledgers: &BTreeMap<LedgerName, Slot>
     );
 }
 
-/// What ledgers with witnesses tell of them; the others say nothing.
+/// Registers the metrics of witnesses; ledgers without witnesses have none.
 fn register_witnesses(registry: &mut Registry, states: &[(LedgerLabel, Option<Status>)]) {
     let [size, unwitnessed, unmet] = [(); 3].map(|()| Gauges::default());
     let cosigned = Family::<WitnessLabel, Gauge>::default();

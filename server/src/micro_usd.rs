@@ -9,7 +9,7 @@ use crate::strict_object::Members;
 /// The most that is counted, in US dollars.
 const MOST_USD: u64 = MicroUsd::MAX.get() / 1_000_000;
 
-/// Why a text is no amount of money that a call may cost.
+/// The reason for which a text is no amount of money that a call may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MoneyError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! What read models tell of themselves, for Prometheus.
+//! Metrics of read models, for Prometheus.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 
 use crate::ledgers::Slot;
 
-/// Whose: a ledger's model.
+/// The labels: a ledger, and its model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ModelLabel {
     ledger: String,

@@ -1,4 +1,4 @@
-//! Web pages: requests that a page of another site sends, or that reach the service under a foreign name, are refused.
+//! Web pages: requests of another site's page, or under a foreign host name, are refused.
 //!
 //! A browser sends what any page asks it to. `Origin` and `Sec-Fetch-Site` tell which page that is, and a page cannot forge them.
 
@@ -95,7 +95,7 @@ impl WebRules {
         Self { allowed, addresses: addresses.iter().map(SocketAddr::ip).collect() }
     }
 
-    /// The page that these headers tell of. Whatever is not known to be the service's own, or allowed, is foreign.
+    /// The page that these headers tell of. A page that is not known to be the service's own, or allowed, is foreign.
     fn page(&self, headers: &HeaderMap) -> Page {
         let sites = headers.get_all(SEC_FETCH_SITE);
         let is_from_here =
@@ -119,15 +119,16 @@ impl WebRules {
         hosts.into_iter().any(|(_, allowed)| allowed.as_bytes().eq_ignore_ascii_case(host))
     }
 
-    /// Whether an origin is the very address that the request was sent to. The service speaks no TLS, so its own scheme is `http`.
+    /// Returns `true` if an origin is the very address that the request was sent to. The service speaks no TLS, so its own scheme is
+    /// `http`.
     fn is_own(&self, origin: &HeaderValue, headers: &HeaderMap) -> bool {
         let host = headers.get(header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
         let authority = origin.as_bytes().strip_prefix(b"http://").unwrap_or_default();
         authority.eq_ignore_ascii_case(host) && self.serves(host)
     }
 
-    /// Whether a host is one of this service: a name of this machine, or an address that it listens on. A name server can point any
-    /// other name here.
+    /// Returns `true` if a host is one of this service: a name of this machine, or an address that it listens on. A name server can point
+    /// any other name here.
     fn serves(&self, host: &[u8]) -> bool {
         let Some((host, _)) = str::from_utf8(host).ok().and_then(host_and_port) else { return false };
         if LOOPBACK_NAMES.iter().any(|name| host.eq_ignore_ascii_case(name)) {
@@ -158,7 +159,7 @@ pub(crate) async fn guard(State(api): State<Arc<Api>>, request: Request, next: N
     shown_to(&page, next.run(request).await)
 }
 
-/// Why a request is refused because of the page that it comes from, or of the name that it was sent to.
+/// Returns the reason for which a request is refused: the page that it comes from, or the name that it was sent to.
 fn refusal(rules: &WebRules, page: &Page, peer: Option<Peer>, request: &Request) -> Option<Problem> {
     let headers = request.headers();
     let has_token = headers.contains_key(header::AUTHORIZATION);
@@ -183,7 +184,7 @@ fn refusal(rules: &WebRules, page: &Page, peer: Option<Peer>, request: &Request)
         return None;
     }
     let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
-    // Who types a token into the page has to be here: a foreign name would hand it to whoever the name belongs to.
+    // A person who types a token into the page has to be here: a foreign name would hand it to the owner of that name.
     let is_known = |host| rules.serves(host) || is_sign_in && rules.allows_host(host);
     if host.is_some_and(|host| !is_known(host)) {
         let detail = "without a token only the hosts localhost, 127.0.0.1, [::1] and the addresses that are listened on are served";
@@ -197,7 +198,7 @@ fn refusal(rules: &WebRules, page: &Page, peer: Option<Peer>, request: &Request)
     }
 }
 
-/// Whether a browser asks if a page may send a request.
+/// Returns `true` if a browser asks whether a page may send a request.
 fn is_preflight(request: &Request) -> bool {
     request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)

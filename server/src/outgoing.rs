@@ -1,4 +1,4 @@
-//! Requests that the service makes itself: to witnesses, and to whoever is told of notices.
+//! Requests that the service makes itself: to witnesses, and to the receiver of notices.
 
 use std::io;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
-/// Whether something can be asked there over HTTP.
+/// Returns `true` if the URL can be asked over HTTP.
 pub(crate) fn is_web_address(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.has_host()
 }
@@ -21,7 +21,7 @@ pub(crate) fn client(
     // Another room may have installed it before.
     let _is_installed = rustls::crypto::ring::default_provider().install_default().is_err();
     let client = Client::builder()
-        // What another address answers is not the word of the one that was asked.
+        // The answer of another address is not the word of the one that was asked.
         .redirect(Policy::none())
         .connect_timeout(connect_within)
         .timeout(within)

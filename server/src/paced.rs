@@ -1,11 +1,11 @@
-//! The log's pace: what happens again and again is told at once, and then now and again with its number.
+//! Paced messages: a failure that recurs is told at once, and then now and again with its number.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often one kind of failure is told.
+/// The pace at which one kind of failure is told.
 pub(crate) struct Pace {
     every: Duration,
     state: Mutex<Told>,

@@ -1,4 +1,4 @@
-//! Stored events as they are answered.
+//! Stored events as JSON in answers.
 
 use bitacora_formats::{Micros, StreamVersion, format_time, write_event, write_event_line};
 use bitacora_ledger::{From as Place, Head, PageEnd, ReadError, ReadQuery, StoredEvent};
@@ -6,10 +6,10 @@ use bitacora_projector::IndexedLedger;
 
 use crate::json::JsonWriter;
 
-/// What an event takes in an answer beside its data, about, bytes.
+/// The size of an event in an answer beside its data, about, bytes.
 const ENVELOPE_BYTES: usize = 640;
 
-/// Whether what is written must stay on one line.
+/// The layout of data: verbatim, or on one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Data as the client wrote it, line feeds included.
@@ -24,7 +24,7 @@ pub(crate) struct WrittenPage {
     pub(crate) end: PageEnd,
     /// The highest stream version among its events.
     pub(crate) highest_version: Option<StreamVersion>,
-    /// Whether any of its events may be forgotten, or was.
+    /// `true` if any of its events may be forgotten, or was.
     pub(crate) is_forgettable: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn write_event_on_line(event: &StoredEvent<'_>, out: Vec<u8>) -> Vec<
     json.into_bytes()
 }
 
-/// Whether what is shown of an event may change.
+/// Returns `true` if the answer about an event may change.
 pub(crate) fn is_forgettable(stored: &StoredEvent<'_>) -> bool {
     stored.erased || stored.unreadable || stored.event.datasubject.is_some()
 }
@@ -135,7 +135,7 @@ pub(crate) fn write_head(head: &Head, json: &mut JsonWriter) {
     json.end_object();
 }
 
-/// Where the next page begins: the value of `after`, or of `until` when reading backward.
+/// Writes the start of the next page: the value of `after`, or of `until` when reading backward.
 fn write_next(next: Option<Place>, json: &mut JsonWriter) {
     match next {
         Some(Place::After(after)) => json.place_member("next", after.get()),

@@ -13,20 +13,20 @@ use crate::limits::{PIECE_EVENTS, PIECES_AT_ONCE, PIECES_PLANNED};
 use crate::page::{WrittenPage, lines_with_room};
 use crate::problem::{Code, Problem};
 
-/// What of a stretch was not taken yet.
+/// The rest of a stretch that was not taken yet.
 pub(crate) struct Pieces {
     api: Arc<Api>,
     ledger: IndexedLedger,
-    /// Where the first piece begins that is not being read.
+    /// The start of the first piece that is not being read.
     begins: After,
     /// The last position of all.
     last: Position,
-    /// Where the next pieces end.
+    /// The ends of the next pieces.
     planned: VecDeque<Position>,
     reading: VecDeque<Reading>,
     /// Events of the pieces that are planned next.
     events: u64,
-    /// What a piece takes, about, bytes.
+    /// The size of a piece, about, bytes.
     piece_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Names in paths. They arrive percent-decoded exactly once, so `%252f` is the text `%2f` and nothing more.
+//! Names in paths: percent-decoded exactly once, so `%252f` is the text `%2f` and nothing more.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
@@ -14,9 +14,9 @@ pub(crate) struct PathNames {
     pub(crate) ledger: Option<LedgerName>,
     pub(crate) stream: Option<String>,
     pub(crate) position: Option<Position>,
-    /// A tool, an approval with what is said of it, a version: whatever else a path names, as it came.
+    /// A tool, an approval with the verb on it, a version: any other part that a path names, as it came.
     pub(crate) named: Option<String>,
-    /// What follows `tile/`, with its slashes.
+    /// The rest of the path after `tile/`, with its slashes.
     pub(crate) tile: Option<String>,
 }
 

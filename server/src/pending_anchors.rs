@@ -1,5 +1,5 @@
-//! What waits for an anchor that did not answer at the start: each ledger that requires it, and its list of ledgers. It is asked again until
-//! it answers.
+//! Ledgers, and lists of ledgers, that wait for an anchor that did not answer at the start.
+//! The anchor of each is asked again until it answers.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Something that there is only so much of, shared between callers: bytes of bodies, places of uploads, connections.
+//! A pool of a bounded resource that callers share: bytes of bodies, places of uploads, connections.
 //!
-//! A caller may take all of it while nobody else asks. Once others wait, each has a share, and two kinds of parts give way: those
-//! that are behind (their peer keeps them waiting), whoever holds them, and those of callers past their share. A part that gives
-//! way is asked to; its room is free once it is dropped.
+//! A caller may take all of it while nobody else asks. Once others wait, each has a share, and two kinds of parts give way: those that are
+//! behind (their peer keeps them waiting), of any caller, and those of callers past their share. A part that gives way is asked to; its
+//! room is free once it is dropped.
 
 mod pace;
 mod state;
@@ -31,7 +31,7 @@ impl CallerKey {
     }
 }
 
-/// Why there is no room.
+/// The reason for which there is no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
     /// Nobody gave way in time, or it is more than there is at all.
@@ -133,7 +133,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long a caller waits for what is not there, in one look.
+    /// Takes more, or asks others to give way; the answer may hold the time at which another part will be behind.
     fn attempt(&self, id: u64, more: usize) -> Attempt {
         self.state().attempt(self.capacity, id, more, Instant::now())
     }
@@ -150,7 +150,7 @@ impl Part {
         Self { shared, id, amount, pace, has_moved: Arc::default(), asked, is_asked: false }
     }
 
-    /// When it is behind, and may be asked to give way.
+    /// Returns the pace of the part: the time at which it is behind, and may be asked to give way.
     pub(crate) fn pace(&self) -> &Pace {
         &self.pace
     }

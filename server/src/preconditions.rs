@@ -1,4 +1,4 @@
-//! What must be true for an append to be taken: an expected version, or that no such event has happened.
+//! Preconditions of an append: an expected version, or that no such event has happened.
 
 use axum::http::{HeaderMap, HeaderName, header};
 use bitacora_formats::{After, StreamVersion};

@@ -1,4 +1,4 @@
-//! What an append may wait for beyond its sync: a signed tree head over it, or one that enough witnesses cosigned.
+//! Preferences of an append: to wait for a signed or a witnessed tree head over it.
 //!
 //! The header `Prefer` of RFC 7240. A preference is no condition: the events are durable either way, and
 //! `Preference-Applied` says that it was met.
@@ -17,14 +17,14 @@ use crate::limits::{MAX_PREFERENCE_WAIT, PREFERENCE_POLL, PREFERENCE_WAIT};
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
-/// What an answer waits for.
+/// The assurance that an answer waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Assurance {
     Signed,
     Witnessed,
 }
 
-/// What a client prefers.
+/// The preference of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Preference {
     assurance: Option<Assurance>,

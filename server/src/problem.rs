@@ -1,4 +1,4 @@
-//! Errors as clients hear them: RFC 9457 problem documents, and the one table that decides their status.
+//! Problem documents (RFC 9457), and the one table that decides their status.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use bitacora_formats::LedgerName;
 
 use crate::json::JsonWriter;
 
-/// Whether a refused or failed request changed the ledger.
+/// The effect of a refused or failed request on the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SideEffects {
     None,
@@ -58,11 +58,11 @@ macro_rules! codes {
     };
 }
 
-/// What is the same for every occurrence of a [`Code`].
+/// The facts that are the same for every occurrence of a [`Code`].
 pub(crate) struct Facts {
     pub(crate) name: &'static str,
     pub(crate) status: u16,
-    /// Whether the same request may succeed later.
+    /// `true` if the same request may succeed later.
     pub(crate) retryable: bool,
     pub(crate) side_effects: SideEffects,
     pub(crate) title: &'static str,
@@ -130,7 +130,7 @@ codes! {
     ConditionTooFar, "condition-too-far", 400, false, None, "the append condition reaches back too far";
     LedgerFull, "ledger-full", 507, false, None, "the ledger takes no more events";
     TooManyStreams, "too-many-streams", 507, false, None, "the ledger takes no more streams";
-    // What governs the ledger did not take an event.
+    // Governance did not take an event.
     NoSuchCall, "no-such-call", 404, false, None, "the call is not known";
     NoSuchRun, "no-such-run", 404, false, None, "the run is not known";
     NoSuchSession, "no-such-session", 404, false, None, "the session is not known";
@@ -199,7 +199,7 @@ pub(crate) struct Fault {
     pub(crate) detail: String,
 }
 
-/// Where a fault lies.
+/// The place of a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A value by its JSON pointer (RFC 6901), in NDJSON within the line, from 1.
@@ -238,7 +238,7 @@ impl Problem {
         }
     }
 
-    /// Whether it is this error.
+    /// Returns `true` if it has this code.
     pub(crate) fn is(&self, code: Code) -> bool {
         self.code == code
     }
@@ -252,7 +252,7 @@ impl Problem {
         &self.detail
     }
 
-    /// What a member of the problem document says.
+    /// Returns a member of the problem document.
     pub(crate) fn member(&self, name: &str) -> Option<&str> {
         self.members.iter().find(|(member, _)| *member == name).map(|(_, value)| value.as_str())
     }
@@ -300,7 +300,7 @@ impl Problem {
         self
     }
 
-    /// Whether it is not known what the request left behind.
+    /// Returns `true` if the effect of the request is not known.
     pub(crate) fn is_unknown(&self) -> bool {
         self.side_effects.unwrap_or(self.code.facts().side_effects) == SideEffects::Unknown
     }

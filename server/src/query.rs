@@ -52,7 +52,7 @@ impl<'a> Query<'a> {
         if values.is_empty() { Ok(value) } else { Err(bad_query(name, "is given more than once")) }
     }
 
-    /// Whether a parameter is there that nobody has taken.
+    /// Returns `true` if this parameter is there and was not taken yet.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.left.iter().any(|(given, _)| given == name)
     }

@@ -9,10 +9,10 @@ use crate::limits::{MIN_POSITION_WAIT, MODEL_WAIT};
 use crate::problem::{Code, Problem};
 use crate::read_request::Question;
 
-/// Asks a model what an answer needs of it.
+/// Asks a model for the part of an answer that it has.
 ///
-/// The model is given a moment to come to where the ledger stands now, so that who has just written finds it; where
-/// `Ledger-Min-Position` asks for a position, and where the model answers nothing yet, it is waited for longer.
+/// The model is given a moment to come to the ledger's head, so that a caller that has just written finds its event. It is waited for
+/// longer where `Ledger-Min-Position` asks for a position, and where the model answers nothing yet.
 pub(crate) async fn ask_model<T: Send + 'static>(
     api: &Api,
     question: &Question,
@@ -107,7 +107,7 @@ pub(crate) async fn ask_model_of_now<T: Send + 'static>(
     api.read(move || Ok(ask(read_models(&ledger)?)?)).await
 }
 
-/// Why a model has not come to a position: it needs more time, or something that it needs fails.
+/// Returns the reason for which a model has not come to a position: it needs more time, or something that it needs fails.
 fn behind(models: &ReadModels, model: &'static str, asked: Position) -> Problem {
     let state = models.status().into_iter().find(|status| status.name == model).map(|status| status.state);
     if let Some(ModelState::Degraded(why)) = state {

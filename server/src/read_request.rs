@@ -1,4 +1,4 @@
-//! What is asked about one ledger, and an answer that says which state it rests on.
+//! A question about one ledger, and an answer that names the state it rests on.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::query::Query;
 
 /// The position that an answer's state stands at.
 pub(crate) const LEDGER_POSITION: HeaderName = HeaderName::from_static("ledger-position");
-/// What may change is asked for each time.
+/// The caching of answers that may change: they are asked for each time.
 pub(crate) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-/// What never changes, anyone who may read it may keep for a year.
+/// The caching of answers that never change: a reader may keep them for a year.
 pub(crate) const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
 
 /// A request to read from the ledger that its path names. A resource takes its parameters, refuses what is left of them,

@@ -1,5 +1,5 @@
-//! Times that a question is about: `since` and `before`, when things happened; `recorded_since` and `recorded_before`, when they were
-//! recorded.
+//! Time spans of a question: times of happening, and times of recording.
+//! `since` and `before` bound the first, `recorded_since` and `recorded_before` the second.
 
 use bitacora_formats::{Micros, Position};
 use bitacora_ledger::ReadError;
@@ -23,13 +23,13 @@ struct Times {
     before: Option<Micros>,
 }
 
-/// What is asked about, as read models are asked.
+/// The time spans of a question, as read models take them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Between {
     pub(crate) happened: Option<HappenedBetween>,
-    /// What was recorded from this position on.
+    /// The first position that is asked about.
     pub(crate) from: Option<Position>,
-    /// What was recorded before this position.
+    /// The position before which all that is asked about was recorded.
     pub(crate) before: Option<Position>,
 }
 
@@ -57,7 +57,7 @@ impl AskedTimes {
         Ok(Self { happened, recorded: Times::take(query, "recorded_since", "recorded_before")? })
     }
 
-    /// Where these stand in the ledger.
+    /// Returns the positions of these times in the ledger.
     pub(crate) async fn positions(self, api: &Api, question: &Question) -> Result<Between, Problem> {
         let ledger = question.ledger.clone();
         let Self { happened, recorded } = self;
@@ -79,7 +79,7 @@ impl AskedTimes {
     }
 }
 
-/// What was recorded in a time: from the one position on, before the other. `Some(None)` is a time behind everything.
+/// Returns the positions of a time span: from the one on, before the other. `Some(None)` is a time behind everything.
 fn ends(
     (since, before): (Option<Option<Position>>, Option<Option<Position>>),
 ) -> (Option<Position>, Option<Position>) {

@@ -11,7 +11,7 @@ use crate::limits::MAX_REQUIRED_LAG;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequiredModel(&'static str);
 
-/// What no read model is called.
+/// A name that no read model has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is no read model; there are {}", known.join(", "))]
 pub struct NoSuchModel {
@@ -36,7 +36,7 @@ impl FromStr for RequiredModel {
     }
 }
 
-/// Why a ledger's required models do not answer as they have to, one reason each. A ledger that is not open has other reasons.
+/// Returns the reasons for which a ledger's required models are not ready, one for each. A ledger that is not open has other reasons.
 pub(crate) fn why_models_are_not_ready(slot: &Slot, required: &[RequiredModel]) -> Vec<String> {
     let Slot::Open(ledger) = slot else { return Vec::new() };
     if required.is_empty() {

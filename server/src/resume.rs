@@ -1,4 +1,4 @@
-//! Where a follower goes on: the last id that it was given.
+//! The place at which a follower goes on: the last id that it was given.
 
 use axum::http::{HeaderMap, HeaderName};
 use bitacora_formats::{After, LedgerId};
@@ -8,7 +8,7 @@ use crate::problem::{Code, Place, Problem};
 
 /// Names the ledger of an event stream, so that a client can say later which one its position is of.
 pub(crate) const LEDGER_ID: HeaderName = HeaderName::from_static("ledger-id");
-/// What browsers send when they come back.
+/// The header that browsers send when they come back.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The position after which a client goes on: `17`, or `<ledger id>:17`, which is refused by any other ledger.

@@ -1,4 +1,4 @@
-//! Events that the service writes for its callers, and what the reactor made of them.
+//! Events that the service writes for its callers, and those that the reactor derives from them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) struct Governed {
     pub(crate) data: Json<'static>,
 }
 
-/// What a call belongs to.
+/// The call, agent, session and run that an event belongs to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct About {
     pub(crate) call: Option<Name>,
@@ -108,12 +108,12 @@ impl Governed {
         event
     }
 
-    /// Appends it and waits until it is durable, with all that it caused. What has only just changed is asked once more.
+    /// Appends it and waits until it is durable, with all events that it caused. A request whose ground has just moved is asked once more.
     pub(crate) async fn append(self, api: &Api, ledger: &IndexedLedger) -> Result<Appended, Problem> {
         Arc::new(self).append_shared(api, ledger).await
     }
 
-    /// The same, for who may have to send it once more under another id.
+    /// Does the same for a caller that may have to send it once more under another id.
     pub(crate) async fn append_shared(
         self: &Arc<Self>,
         api: &Api,
@@ -132,7 +132,7 @@ impl Governed {
     }
 }
 
-/// What one request to the ledger is made of.
+/// The events of one request to the ledger.
 trait Together: Send + Sync + 'static {
     fn all(&self) -> &[Governed];
 }
@@ -196,7 +196,7 @@ pub(crate) fn act_id(ledger: &IndexedLedger) -> String {
     format!("{}.{}", ledger.head().position, ACTS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// What governs the ledger.
+/// Returns the governance of the ledger.
 pub(crate) fn governance(ledger: &IndexedLedger) -> Result<&Arc<Governance>, Problem> {
     ledger.governance().ok_or_else(|| {
         Problem::new(Code::NotGoverned, "the ledger was opened as a log alone; nothing decides about it")
@@ -238,8 +238,8 @@ pub(crate) async fn json_bytes(
     api.bodies.read(caller, headers, body).await
 }
 
-/// What a derived event says. Of what has just been appended it is known; of what was before, or is recorded in other words, the
-/// log is read.
+/// Returns the data of a derived event. That of an event just appended is known. For an earlier event, or one that is recorded in other
+/// words, the log is read.
 pub(crate) async fn said_by<'r, T: DeserializeOwned + Clone + 'r>(
     derived: &'r DerivedReceipt,
     known: impl FnOnce(&'r Meaning) -> Option<&'r T>,

@@ -1,4 +1,4 @@
-//! The members of a JSON object in a request, strictly: each is known, given once, and refused at its place.
+//! The members of a JSON object in a request: each is known, given once, and refused at its place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -139,7 +139,7 @@ fn unknown(pointer: &str) -> Problem {
         .with_fault(Place::Body { line: None, pointer: pointer.to_owned() }, fault)
 }
 
-/// The pointer of the first member that is not written again of what was read; one that is `null` is not there.
+/// The pointer of the first given member that is missing in the value that was read; one that is `null` counts as absent.
 fn unknown_member(given: &str, taken: &impl Serialize) -> Option<String> {
     let (given, taken) = (serde_json::from_str(given).ok()?, serde_json::to_value(taken).ok()?);
     first_missing(&given, &taken)

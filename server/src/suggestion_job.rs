@@ -1,4 +1,4 @@
-//! Suggestions: what a ledger's history speaks for is looked at once in a while, and what is new is made an event.
+//! Suggestions: a ledger's history is looked through now and again; new suggestions become events.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::service_event::governance;
 pub(crate) const MODEL: &str = "learned";
 /// The stream of suggestions.
 pub(crate) const STREAM: &str = "governance/suggestions";
-/// Who makes them.
+/// The actor that makes them.
 const ACTOR: &str = "service:scheduler";
 
 /// Suggestions that were made.
@@ -58,8 +58,8 @@ pub(crate) async fn run(api: Arc<Api>) {
     }
 }
 
-/// Makes the suggestions that are new. Who looks at the same time makes none of them twice: their ids follow from what they are, and from
-/// where they were made before.
+/// Makes the suggestions that are new. Two looks at the same time make none of them twice: their ids follow from their content, and from
+/// the place where they were made before.
 pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<Made, Problem> {
     let copy = governance(ledger)?.copy();
     let rules = copy.state.rules_of_trust();

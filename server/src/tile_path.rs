@@ -1,10 +1,10 @@
-//! Which tile a path asks for, in the C2SP tlog-tiles layout: `<L>/<N>[.p/<W>]`, and `entries/<N>[.p/<W>]`.
+//! Paths of tiles in the C2SP tlog-tiles layout: `<L>/<N>[.p/<W>]`, and `entries/<N>[.p/<W>]`.
 
 use bitacora_formats::TILE_WIDTH;
 
 /// The levels that a path may name.
 const MAX_LEVEL: u32 = 63;
-/// How a step of an index begins that is not the last.
+/// The prefix of each step of an index but the last.
 const MORE: char = 'x';
 /// Digits of each step of an index.
 const STEP_DIGITS: usize = 3;
@@ -15,7 +15,7 @@ pub(crate) struct TilePath {
     /// `None` for entries.
     pub(crate) level: Option<u32>,
     pub(crate) index: u64,
-    /// How many of its hashes or entries: all, or as many as a partial tile names.
+    /// The number of its hashes or entries: all, or as many as a partial tile names.
     pub(crate) width: usize,
 }
 

@@ -1,5 +1,6 @@
-//! Operators are told when they should look: a breaker opened, a budget is spent, an approval waits, a ledger takes no appends. Each notice is a
-//! signed request to one address, sent until that takes it: at least once, in the log's order for each ledger.
+//! Notices to operators, such as an opened breaker, a spent budget or a waiting approval.
+//! A ledger that takes no appends is told of too. Each notice is a signed request to one address, sent until that takes it: at least once,
+//! in the log's order for each ledger.
 
 mod audit;
 mod cursor;
@@ -18,10 +19,10 @@ use crate::api::Api;
 use crate::connection::Phase;
 use crate::ledgers::Slot;
 
-/// How often is looked for ledgers that came, and for those that take no appends.
+/// The pause between two looks for ledgers that came, and for those that take no appends.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Tells of what happens in every ledger, until the service ends.
+/// Tells of the events of every ledger that need a notice, until the service ends.
 pub(crate) async fn run(api: Arc<Api>, target: NoticeTarget) {
     let webhook = Arc::new(Webhook::new(target, Arc::clone(&api.metrics)));
     let (mut followed, mut audit) = (BTreeSet::new(), audit::Audit::default());

@@ -1,4 +1,4 @@
-//! Witnesses as they are asked over HTTP (c2sp.org/tlog-witness), made from a policy that names them.
+//! Witnesses over HTTP (c2sp.org/tlog-witness), made from a policy that names them.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use crate::limits::{MAX_WITNESS_REFUSAL_CHARACTERS, WITNESS_CONNECT_DEADLINE, WITNESS_DEADLINE};
 use crate::outgoing;
 
-/// Why a policy's witnesses cannot be asked.
+/// The reason for which a policy's witnesses cannot be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum WitnessesError {
     /// An address that is none.
@@ -26,7 +26,7 @@ pub enum WitnessesError {
     Url {
         /// The witness's name in the policy.
         witness: String,
-        /// What stands there.
+        /// The text that stands in its place.
         url: String,
     },
     /// Too few witnesses that can be asked.
@@ -63,7 +63,7 @@ struct HttpWitness {
     client: Client,
 }
 
-/// What an answer is, before anything of it is believed.
+/// A witness's answer, before anything of it is believed.
 struct Heard {
     status: StatusCode,
     is_size: bool,
@@ -147,7 +147,7 @@ fn is_size(response: &Response) -> bool {
     essence.is_some_and(|essence| essence.eq_ignore_ascii_case(SIZE_CONTENT_TYPE))
 }
 
-/// The first line of what somebody else wrote, fit for a line of the log.
+/// The first line of a text that somebody else wrote, fit for a line of the log.
 fn shown(body: &str) -> String {
     let line = body.lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|character| !character.is_control()).collect();
@@ -234,7 +234,7 @@ mod tests {
         )
     }
 
-    /// What comes of asking who gives this answer.
+    /// Asks a witness that gives this answer, and returns the verdict.
     fn asked(answer: String) -> Result<Vec<NoteSignature>, WitnessError> {
         let (url, _told) = answering(answer);
         let policy = policy(&key(), &url);

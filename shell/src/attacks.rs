@@ -1,4 +1,4 @@
-//! Texts that once hid what they run, or that could, by class. None of them is readable.
+//! Texts that once hid the programs they run, or that could, by class. None of them is readable.
 //!
 //! `shell/tests/attacks.json` has a class for each construct that hid something, with the ways in which it was, or can be, dressed
 //! up; `cmd` stands for anything. The oracle mutates the same texts.
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::{Construct, parse};
 
-/// Texts that hide what they run in one way.
+/// Texts that hide the programs they run in one way.
 #[derive(Deserialize)]
 struct Class {
     class: String,

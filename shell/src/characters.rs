@@ -1,19 +1,21 @@
-//! The characters that texts of the grammar are made of: lists of what is allowed, and names for what is not.
+//! The characters of texts of the grammar: lists of the allowed ones, and names for the others.
 
 use crate::unreadable::Construct;
 
-/// A character that stands for itself outside of quotes, in every shell and at every place of a word that is not its first.
+/// Returns `true` for a character that stands for itself outside of quotes. It does so in every shell and at every place of a word
+/// but the first.
 pub(crate) fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric()
         || matches!(character, '_' | '-' | '.' | '/' | ':' | ',' | '+' | '@' | '%' | '=')
 }
 
-/// A character of a program's name.
+/// Returns `true` for a character of a program's name.
 pub(crate) fn is_of_program(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.' | '/' | '+')
 }
 
-/// A character that stands for itself in single quotes; in double quotes too, but for [`is_special_in_double_quotes`].
+/// Returns `true` for a character that stands for itself in single quotes; in double quotes too, but for
+/// [`is_special_in_double_quotes`].
 ///
 /// Of the characters that are not ASCII these are ranges that no version of Unicode moves: letters that are written from left to
 /// right, punctuation that is seen, and pictures.
@@ -26,12 +28,12 @@ pub(crate) fn is_quotable(character: char) -> bool {
         | '\u{ac00}'..='\u{d7a3}' | '\u{ff01}'..='\u{ff60}' | '\u{1f300}'..='\u{1faff}')
 }
 
-/// A character that is more than itself in double quotes, to a shell or to its history.
+/// Returns `true` for a character that is more than itself in double quotes, to a shell or to its history.
 pub(crate) fn is_special_in_double_quotes(character: char) -> bool {
     matches!(character, '$' | '`' | '\\' | '!')
 }
 
-/// A character before which a backslash in double quotes stands for itself.
+/// Returns `true` for a character before which a backslash in double quotes stands for itself.
 pub(crate) fn keeps_backslash(character: char) -> bool {
     character.is_ascii_alphanumeric()
         || matches!(
@@ -56,12 +58,12 @@ pub(crate) fn keeps_backslash(character: char) -> bool {
         || matches!(character, ';' | '<' | '>' | '&' | '#' | '%' | '=' | '@' | '~' | '_' | '\'')
 }
 
-/// A character that a backslash in double quotes makes stand for itself.
+/// Returns `true` for a character that a backslash in double quotes makes stand for itself.
 pub(crate) fn is_escapable(character: char) -> bool {
     matches!(character, '"' | '\\' | '$' | '`')
 }
 
-/// What a character outside of quotes is, if it is neither plain nor an operator.
+/// Returns the construct of a character outside of quotes, if it is neither plain nor an operator.
 pub(crate) fn construct(character: char) -> Construct {
     match character {
         '$' => Construct::Expansion,

@@ -1,9 +1,9 @@
-//! Reads a command line for a shell and says which programs it runs, what they may do, and which files they name.
+//! The reader of command lines: the programs that a line runs, their effects, and the files they name.
 //!
 //! The reader accepts one small grammar. Bash, dash, zsh, busybox and mksh read every text of that grammar alike. All other texts
 //! are [`Unreadable`]: nobody may allow them without a person.
 //!
-//! What this crate may not know: files, clocks, processes, policies. It is a pure function from a text to a [`Reading`].
+//! This crate may not know files, clocks, processes, or policies. It is a pure function from a text to a [`Reading`].
 
 mod action;
 mod characters;
@@ -21,13 +21,13 @@ pub use programs::{ListedOption, ListedUse, listed_uses};
 pub use reader::{MAX_COMMANDS, MAX_TEXT_BYTES, MAX_WORDS};
 pub use unreadable::{Construct, Unreadable};
 
-/// What a text for a shell runs.
+/// The reading of a text for a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reading {
     /// Every shell runs exactly these programs, with exactly these arguments.
     Readable(Vec<Action>),
-    /// The text is outside of the grammar, or a program has an argument that its entry does not list. The actions are what was
-    /// recognised all the same: a rule may deny or review because of them, and may never allow.
+    /// The text is outside of the grammar, or a program has an argument that its entry does not list. The actions are those that
+    /// were recognised all the same: a rule may deny or review because of them, and may never allow.
     Unreadable(Unreadable, Vec<Action>),
 }
 

@@ -1,4 +1,4 @@
-//! What a text of the grammar is: simple commands, their words and redirections.
+//! A text of the grammar: simple commands, their words and redirections.
 
 use crate::reader::Reader;
 use crate::unreadable::Unreadable;
@@ -13,7 +13,7 @@ pub struct CommandLine {
 /// One program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimpleCommand {
-    /// How it is joined to the command before it.
+    /// The joint with the command before it.
     pub joint: Joint,
     /// The program and its arguments. There is at least one word.
     pub words: Vec<Word>,
@@ -23,7 +23,7 @@ pub struct SimpleCommand {
     pub offset: usize,
 }
 
-/// How a command is joined to the one before it.
+/// The joint of a command with the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joint {
     /// It is the first.
@@ -41,11 +41,11 @@ pub enum Joint {
 /// One word, without its quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// What the program gets, or, of a glob, the pattern.
+    /// The text that the program gets, or, of a glob, the pattern.
     pub text: String,
-    /// Whether a shell replaces it by the names of files.
+    /// `true` if a shell replaces it by the names of files.
     pub is_glob: bool,
-    /// Whether some of it was quoted.
+    /// `true` if some of it was quoted.
     pub is_quoted: bool,
     /// The byte at which it begins.
     pub offset: usize,
@@ -54,13 +54,13 @@ pub struct Word {
 /// A redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirection {
-    /// What it does.
+    /// The effect on the file.
     pub kind: RedirectionKind,
     /// The file, where it names one.
     pub file: Option<Word>,
 }
 
-/// What a redirection does.
+/// The effect of a redirection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectionKind {
     /// `< file`

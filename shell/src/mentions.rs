@@ -1,6 +1,7 @@
-//! What a text that cannot be read seems to run: for rules that deny or review, and for people. Nothing is allowed because of it.
+//! The programs that an unreadable text seems to run: for rules that deny or review, and for people.
+//! Nothing is allowed because of them.
 //!
-//! This reader guesses. It follows no shell in particular, forgives what is not closed, and looks into texts within texts.
+//! This reader guesses. It follows no shell in particular, forgives missing ends, and looks into texts within texts.
 
 mod calls;
 mod pieces;
@@ -24,10 +25,10 @@ const MAX_RUNS: usize = 16;
 const MAX_MENTIONED_PATH_BYTES: usize = 4096;
 /// The words that one word with braces stands for.
 const MAX_ALTERNATIVES: usize = 16;
-/// What is told of a program that gets what was just downloaded, and runs it.
+/// The part that is told of a program that runs its own download.
 const DOWNLOAD_AND_RUN: &str = "download | run";
 
-/// The programs and files that a text seems to name.
+/// Returns the programs and files that a text seems to name.
 #[must_use]
 pub fn mentions(text: &str) -> Vec<Action> {
     let mut end = text.len().min(MAX_TEXT_BYTES);
@@ -39,7 +40,7 @@ pub fn mentions(text: &str) -> Vec<Action> {
     found.actions
 }
 
-/// What was found so far.
+/// The mentions that were found so far.
 #[derive(Default)]
 struct Mentions {
     actions: Vec<Action>,
@@ -118,7 +119,7 @@ impl Mentions {
     }
 }
 
-/// The files that a call's arguments seem to name, each once.
+/// Returns the files that a call's arguments seem to name, each once.
 fn files(call: &Call<'_>) -> Vec<FileUse> {
     let mut found: Vec<FileUse> = Vec::new();
     for argument in call.arguments().iter().take(MAX_MENTIONED_ARGUMENTS) {
@@ -136,7 +137,7 @@ fn files(call: &Call<'_>) -> Vec<FileUse> {
     found
 }
 
-/// The file that a word seems to name.
+/// Returns the file that a word seems to name.
 fn file(word: &str) -> Option<FileUse> {
     let is_name = word.chars().any(char::is_alphanumeric) && !word.contains(char::is_whitespace);
     let is_file = is_name && word.len() <= MAX_MENTIONED_PATH_BYTES;
@@ -144,7 +145,7 @@ fn file(word: &str) -> Option<FileUse> {
     is_file.then(|| FileUse { path: word.to_owned(), access: Access::Reads, is_pattern })
 }
 
-/// The words that a word with braces stands for in some shells: `a{b,c}` for `ab` and `ac`.
+/// Returns the words that a word with braces stands for in some shells: `a{b,c}` for `ab` and `ac`.
 fn alternatives(word: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut waiting = vec![word.to_owned()];
@@ -162,7 +163,7 @@ fn alternatives(word: &str) -> Vec<String> {
     done
 }
 
-/// A word with each choice of its first innermost braces.
+/// Returns a word with each choice of its first innermost braces.
 fn braces(word: &str) -> Option<Vec<String>> {
     let end = word.find('}')?;
     let begin = word.get(..end)?.rfind('{')?;

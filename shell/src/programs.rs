@@ -1,4 +1,4 @@
-//! What programs may do with their arguments, one entry a program.
+//! The actions of programs with their arguments, by one entry a program.
 
 mod arguments;
 mod entry;
@@ -18,7 +18,7 @@ pub use listing::{ListedOption, ListedUse, listed_uses};
 /// Folders whose programs are the system's: nobody but an administrator writes them.
 const SYSTEM_FOLDERS: [&str; 2] = ["/bin/", "/usr/bin/"];
 
-/// What the commands of a line do that is given in this folder, if it is known.
+/// Returns the actions of the commands of a line that is given in this folder, if it is known.
 ///
 /// # Errors
 /// A program has an argument that its entry does not list.
@@ -39,14 +39,14 @@ pub(crate) fn actions(line: &CommandLine, cwd: Option<&str>) -> Result<Vec<Actio
     Ok(actions)
 }
 
-/// Whether a path is the folder that a call is given in, so that nothing changes for who goes there.
+/// Returns `true` if a path is the folder that a call is given in, so that entering it changes nothing.
 fn is_same(path: &str, cwd: Option<&str>) -> bool {
     let is_whole =
         |path: &str| path.starts_with('/') && path.split('/').all(|step| step != "." && step != "..");
     cwd.is_some_and(|cwd| is_whole(cwd) && path.trim_end_matches('/') == cwd.trim_end_matches('/'))
 }
 
-/// What a redirection does to its file.
+/// Returns the effect of a redirection on its file.
 fn redirected(redirection: &Redirection, command: &SimpleCommand) -> Result<Option<Action>, Unreadable> {
     let (part, effect, access) = match redirection.kind {
         RedirectionKind::Harmless => return Ok(None),
@@ -61,20 +61,20 @@ fn redirected(redirection: &Redirection, command: &SimpleCommand) -> Result<Opti
     Ok(Some(Action { program: String::new(), part: part.to_owned(), effect, files }))
 }
 
-/// A program with its arguments, and what there is around it.
+/// A program with its arguments and its surroundings.
 #[derive(Clone, Copy)]
 struct Call<'w> {
     program: &'w Word,
     args: &'w [Word],
     is_piped: bool,
-    /// Whether it may run in another folder than the line began in.
+    /// `true` if it may run in another folder than the line began in.
     is_elsewhere: bool,
     /// The folder that the line began in, if it is known.
     cwd: Option<&'w str>,
 }
 
 impl<'w> Call<'w> {
-    /// What it does, and what it runs.
+    /// Returns its actions, and those of the programs that it runs.
     fn actions(self) -> Result<Vec<Action>, Unreadable> {
         let text = self.program.text.as_str();
         let name = text.rsplit('/').next().unwrap_or_default();
@@ -99,7 +99,7 @@ impl<'w> Call<'w> {
         Ok(actions)
     }
 
-    /// What the first use does that lists every argument.
+    /// Returns the actions of the first use that lists every argument.
     fn listed(self, name: &str) -> Result<Vec<Action>, Unreadable> {
         let args = self.behind_flags(name);
         let mut refused = unlisted(args.first().map_or(self.program.offset, |word| word.offset));
@@ -116,7 +116,8 @@ impl<'w> Call<'w> {
         Err(refused)
     }
 
-    /// The arguments behind the flags that may stand before the words of a use. `git -C` with the folder of the call is one of them.
+    /// Returns the arguments behind the flags that may stand before the words of a use. `git -C` with the folder of the call is one
+    /// of them.
     fn behind_flags(self, name: &str) -> &'w [Word] {
         let mut args = self.args;
         loop {
@@ -155,7 +156,7 @@ impl<'w> Call<'w> {
 }
 
 impl Use {
-    /// How many words choose this use, if the arguments begin with them.
+    /// Returns the number of words that choose this use, if the arguments begin with them.
     fn words_before(&self, args: &[Word]) -> Option<usize> {
         let mut count = 0;
         for (at, word) in self.words.split_whitespace().enumerate() {

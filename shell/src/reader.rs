@@ -100,7 +100,7 @@ impl<'t> Reader<'t> {
         Unreadable { construct, offset: self.at }
     }
 
-    /// Reads what joins the next command to the one that has just ended. `None` at the end of the text.
+    /// Reads the joint of the next command with the one that has just ended. `None` at the end of the text.
     fn joint(&mut self) -> Result<Option<Joint>, Unreadable> {
         let joint = match self.peek() {
             None => return Ok(None),
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
         Ok(Some(joint))
     }
 
-    /// Reads a program, its arguments and redirections, up to what joins or ends commands.
+    /// Reads a program, its arguments and redirections, up to the next joint.
     fn command(&mut self, joint: Joint) -> Result<SimpleCommand, Unreadable> {
         let offset = self.at;
         let mut command =
@@ -184,7 +184,7 @@ impl<'t> Reader<'t> {
         if self.words > MAX_WORDS { Err(self.unreadable(Construct::TooManyWords)) } else { Ok(()) }
     }
 
-    /// Whether `<`, `>` or a number before them stands here.
+    /// Returns `true` if `<`, `>` or a number before them stands here.
     fn is_at_redirection(&self) -> bool {
         self.rest().trim_start_matches(|next: char| next.is_ascii_digit()).starts_with(['<', '>'])
     }
@@ -335,8 +335,8 @@ fn check_glob(word: &Word, is_behind_dashes: bool) -> Result<(), Unreadable> {
     Err(Unreadable { construct: Construct::Glob, offset: word.offset })
 }
 
-/// Returns `true` of a path whose steps each go down into a folder, behind any that go up. bash leaves empty steps out of the names it
-/// finds, so that the names would not be what the pattern says.
+/// Returns `true` of a path whose steps each go down into a folder, behind any that go up. bash leaves empty steps out of the names
+/// it finds, so that the names would differ from the pattern.
 fn is_clean(path: &str) -> bool {
     let relative = path.strip_prefix("./").or(path.strip_prefix('/')).unwrap_or(path);
     let below = relative.trim_start_matches("../");

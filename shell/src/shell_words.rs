@@ -3,9 +3,9 @@
 use crate::line::{SimpleCommand, Word};
 use crate::unreadable::{Construct, Unreadable};
 
-/// The keywords, predefined aliases and builtins of bash, dash, zsh, busybox and mksh, sorted, but for those in [`Arguments::of`].
-/// Some run their arguments or texts in files, some change what later words mean, and some only stop the shell. None is told from
-/// the others: a text with any of them is unreadable.
+/// The keywords, predefined aliases and builtins of bash, dash, zsh, busybox and mksh, sorted, except for those in
+/// [`Arguments::of`]. Some run their arguments or texts in files, some change the meaning of later words, and some only stop the
+/// shell. None is told from the others: a text with any of them is unreadable.
 const SHELL_WORDS: [&str; 141] = [
     ".",
     "alias",
@@ -150,7 +150,7 @@ const SHELL_WORDS: [&str; 141] = [
     "ztcp",
 ];
 
-/// Whether a name is a keyword, an alias or a builtin that the grammar does not have.
+/// Returns `true` if a name is a keyword, an alias or a builtin that the grammar does not have.
 pub(crate) fn is_shell_word(name: &str) -> bool {
     SHELL_WORDS.binary_search(&name).is_ok()
 }
@@ -171,7 +171,7 @@ enum Arguments {
 }
 
 impl Arguments {
-    /// The builtins that the grammar has. Some shells have a program in their place.
+    /// Returns the arguments of a builtin that the grammar has. Some shells have a program in its place.
     fn of(name: &str) -> Option<Self> {
         match name {
             "cat" | "cd" | "echo" | "false" | "pwd" | "realpath" | "rename" | "sleep" | "true" | "type"
@@ -184,7 +184,7 @@ impl Arguments {
         }
     }
 
-    /// The first argument that a shell may evaluate as a number, as the name of a variable or as a program.
+    /// Returns the first argument that a shell may evaluate as a number, as the name of a variable or as a program.
     fn evaluated(self, arguments: &[Word]) -> Option<&Word> {
         match self {
             Self::Any => None,
@@ -208,7 +208,7 @@ impl Arguments {
 
 /// Refuses a builtin with arguments that a shell may evaluate.
 ///
-/// Shells do so with whatever they take for a number: `printf %d 'a[$(cmd)]'` runs a command in zsh.
+/// Shells do so with every argument that they take for a number: `printf %d 'a[$(cmd)]'` runs a command in zsh.
 pub(crate) fn check_builtin(command: &SimpleCommand) -> Result<(), Unreadable> {
     let Some((program, arguments)) = command.words.split_first() else { return Ok(()) };
     let evaluated = Arguments::of(&program.text).and_then(|builtin| builtin.evaluated(arguments));
@@ -217,12 +217,12 @@ pub(crate) fn check_builtin(command: &SimpleCommand) -> Result<(), Unreadable> {
     })
 }
 
-/// A name of a program, without a folder or with one.
+/// Returns `true` for a name of a program, without a folder or with one.
 fn is_name(word: &Word) -> bool {
     !word.is_glob && !word.text.starts_with('-') && word.text.chars().all(crate::characters::is_of_program)
 }
 
-/// A format of which `%s`, `%b` and `%%` are the only conversions, with digits for widths.
+/// Returns `true` for a format of which `%s`, `%b` and `%%` are the only conversions, with digits for widths.
 fn is_text_format(word: &Word) -> bool {
     if word.is_glob || word.text.starts_with('-') {
         return false;
@@ -246,7 +246,7 @@ fn is_text_format(word: &Word) -> bool {
     true
 }
 
-/// A comparison that every shell makes with nothing but texts, whole numbers and properties of a file.
+/// Returns `true` for a comparison that every shell makes with nothing but texts, whole numbers and properties of a file.
 fn is_comparison(arguments: &[Word]) -> bool {
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     if arguments.iter().any(|word| word.is_glob) {
@@ -262,7 +262,7 @@ fn is_comparison(arguments: &[Word]) -> bool {
     }
 }
 
-/// A text that no shell takes for an operator of `test`.
+/// Returns `true` for a text that no shell takes for an operator of `test`.
 fn is_operand(text: &str) -> bool {
     let is_plain = |letter: char| {
         letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/' | ' ' | ',' | '@' | '+')

@@ -1,18 +1,18 @@
-//! Why a command line cannot be read.
+//! The constructs for which a command line cannot be read.
 
 use thiserror::Error;
 
-/// Why a command line cannot be read. It is reviewed, never allowed.
+/// The reason for which a command line cannot be read. It is reviewed, never allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {construct}")]
 pub struct Unreadable {
-    /// What stands there.
+    /// The construct that stands there.
     pub construct: Construct,
     /// The byte at which it begins.
     pub offset: usize,
 }
 
-/// What the grammar does not have.
+/// A construct that the grammar does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
 #[non_exhaustive]
 pub enum Construct {
@@ -112,7 +112,7 @@ pub enum Construct {
     /// git in another folder than the call's, whose configuration may run programs.
     #[error("git in another folder; run it where the call begins")]
     GitElsewhere,
-    /// A program that runs its arguments, a text, or what is piped into it.
+    /// A program that runs its arguments, a text, or its piped input.
     #[error("a program that runs what it is given; run that by itself")]
     RunsOthers,
 }

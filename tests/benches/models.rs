@@ -1,7 +1,7 @@
-//! What read models cost: `cargo bench -p bitacora-tests --bench models -- FOLDER --events N`.
+//! The cost of read models: `cargo bench -p bitacora-tests --bench models -- FOLDER --events N`.
 //!
-//! Loads a governed ledger below the folder (the current one unless named) with agents at work, folds all read models from its
-//! beginning, and asks them. Prints events a second, the store's size, and the time of each question.
+//! Loads a governed ledger below the folder (the current one unless named) with agents at work. Folds all read models from its beginning,
+//! and asks them. Prints events a second, the store's size, and the time of each question.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on must fail")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
@@ -97,7 +97,7 @@ fn measure(ledger: Ledger, path: &Path, keyring: &Keyring) {
     );
 }
 
-/// How long threads of a name worked, seconds, as far as this system tells that.
+/// Returns the working time of the threads of a name, in seconds, as far as this system tells that.
 fn worked(name: &str) -> Vec<(String, f64)> {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
     let told = tasks.filter_map(|task| {

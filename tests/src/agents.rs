@@ -27,7 +27,7 @@ const CALLS_OF_BEGINNERS: u64 = 2_000;
 const CALLS_ELSEWHERE: u64 = 25;
 /// Failures among the last 50 calls that block. Weeks of work are done here in minutes: nothing is forgotten in between.
 const BLOCKING_FAILURES: u64 = 20;
-/// What a call did is checked once in so many calls.
+/// The number of calls of which one has its effect checked.
 const CALLS_OF_CHECK: u64 = 25;
 /// Of beginners' checks one of so many fails.
 const CHECKS_OF_FAILURE: u64 = 5;
@@ -108,7 +108,7 @@ fn govern(ledger: &Ledger) {
     }
 }
 
-/// What a team has allowed that has had agents for a while; anything else is looked at by people.
+/// Returns the rules of a team that has had agents for a while; people look at anything else.
 fn ordinary_work() -> [Value; 2] {
     let allow = |id: &str, what: Value, trust: &str| json!({"id": id, "match": what, "action": "allow", "reason": "ordinary work of agents here", "trust": trust});
     [
@@ -127,7 +127,7 @@ struct Session {
     is_begun: bool,
     /// Calls whose decision is waited for, in the order in which they were asked for.
     asked: Vec<Call>,
-    /// What is to be told or asked next.
+    /// The events that are to be told or asked next.
     next: Vec<Event<'static>>,
 }
 
@@ -256,7 +256,7 @@ impl Session {
     }
 }
 
-/// Whether a call is one of so many, spread over all of them without regard to what they are.
+/// Returns `true` for one call of so many, spread over all of them without regard to what they are.
 fn is_one_of(many: u64, call: u64) -> bool {
     (call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(many)
 }

@@ -13,7 +13,7 @@ pub struct HttpClient {
     reader: BufReader<TcpStream>,
 }
 
-/// What came back.
+/// An HTTP answer.
 #[derive(Debug, Clone)]
 pub struct HttpAnswer {
     /// The status code.

@@ -1,4 +1,4 @@
-//! What the promises are tested with.
+//! The tools with which the promises are tested.
 
 pub mod agents;
 pub mod folders;

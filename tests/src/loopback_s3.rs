@@ -1,5 +1,5 @@
-//! A store that speaks as much S3 as anchors and archives need: objects that are read, in ranges too, written, also in parts,
-//! listed and removed, with ETags and conditions, and faults on demand. Signatures are not looked at.
+//! A store that speaks as much S3 as anchors and archives need, with faults on demand.
+//! Objects are read, in ranges too, written, also in parts, listed and removed, with ETags and conditions. Signatures are not looked at.
 
 mod uploads;
 
@@ -16,10 +16,10 @@ use self::uploads::Uploads;
 const BUCKET: &str = "heads";
 /// The largest object that it takes, in bytes.
 const MAX_OBJECT_BYTES: usize = 64 * 1024 * 1024;
-/// How many bytes an answer has that is too large on purpose.
+/// Bytes of an answer that is too large on purpose.
 const HUGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// What goes wrong with a request.
+/// The faults that a request can suffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum S3Fault {
     /// This status, and nothing done.
@@ -34,7 +34,7 @@ pub enum S3Fault {
     Huge(u16),
 }
 
-/// Which requests a fault befalls.
+/// The requests that a fault befalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum S3Request {
     /// GET and HEAD.
@@ -90,7 +90,7 @@ impl LoopbackS3 {
         format!("s3://{BUCKET}/{prefix}")
     }
 
-    /// What a client's environment has to say to reach it.
+    /// Returns the environment that a client needs to reach it.
     #[must_use]
     pub fn environment(&self) -> [(String, String); 4] {
         [
@@ -102,7 +102,7 @@ impl LoopbackS3 {
         .map(|(name, value)| (name.to_owned(), value))
     }
 
-    /// What an object holds.
+    /// Returns the content of an object; `None` if there is no such object.
     #[must_use]
     pub fn object(&self, key: &str) -> Option<Vec<u8>> {
         locked(&self.shared).objects.get(key).map(|(bytes, _)| bytes.clone())
@@ -130,13 +130,13 @@ impl LoopbackS3 {
         locked(&self.shared).uploads.len()
     }
 
-    /// How many writes took effect.
+    /// Returns the number of writes that took effect.
     #[must_use]
     pub fn writes(&self) -> u64 {
         locked(&self.shared).writes
     }
 
-    /// How many requests there were.
+    /// Returns the number of requests.
     #[must_use]
     pub fn requests(&self) -> u64 {
         locked(&self.shared).requests
@@ -152,7 +152,7 @@ impl LoopbackS3 {
         locked(&self.shared).faults.clear();
     }
 
-    /// Whether every connection ends before a word is said.
+    /// Sets whether every connection ends before a word is said.
     pub fn set_down(&self, is_down: bool) {
         locked(&self.shared).is_down = is_down;
     }
@@ -323,7 +323,7 @@ impl Shared {
     }
 }
 
-/// What stands behind the `?` of a path.
+/// The query of a path: the text behind the `?`.
 struct Query<'a>(&'a str);
 
 impl Query<'_> {

@@ -1,5 +1,5 @@
-//! A flag that is raised when its scope ends, also by a panic: the threads beside a test end with it, so that what failed
-//! is told instead of waited for.
+//! A flag that is raised when its scope ends, also by a panic.
+//! The threads beside a test end with it, so that a failure is told instead of waited for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -11,7 +11,7 @@ use std::{fs, thread};
 /// The longest a test waits until a service listens, or has ended after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Where a service keeps its things, and the program that serves them.
+/// The folder of a service, and the program that serves it.
 #[derive(Debug, Clone)]
 pub struct ServiceFolder {
     program: PathBuf,
@@ -22,7 +22,7 @@ pub struct ServiceFolder {
 #[derive(Debug)]
 pub struct Service {
     child: Child,
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: SocketAddr,
 }
 

@@ -1,8 +1,8 @@
 //! A disk in memory that behaves as the crash contract of `bitacora_ledger::Disk` allows, at its worst.
 //!
-//! Everything it does follows from the calls made and from seeds, so a run can be repeated. It keeps all that was ever
-//! done to it, numbered, and can show the disk as it could be after a crash at any of those numbers
-//! ([`SimulatedDisk::crash_image`]); an image is a whole disk again, with a history of its own.
+//! Everything it does follows from the calls made and from seeds, so a run can be repeated. It keeps every operation ever done to it,
+//! numbered. It can show the disk as it could be after a crash at any of those numbers ([`SimulatedDisk::crash_image`]); an image is a
+//! whole disk again, with a history of its own.
 
 #![expect(
     clippy::indexing_slicing,
@@ -67,13 +67,13 @@ impl SimulatedDisk {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many operations have been taken so far: the number of the last.
+    /// Returns the number of operations so far: the number of the last.
     #[must_use]
     pub fn operation_count(&self) -> u64 {
         self.machine().operation_count()
     }
 
-    /// What has been done since the start, or since [`Self::forget_operations`].
+    /// Returns the operations since the start, or since [`Self::forget_operations`].
     #[must_use]
     pub fn operations(&self) -> Vec<Operation> {
         self.machine().operations()
@@ -111,13 +111,13 @@ impl SimulatedDisk {
         self.machine().faults.clear();
     }
 
-    /// How many faults have not struck yet, lasting ones aside: a test whose fault never struck has tested nothing.
+    /// Returns the number of faults that have not struck yet, lasting ones aside: a test whose fault never struck has tested nothing.
     #[must_use]
     pub fn pending_faults(&self) -> usize {
         self.machine().faults.pending()
     }
 
-    /// How often this was called so far, failures included.
+    /// Returns the number of such calls so far, failures included.
     #[must_use]
     pub fn calls(&self, call: Call) -> u64 {
         self.machine().calls.get(&call).copied().unwrap_or_default()
@@ -133,12 +133,12 @@ impl SimulatedDisk {
         }
     }
 
-    /// How much fits on the disk, in whole pages of 4 KiB; `None` for no end. What is there stays, even if it is more.
+    /// Sets the disk's capacity, counted in whole pages of 4 KiB; `None` for no end. Bytes that are there stay, even if they are more.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.machine().capacity = bytes;
     }
 
-    /// How much space is taken, in whole pages: also by removed files that are still open; not by holes.
+    /// Returns the space that is taken, in whole pages: also by removed files that are still open; not by holes.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.machine().used_bytes()

@@ -11,7 +11,7 @@ use bitacora_ledger::{Clock, Entropy, Environment, NoArchives};
 use crate::seeded::Random;
 use crate::simulated_disk::{CrashPolicy, SimulatedDisk};
 
-/// Where simulated time starts: 2026-01-01T00:00:00Z.
+/// The start of simulated time: 2026-01-01T00:00:00Z.
 pub const SIMULATION_START: Micros = Micros(1_767_225_600_000_000);
 
 /// A clock that stands still until it is set; clones show the same time.
@@ -115,7 +115,7 @@ impl Simulation {
         Self { disk, clock, entropy }
     }
 
-    /// What the ledger is given.
+    /// Returns the environment of the ledger.
     #[must_use]
     pub fn environment(&self) -> Environment {
         Environment {

@@ -1,5 +1,5 @@
-//! A witness that follows c2sp.org/tlog-witness to the letter, and keeps in memory what it has cosigned. It stands in for one over
-//! HTTP ([`crate::witness_service`]), and for the trait that the ledger asks.
+//! A witness that follows c2sp.org/tlog-witness to the letter, and remembers in memory alone.
+//! It stands in for one over HTTP ([`crate::witness_service`]), and for the trait that the ledger asks.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,7 +33,7 @@ struct State {
     asked: u64,
 }
 
-/// How it answers.
+/// The manner in which a witness answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mood {
     /// As it should.
@@ -59,7 +59,7 @@ pub enum Mood {
     Slow,
 }
 
-/// What it answers, as HTTP has it.
+/// An HTTP answer of the witness.
 #[derive(Debug, Clone)]
 pub struct WitnessAnswer {
     /// The status code.
@@ -104,13 +104,13 @@ impl TestWitness {
         self.lock().mood = mood;
     }
 
-    /// How it answers now.
+    /// Returns its present mood.
     #[must_use]
     pub fn mood(&self) -> Mood {
         self.lock().mood
     }
 
-    /// How often it was asked.
+    /// Returns the number of questions it got.
     #[must_use]
     pub fn asked(&self) -> u64 {
         self.lock().asked

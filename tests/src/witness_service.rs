@@ -11,9 +11,9 @@ use bitacora_formats::limits::MAX_ADD_CHECKPOINT_BYTES;
 
 use crate::witness::{Mood, TestWitness, WitnessAnswer};
 
-/// How long a witness that is [`Mood::Slow`] takes: longer than anybody waits.
+/// The time that a witness takes that is [`Mood::Slow`]: longer than anybody waits.
 const SLOWNESS: Duration = Duration::from_secs(20);
-/// How long a connection may say nothing.
+/// The time that a connection may say nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The submission prefix's path.
 const PREFIX: &str = "/witness";

@@ -1,4 +1,4 @@
-//! Ledgers whose first segments were let go, with the archives that their events stand in; and the same with one thing wrong.
+//! Ledgers whose first segments were released, with their archives; and the same with one thing wrong.
 
 use std::fs;
 use std::path::Path;
@@ -102,7 +102,7 @@ impl Archived {
         files
     }
 
-    /// How an archive is named in findings.
+    /// Returns an archive's name in findings.
     fn shown(&self, number: usize) -> &str {
         self.archives[number].strip_prefix(&format!("{ARCHIVES}/")).unwrap()
     }
@@ -217,7 +217,7 @@ fn is_released(name: &str) -> bool {
     name.starts_with("segments/") && name.ends_with(".released")
 }
 
-/// What the first verifier says of these files with keys.
+/// Returns the first verifier's report on these files, with keys.
 fn opened(files: &Files, keyring: &Keyring) -> Report {
     let folder = TempDir::new().unwrap();
     let ledger = folder.path().join("ledgers/main");

@@ -1,4 +1,4 @@
-//! A case: a ledger's folder as it lies before a verifier, and what has to be said of it.
+//! A case: a ledger's folder as it lies before a verifier, and the expected finding.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 use bitacora_cli::verify::Verdict;
 use serde_json::json;
 
-/// What lies under a name.
+/// The content under a name.
 #[derive(Clone)]
 pub(crate) enum Entry {
     Bytes(Vec<u8>),
@@ -83,7 +83,7 @@ impl Files {
         names.next_back().and_then(|name| name[9..19].parse().ok()).unwrap()
     }
 
-    /// Writes the folder, which must not be there. What a link leads to is written before it.
+    /// Writes the folder, which must not be there. The target of a link is written before it.
     pub(crate) fn write(&self, folder: &Path) {
         fs::create_dir_all(folder).unwrap();
         let is_link = |entry: &Entry| matches!(entry, Entry::HardLink(_) | Entry::Link(_));
@@ -107,7 +107,7 @@ impl Files {
     }
 }
 
-/// What has to be said of a folder.
+/// The expected finding for a folder.
 #[derive(Clone)]
 pub(crate) struct Expected {
     pub(crate) verdict: Verdict,

@@ -1,4 +1,4 @@
-//! What is done to whole files: removed, doubled, swapped, brought from elsewhere, replaced by what is no file.
+//! Changes of whole files: removed, doubled, swapped, brought from elsewhere, or replaced by no file.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ fn invalid(name: &str, files: Files, file: &str, kind: &'static str) -> Case {
     Case::new(name, files, Expected::invalid(file, kind))
 }
 
-/// Where the frames of a segment lie.
+/// Returns the ranges of a segment's frames.
 pub(crate) fn frames(segment: &[u8]) -> Vec<Range<usize>> {
     let mut begin = SegmentHeader::parse(segment).unwrap().stored_bytes();
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! Every file of small folders, changed in every place: a byte flipped, the file cut, zeros from there on. Nothing is known
-//! beforehand but that both verifiers say the same, and that no changed byte goes unseen.
+//! Every file of small folders, changed in every place: a byte flipped, the file cut, zeros from there.
+//! Nothing is known beforehand but that both verifiers say the same, and that no changed byte goes unseen.
 //!
 //! A run of the suite takes some of the places. Set `BITACORA_EVERY_OFFSET` to try all of them.
 
@@ -47,8 +47,8 @@ fn offsets(bytes: usize, tried: usize) -> Vec<usize> {
     offsets
 }
 
-/// What a change may leave that verifies: an earlier end of the log, heads that are fewer, leaves of the newest segment that a
-/// crash explains, a level that lags. A flipped byte leaves nothing of the kind.
+/// Returns `true` if a change may leave a ledger that verifies. It may leave an earlier end of the log, fewer heads, leaves of the newest
+/// segment that a crash explains, or a level that lags. A flipped byte leaves nothing of the kind.
 fn may_pass(files: &Files, name: &str, what: &str) -> bool {
     let last = files.last_number();
     let may_be_shorter = [segment(last), leaves(last), LEVEL.to_owned()].iter().any(|newest| newest == name);

@@ -1,4 +1,4 @@
-//! Evidence of one event before two verifiers: what holds, and what has one thing wrong.
+//! Evidence of one event before two verifiers: valid, and with one thing wrong.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -12,7 +12,7 @@ use crate::shown::{Lie, ORIGIN, Shown, key_id, record, signature_line, verifier_
 use crate::witnesses;
 use crate::writer::{BEGAN, key};
 
-/// What holds, whatever the sizes.
+/// Returns evidence that holds, whatever the sizes.
 fn true_ones() -> Vec<(String, Vec<u8>)> {
     let sizes = [1, 2, 3, 4, 5, 7, 8, 13, 64, 65];
     let of_all = sizes.into_iter().flat_map(|size| (1..=size).map(move |position| (position, size)));
@@ -60,7 +60,7 @@ fn remove(value: &mut Value, name: &str) {
     value.as_object_mut().unwrap().remove(name).unwrap();
 }
 
-/// What does not hold: each has one thing wrong.
+/// Returns evidence that does not hold: each has one thing wrong.
 fn false_ones() -> Vec<(String, Vec<u8>)> {
     let lies: [Lie<Shown>; 44] = [
         ("proof-empty", |shown| shown.proof.clear()),
@@ -252,7 +252,7 @@ fn evidence_is_held_against_a_policy_of_witnesses_by_both() {
     let arguments = ["--evidence", "--vkey", &key_of_the_ledger, "--witnesses", path.to_str().unwrap()];
     let Some(mut second) = Second::start(&arguments) else { return };
     let policy = WitnessPolicy::parse(witnesses::policy().as_bytes()).unwrap();
-    /// What is done to the note.
+    /// A change of the note.
     type Mend = fn(String) -> String;
     let cases: [(Mend, &str); 4] = [
         (|note| note.clone() + &witnesses::by(&note, 1) + &witnesses::by(&note, 3), "verified"),

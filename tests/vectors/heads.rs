@@ -18,7 +18,7 @@ use crate::writer::{LEDGER, Writer, hex, key, with_checksum};
 struct Head {
     position: u64,
     blind: [u8; 32],
-    /// What the event names.
+    /// The size that the event names.
     named: u64,
     named_hash: [u8; 32],
     kind: &'static str,
@@ -110,7 +110,7 @@ pub(crate) fn whole() -> Writer {
     honest(honest(first.begin(|_| {})).frame(1, |_| {}))
 }
 
-/// What is said in the last head of segment 1, with others before it and behind it.
+/// Returns files with a lie in the last head of segment 1, with others before it and behind it.
 fn with_lie(lie: fn(&mut Head), lie_later: fn(&mut Head)) -> Files {
     let writer = headed(honest(Writer::begun()).frame(2, |_| {}), lie, lie_later);
     honest(writer).end(|_| {}).begin(|_| {}).frame(1, |_| {}).files()
@@ -226,7 +226,7 @@ fn events_that_are_gone_are_found_by_the_heads_they_left() {
         let expected = Expected { file: Some(file), ..Expected::found_in(NOTE) };
         judge.case(&Case::new(name, files, expected));
     }
-    // What was given up with an earlier generation, what says nothing, and what is reached.
+    // A head given up with an earlier generation, one that says nothing, and one that is reached.
     let gone = whole().files();
     // The same heads under the name of segment 3, which is not there.
     let under_3 = |number: u32| {
@@ -251,7 +251,7 @@ fn events_that_are_gone_are_found_by_the_heads_they_left() {
     judge.end(8);
 }
 
-/// What both verifiers say of a ledger to one who brought these heads and keys.
+/// Returns the answer of both verifiers to an auditor who brought these heads and keys.
 fn said(files: &Files, brought: &[String], keys: &[String]) -> String {
     let folder = TempDir::new().unwrap();
     let ledger = folder.path().join("ledger");
@@ -268,7 +268,7 @@ fn said(files: &Files, brought: &[String], keys: &[String]) -> String {
     let known = brought
         .iter()
         .map(|note| Some(KnownHead { file: "kept".into(), head: UnverifiedTreeHead::parse(note).ok()? }));
-    // What is no head at all is refused before the ledger is looked at.
+    // Bytes that are no head at all are refused before the ledger is looked at.
     if let Some(known) = known.collect::<Option<Vec<_>>>() {
         let options = VerifyOptions {
             trusted: &trusted,
@@ -329,7 +329,7 @@ fn a_head_that_was_kept_stands_behind_nothing_that_could_not_be_read() {
     let (early, late) = (head(&read), head(&all));
     let other = note(ORIGIN, read.tree.size(), &[9; 32], &key(1));
     let vkey = [verifier_key(ORIGIN, &key(1))];
-    // Whose ledger it is stands in the first segment; where the log ends is not known without the last one.
+    // The first segment names the ledger; its end is not known without the last one.
     let ways =
         [(1, Entry::Pipe, false), (2, Entry::Folder, true), (3, Entry::Link("0000000001.seg".into()), false)];
     for (number, way, can_compare) in ways {

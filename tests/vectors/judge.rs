@@ -1,4 +1,4 @@
-//! Both verifiers before one folder: what they say has to be the same, and has to be right.
+//! Both verifiers before one folder: their answers have to agree, and have to be right.
 
 use std::fs;
 use std::num::NonZero;
@@ -11,9 +11,9 @@ use tempfile::TempDir;
 use crate::case::{Case, Entry, Expected, Files, NOTE, verdict_name};
 use crate::second::Second;
 
-/// Where a case's ledger lies in its folder, as it does in a data folder.
+/// The place of a case's ledger in its folder, as in a data folder.
 const LEDGER: &str = "ledgers/main";
-/// Where its archives lie, from the ledger's folder: where both verifiers look for them unless told otherwise.
+/// The place of its archives, from the ledger's folder: both verifiers look there unless told otherwise.
 pub(crate) const ARCHIVES: &str = "../../archives";
 
 /// Both verifiers, and what they disagreed on so far.
@@ -112,7 +112,7 @@ impl Judge {
     }
 }
 
-/// What the first verifier says, every signature checked.
+/// Returns the first verifier's report, every signature checked.
 fn report(folder: &Path) -> Report {
     let archives = folder.join(ARCHIVES);
     let options = VerifyOptions {
@@ -131,7 +131,7 @@ fn told(report: &Report) -> String {
     format!("the first: {:?}, {fault:?}, {:?}", report.verdict(), report.gaps)
 }
 
-/// What is not as it must be in two answers.
+/// Returns the differences of two answers from the expected one.
 fn problems(first: &Report, second: &Value, expected: &Expected, at: Option<u64>) -> Vec<String> {
     let mut problems = Vec::new();
     let mut require = |holds: bool, what: &str| {

@@ -1,16 +1,16 @@
-//! What a writer with the right keys must not be able to say, and what one without some of them must not either.
+//! Lies that a writer with the right keys must not get away with, nor one without some of them.
 
 use crate::case::{Case, Entry, Expected, Files, NOTE, leaves, segment};
 use crate::writer::{BEGAN, Footer, Frame, Header, Writer, key, note, note_of, with_checksum};
 
-/// What it is called, the kind of fault that it has to be found as, and how it is told.
+/// A lie: its name, the kind of fault that it has to be found as, and the change that tells it.
 type Lie<T> = (&'static str, &'static str, fn(&mut T));
 
 fn invalid(name: &str, files: Files, file: &str, kind: &'static str) -> Case {
     Case::new(name, files, Expected::invalid(file, kind))
 }
 
-/// A point of order 8: whoever takes it as a public key believes signatures that nobody made.
+/// A point of order 8: a verifier that takes it as a public key believes signatures that nobody made.
 const SMALL_ORDER: [u8; 32] = [
     0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5,
     0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
@@ -23,7 +23,7 @@ const GROUP_ORDER: [u8; 32] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
 
-/// What is written in full, by every rule.
+/// Returns ledgers that are written in full, by every rule.
 pub(crate) fn true_ones() -> Vec<Case> {
     let alone = |name: &str, writer: Writer| Case::new(name, writer.files(), Expected::alone());
     let rotated = {
@@ -41,7 +41,7 @@ pub(crate) fn true_ones() -> Vec<Case> {
     ]
 }
 
-/// What a header may not say, in segment 2 behind a whole segment 1.
+/// Returns lies of a header, in segment 2 behind a whole segment 1.
 pub(crate) fn in_headers() -> Vec<Case> {
     let lies: [Lie<Header>; 22] = [
         ("header-of-format-2", "format", |header| header.format = 2),
@@ -98,7 +98,7 @@ pub(crate) fn in_headers() -> Vec<Case> {
     wrong.into_iter().chain(first).collect()
 }
 
-/// What a frame may not say, with one before it and one behind it.
+/// Returns lies of a frame, with one before it and one behind it.
 pub(crate) fn in_frames() -> Vec<Case> {
     let lies: [Lie<Frame>; 25] = [
         ("frame-of-format-2", "format", |frame| frame.format = 2),
@@ -199,7 +199,7 @@ fn small_order_segment_key() -> Case {
     invalid("segment-key-of-small-order", files, &segment(1), "signature")
 }
 
-/// What a footer may not say.
+/// Returns lies of a footer.
 pub(crate) fn in_footers() -> Vec<Case> {
     let lies: [Lie<Footer>; 12] = [
         ("footer-of-format-2", "format", |footer| footer.format = 2),

@@ -1,5 +1,5 @@
-//! Two verifiers, written apart, before the same ledgers: whole ones, and ones with one thing wrong each. Both have to say the
-//! same, and the right thing. `tests/second/bitacora_verify.py` is the second one.
+//! Two verifiers, written apart, before the same ledgers: whole ones, and ones with one thing wrong.
+//! Both have to say the same, and the right thing. `tests/second/bitacora_verify.py` is the second one.
 //!
 //! Set `BITACORA_WRITE_VECTORS` to a folder that is not there, and every case is kept in it, with what has to be said of it.
 
@@ -97,7 +97,7 @@ fn every_flipped_byte_of_the_stored_level_is_found_by_both() {
     judge.end(96);
 }
 
-/// What is left of a file that is cut at each length, and what is left where zeros took the place of the rest.
+/// Returns a file cut at each length, and with zeros in the place of the rest.
 fn cuts(bytes: &[u8]) -> impl Iterator<Item = (String, Vec<u8>, usize)> {
     let cut = (0..bytes.len()).map(|length| (format!("cut at {length}"), bytes[..length].to_vec(), length));
     let zeroed = (0..bytes.len()).map(|length| {
@@ -122,7 +122,7 @@ fn a_tail_cut_anywhere_is_judged_alike() {
         let is_last = number == files.last();
         // Cut at the end of a frame, a segment that another one follows is whole by itself: the next one misses the rest.
         let missed = Expected::found_in(&segment(number + 1));
-        // What a frame ends with may be zeros already.
+        // The end of a frame may be zeros already.
         let is_whole = |changed: &[u8]| {
             let goes_up_to = |end: &usize| changed.get(..*end) == bytes.get(..*end);
             ends.iter().any(|end| goes_up_to(end) && changed.iter().skip(*end).all(|byte| *byte == 0))
@@ -159,7 +159,7 @@ fn leaves_cut_anywhere_are_judged_alike() {
 fn a_note_cut_anywhere_is_judged_alike() {
     let Some(mut judge) = Judge::new() else { return };
     let (files, in_note) = (real::rotated_keys(), Expected::found_in(NOTE));
-    // What is left at the end of a line is a note of fewer keys, as it once was: the segment by a later key is named.
+    // The remainder at the end of a line is a note of fewer keys, as it once was: the segment by a later key is named.
     let in_segment = Expected { file: None, ..in_note.clone() };
     let changes = cuts(files.bytes(NOTE)).map(|(what, bytes, length)| {
         let is_shorter_note = bytes.len() == length && bytes.ends_with(b"\n") && length > 30;

@@ -1,4 +1,4 @@
-//! Receipts of one event before two verifiers: what holds, what does not, and what nobody can decide without another key.
+//! Receipts of one event before two verifiers: valid, invalid, and undecidable without another key.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ fn receipt(shown: &Shown) -> String {
     )
 }
 
-/// What holds for who knows the key that signed.
+/// Returns receipts that hold for an auditor who knows the key that signed.
 fn true_ones() -> Vec<(String, Vec<u8>)> {
     let sizes = [1, 2, 3, 4, 5, 8, 13];
     let of_all = sizes.into_iter().flat_map(|size| (1..=size).map(move |position| (position, size)));
@@ -45,9 +45,9 @@ fn true_ones() -> Vec<(String, Vec<u8>)> {
     cases
 }
 
-/// What holds for nobody, whatever keys are known.
+/// Returns receipts that hold for nobody, whatever keys are known.
 fn false_ones() -> Vec<(String, Vec<u8>)> {
-    /// How a receipt is told.
+    /// A change of a receipt.
     type Told = fn(&mut Shown);
     let lies: [(&str, Told); 13] = [
         ("proof-empty", |shown| shown.proof.clear()),
@@ -110,7 +110,7 @@ fn first(arguments: &[&str]) -> Command {
     first
 }
 
-/// What both say of each case to one who knows these keys and, if there is one, this policy.
+/// Checks the answer of both verifiers to each case, for an auditor with these keys and, if there is one, this policy.
 fn judge(keys: &[String], policy: Option<&str>, cases: &[(String, Vec<u8>)], expected: &str) {
     let folder = TempDir::new().unwrap();
     let (file, policy_file) = (folder.path().join("receipt"), folder.path().join("policy"));
@@ -195,7 +195,7 @@ fn a_receipt_brings_no_keys_and_whose_it_is_another_key_cannot_tell() {
 
 #[test]
 fn receipts_are_held_against_a_policy_of_witnesses_by_both() {
-    /// What is done to the note.
+    /// A change of the note.
     type Mend = fn(String) -> String;
     let cases: [(&str, Mend, &str); 4] = [
         ("by-two", |note| note.clone() + &witnesses::by(&note, 1) + &witnesses::by(&note, 3), "verified"),

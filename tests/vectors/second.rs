@@ -49,7 +49,7 @@ impl Second {
         Some(Self { folders: child.stdin.take(), answers, child })
     }
 
-    /// What it says of a ledger's folder, or of a file of evidence.
+    /// Returns its verdict on a ledger's folder, or on a file of evidence.
     pub(crate) fn judge(&mut self, folder: &Path) -> Value {
         let folders = self.folders.as_mut().unwrap();
         writeln!(folders, "{}", folder.to_str().unwrap()).unwrap();

@@ -21,7 +21,7 @@ pub(crate) struct Shown {
     pub(crate) size: String,
     pub(crate) root: [u8; 32],
     pub(crate) keys: Vec<SigningKey>,
-    /// Which of them signs.
+    /// The number of the key that signs.
     pub(crate) signer: usize,
     /// Changes the head's note once it is signed.
     pub(crate) mend_note: fn(String) -> String,
@@ -29,7 +29,7 @@ pub(crate) struct Shown {
     pub(crate) mend: fn(&mut Value),
 }
 
-/// What it is called, and how it is told.
+/// A lie: its name, and the change that tells it.
 pub(crate) type Lie<T> = (&'static str, fn(&mut T));
 
 pub(crate) const ORIGIN: &str = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e/g1";

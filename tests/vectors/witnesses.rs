@@ -1,5 +1,4 @@
-//! Heads that witnesses cosigned, before two verifiers who know the same witnesses: what is enough, what is not, and what was
-//! not made by whom it names.
+//! Cosigned heads before two verifiers who know the same witnesses: enough, too few, and forged.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +17,7 @@ use crate::second::{PROGRAM, Second, python};
 use crate::shown::{ORIGIN, signature_line, verifier_key};
 use crate::writer::{Writer, hex, key};
 
-/// When the witnesses cosigned.
+/// The time of the witnesses' cosignatures.
 const THEN: u64 = 1_800_000_000;
 /// The keys of the three witnesses `w1`, `w2` and `w3`.
 const WITNESSES: [u8; 3] = [201, 202, 203];
@@ -54,7 +53,7 @@ fn line(name: &str, id: &[u8], blob: &[u8]) -> String {
     format!("\u{2014} {name} {}\n", BASE64.encode([id, blob].concat()))
 }
 
-/// What a key signs of a note at a time, and the time before it.
+/// Returns the time and a key's signature of a note at that time.
 fn blob(note: &str, key: &SigningKey, seconds: u64) -> Vec<u8> {
     let message = format!("cosignature/v1\ntime {seconds}\n{}", text_of(note));
     [&seconds.to_be_bytes()[..], &key.sign(message.as_bytes()).to_bytes()].concat()
@@ -106,7 +105,7 @@ fn with_lines(lines: impl Fn(&str) -> String) -> Files {
     with(&whole(), 2, format!("{note}{}", lines(&note)))
 }
 
-/// What both verifiers say to one who brought these keys and this policy.
+/// Returns the answer of both verifiers to an auditor who brought these keys and this policy.
 fn said(files: &Files, keys: &[String], policy: Option<&str>) -> String {
     let folder = TempDir::new().unwrap();
     let ledger = folder.path().join("ledger");
@@ -137,7 +136,7 @@ fn said(files: &Files, keys: &[String], policy: Option<&str>) -> String {
     format!("{verdict} {witnessed}")
 }
 
-/// A case: its name, what lies there, and what is said to who knows the ledger's key and the witnesses, and to who knows nothing.
+/// A case: its name, its files, and the answers to an auditor who knows the ledger's key and the witnesses, and to one who knows nothing.
 type Cosigned = (&'static str, Files, &'static str, &'static str);
 
 fn cosignatures() -> Vec<Cosigned> {
@@ -240,7 +239,8 @@ fn cosignatures() -> Vec<Cosigned> {
     ]
 }
 
-/// Heads that do not stand where they should: with two of the witnesses' cosignatures, or one; what is said to who knows them.
+/// Heads that do not stand where they should: with two of the witnesses' cosignatures, or one; with the answer to an auditor who knows
+/// them.
 fn misplaced() -> Vec<(&'static str, Files, &'static str, &'static str)> {
     let by_two = |note: &str| format!("{note}{}{}", by(note, 1), by(note, 2));
     let cases = [
@@ -455,7 +455,7 @@ fn a_policy_is_taken_or_refused_by_both() {
     }
 }
 
-/// How the second verifier ends with this policy.
+/// Returns the exit code of the second verifier with this policy.
 fn second_ends(python: &std::ffi::OsStr, policy: &Path, ledger: &Path) -> i32 {
     let mut second = Command::new(python);
     second.args(["-I", PROGRAM, "--witnesses"]).args([policy, ledger]);

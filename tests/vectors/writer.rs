@@ -1,5 +1,6 @@
-//! A writer that has every key and says what it is told to say: from docs/formats, without the room that seals frames, so that
-//! it can write what that one refuses to. Its ciphertexts are made up: who verifies without keys cannot tell.
+//! A writer that has every key and writes any lie it is told to, made from docs/formats.
+//! It goes without the room that seals frames, so that it can write what that one refuses to. Its ciphertexts are made up: a verifier
+//! without keys cannot tell.
 
 use bitacora_formats::{Commitment, Frontier, Micros, Position, leaf_hash};
 use ed25519_dalek::{Signer, SigningKey};
@@ -26,7 +27,7 @@ pub(crate) struct Header {
     pub(crate) segment_key: [u8; 32],
     pub(crate) ledger_key: [u8; 32],
     pub(crate) peaks: Vec<[u8; 32]>,
-    /// What certifies it.
+    /// The key that certifies it.
     pub(crate) certifier: SigningKey,
 }
 
@@ -48,9 +49,9 @@ pub(crate) struct Frame {
     pub(crate) tree_size: u64,
     pub(crate) tree_root: [u8; 32],
     pub(crate) ciphertext: Vec<u8>,
-    /// What its hash is chained to.
+    /// The signature that its hash is chained to.
     pub(crate) previous_signature: [u8; 64],
-    /// What signs it.
+    /// The key that signs it.
     pub(crate) signer: SigningKey,
     /// Instead of what it signs.
     pub(crate) signature: Option<[u8; 64]>,
@@ -93,7 +94,7 @@ pub(crate) struct Writer {
     pub(crate) files: Files,
 }
 
-/// When the first frame was written.
+/// The time of the first frame.
 pub(crate) const BEGAN: u64 = 1_800_000_000_000_000;
 /// Of made-up ciphertext.
 const SEALED_BYTES: u32 = 20;
@@ -238,7 +239,7 @@ impl Writer {
         self
     }
 
-    /// What is written, with the note of the keys so far.
+    /// Returns the written files, with the note of the keys so far.
     pub(crate) fn files(mut self) -> Files {
         self.files.set(NOTE, note(&self.keys).into_bytes());
         self.files

@@ -1,4 +1,4 @@
-//! The folder of a store that is one: made so that it stays, and what is in it made to stay.
+//! Folders of a store on this machine: made, and made durable with their contents.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,8 +21,8 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     sync(parent)
 }
 
-/// Returned `Ok` ⇒ the names of this object and of every folder from the store's own down to it are durable. What is in an object is
-/// synced before it has its name.
+/// Returned `Ok` ⇒ the names of this object and of every folder from the store's own down to it are durable. An object's content is
+/// synced before the object has its name.
 ///
 /// Syscalls: for each of them `openat`, `fsync` of the folder it lies in.
 pub(super) fn settle(store: &Path, object: &Path) -> io::Result<()> {
@@ -61,7 +61,7 @@ mod tests {
         fs::create_dir_all(store.join("l/g1")).unwrap();
         fs::write(store.join("l/g1/x.bca"), b"x").unwrap();
         settle(&store, &store.join("l/g1/x.bca")).unwrap();
-        // What is not there cannot be said to stay.
+        // A missing object cannot be said to stay.
         let missing = settle(&store, &store.join("m/g1/x.bca")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         fs::write(outer.path().join("file"), b"").unwrap();

@@ -1,4 +1,4 @@
-//! What lies in a folder of a store, taken name by name: of more than a list may have, no more than that is collected.
+//! Listings of a store's folder, taken name by name: no more names are collected than a list may have.
 
 use std::io;
 use std::path::{Path as FilePath, PathBuf};
@@ -10,7 +10,7 @@ use object_store::{Error, ListResult, ObjectStore};
 
 use super::Listing;
 
-/// What gives the names of a store.
+/// The source of a store's names.
 pub(super) enum Names {
     /// A folder of this machine.
     Folder(PathBuf),
@@ -57,8 +57,7 @@ impl Taken {
     }
 }
 
-/// What a store that gives pages, or all at once, has in a folder; `None` where it has more than `limit` names. No page is asked for
-/// after that.
+/// Lists a folder of a store that gives pages, or all at once; `None` if it has more than `limit` names. No page is asked for after that.
 pub(super) async fn in_store(names: &Names, folder: &Path, limit: usize) -> Result<Option<Listing>, Error> {
     let mut taken = Taken::up_to(limit);
     match names {
@@ -90,7 +89,7 @@ pub(super) async fn in_store(names: &Names, folder: &Path, limit: usize) -> Resu
     Ok(Some(taken.sorted()))
 }
 
-/// What a folder of this machine has; `None` where it has more than `limit` names. What is being written by somebody has no name yet.
+/// Lists a folder of this machine; `None` if it has more than `limit` names. A file that somebody is writing has no name yet.
 ///
 /// Syscalls: `openat(O_DIRECTORY)`, `getdents64` until there are too many; `statx` for each.
 pub(super) fn in_folder(folder: &FilePath, limit: usize) -> io::Result<Option<Listing>> {
@@ -117,7 +116,7 @@ pub(super) fn in_folder(folder: &FilePath, limit: usize) -> io::Result<Option<Li
     Ok(Some(taken.sorted()))
 }
 
-/// Whether `object_store` writes a file under such a name before it has its own.
+/// Returns `true` for a name under which `object_store` writes a file before the file has its own.
 fn is_unfinished(name: &str) -> bool {
     let number = name.split_once('#').map_or("", |(_, number)| number);
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())

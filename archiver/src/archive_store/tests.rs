@@ -1,4 +1,4 @@
-//! What every store of archives keeps to, be it a folder or memory.
+//! The contract of every store of archives, folder and memory alike.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What readers of archives keep, and whom they wait for.
+//! Tests of the caches of archive readers, and of their waiting for each other.
 
 use std::fs;
 use std::ops::Range;
@@ -102,7 +102,7 @@ impl Gated {
             ledger.append(AppendRequest::of(vec![rare])).unwrap().wait().unwrap();
             ledger.close().unwrap();
         }
-        // What goes has to be archived to the end of its segment.
+        // Released segments have to be archived to their ends.
         let ledger = place.open();
         place.fill(&ledger, 5_000, 260);
         ledger.close().unwrap();
@@ -135,7 +135,7 @@ fn archive(place: &Place, events: u64) -> Vec<Archived> {
     outcome.archived
 }
 
-/// How many events of the archive's positions have these labels.
+/// Returns the number of events at the archive's positions that have these labels.
 fn found(ledger: &Ledger, (first, last): (Position, Position), kind: &str, stream: &str) -> usize {
     let filter =
         Filter { kinds: vec![kind.to_owned()], stream: Some(stream.to_owned()), ..Filter::default() };

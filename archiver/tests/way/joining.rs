@@ -1,4 +1,4 @@
-//! Which archives a ledger is made again of, where a store has more than those that join, or less.
+//! Tests of the choice of archives for a restoration, with stores that have more or less than join.
 
 use std::fs;
 use std::path::PathBuf;
@@ -148,7 +148,7 @@ fn an_archive_that_meets_no_other_is_named() {
     stores.archive("other", 768);
     fs::remove_file(stores.path("cold", 2_049, 2_560)).unwrap();
     fs::remove_file(stores.path("cold", 1_537, 2_048)).unwrap();
-    // What goes on from there begins within what there is, where nothing ends.
+    // The archives that go on from there begin within the present ones, where nothing ends.
     let apart = stores.put("other", 769, 1_536, "cold");
     assert_eq!(stores.restore("cold", Reach::Whole).unwrap().unused[0].why, Unused::Replaced);
     fs::remove_file(apart).unwrap();

@@ -1,4 +1,4 @@
-//! Manifests that the ledger's folder has lost: what they were of is read from the store all the same, and they come back.
+//! Tests of lost manifests: their events are read from the store all the same, and they come back.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use super::place::{Place, Seen, forced, seen, wait_until};
 struct Archives {
     place: Place,
     archived: Vec<Archived>,
-    /// What every reader has to see.
+    /// The events that every reader has to see.
     events: Seen,
 }
 
@@ -97,11 +97,11 @@ fn a_manifest_that_is_damaged_or_gone_comes_back_from_its_archive() {
         }] {
             damage(&archives, index);
             let left = fs::read(archives.kept(index)).ok();
-            // Who only reads changes nothing, and reads everything.
+            // A reader changes nothing, and reads everything.
             assert!(seen(&archives.open_for_reading(), 3_000).unwrap() == archives.events, "{index}");
             assert_eq!(archives.homes().0[index], ManifestHome::Archive);
             assert_eq!(fs::read(archives.kept(index)).ok(), left);
-            // Who writes puts it back.
+            // A writer puts it back.
             assert!(archives.read_and_close().unwrap() == archives.events, "{index}");
             assert_eq!(fs::read(archives.kept(index)).unwrap(), whole);
             assert!(archives.read_and_close().unwrap() == archives.events, "{index}");

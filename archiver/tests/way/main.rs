@@ -40,7 +40,7 @@ fn what_was_archived_and_released_is_read_as_before() {
     ledger.close().unwrap();
     let ledger = place.open();
     assert!(seen(&ledger, 6_000).unwrap() == before);
-    // What comes later is archived behind it.
+    // Later events are archived behind it.
     place.fill(&ledger, 10_000, 3_000);
     let outcome = place.archive_all(&ledger);
     assert_eq!(outcome.archived[0].range.first().get(), archived.range.last().get() + 1);
@@ -179,7 +179,7 @@ fn a_ledger_made_again_goes_on_and_is_archived_beside_what_was_lost() {
     assert!(ledger.head().position.get() > restored.events);
 }
 
-/// What the log says of an archive is what lies in the store, also where it was lost before the ledger knew of it.
+/// The log's record of an archive fits the archive in the store, also if that was lost before the ledger knew of it.
 #[test]
 fn an_archive_that_was_lost_and_made_anew_is_recorded_anew() {
     let place = Place::new();

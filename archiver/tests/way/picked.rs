@@ -1,4 +1,4 @@
-//! Events that somebody knows the places of: asked for by themselves they are what they were before they were archived.
+//! Tests of archived events picked by position: each is the same as before it was archived.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use bitacora_ledger::{AppendRequest, Filter, From, Ledger, ReadError, ReadQuery,
 
 use super::place::{Place, event};
 
-/// How far the events are looked at.
+/// The position up to which the events are looked at.
 const UNTIL: u64 = 2_600;
 
 /// Archives that are made until one is let go.
@@ -217,7 +217,7 @@ impl Objects for Counting {
     }
 }
 
-/// Where nobody knows where events stand, the archives' own index tells which groups have none.
+/// Without a hint of the events' places, the archives' own index tells which groups have none.
 #[test]
 fn a_scan_leaves_out_what_the_index_of_an_archive_tells_of() {
     let folder = tempfile::tempdir().unwrap();

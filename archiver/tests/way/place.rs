@@ -15,7 +15,7 @@ use bitacora_ledger::{
     SystemEntropy,
 };
 
-/// What becomes of every event: its position, its text, its commitment, and where its request begins.
+/// The facts of every event: its position, its text, its commitment, and where its request begins.
 pub(crate) type Seen = Vec<String>;
 
 pub(crate) struct Place {

@@ -1,4 +1,4 @@
-//! Appends in this process: callers on the threads of an event loop, as the service's requests are.
+//! Benchmarks of appends in this process, by callers on an event loop like the service's.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::results::Figure;
 use super::scratch::Scratch;
 use super::{BenchError, Measurement, Plan, Shape, Stop, Told, counting};
 
-/// What there are floors for.
+/// The shapes that have floors.
 const SHAPES: [Shape; 4] = [Shape::new(1, 1), Shape::new(256, 1), Shape::new(16, 100), Shape::new(4, 1_000)];
 
 pub(super) fn measure(
@@ -42,13 +42,13 @@ pub(super) fn measure(
     measurements.collect()
 }
 
-/// As many threads as there are cores, as the service has.
+/// Returns an event loop with as many threads as there are cores, as the service has.
 pub(super) fn event_loop() -> Result<Runtime, BenchError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(|source| BenchError::System { what: "the event loop", source })
 }
 
-/// One closed loop: every caller sends, waits for the answer, and sends again.
+/// A closed loop: every caller sends, waits for the answer, and sends again.
 pub(super) struct Load<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) shape: Shape,
@@ -74,7 +74,7 @@ impl Load<'_> {
                 };
                 let ledger = self.ledger.clone();
                 if callers == 1 {
-                    // Whoever is alone needs no event loop, and would wait for it.
+                    // A lone caller needs no event loop, and would wait for it.
                     runtime.spawn_blocking(move || calls.run_alone(&ledger))
                 } else {
                     runtime.spawn(async move { calls.run(&ledger).await })
@@ -97,7 +97,7 @@ impl Load<'_> {
     }
 }
 
-/// One caller's requests, and what came of them.
+/// One caller's requests, and their latencies.
 struct Calls {
     caller: Caller,
     events: usize,
@@ -108,7 +108,7 @@ struct Calls {
 }
 
 impl Calls {
-    /// The next request and when it is sent; `None` once the time is over.
+    /// Returns the next request and its start; `None` once the time is over.
     fn next(&mut self) -> Option<(AppendRequest<'_>, Instant)> {
         let request = AppendRequest::of(self.caller.events(self.events));
         let began = Instant::now();
@@ -116,7 +116,7 @@ impl Calls {
         (goes_on && !self.stop.is_set()).then_some((request, began))
     }
 
-    /// The request that was sent then is acknowledged.
+    /// Takes in the acknowledgement of the request sent at `began`.
     fn acknowledged(&mut self, began: Instant) {
         if began >= self.counts.start {
             self.latencies.add(began.elapsed());
@@ -124,7 +124,7 @@ impl Calls {
         }
     }
 
-    /// Appends until the time is over; the number of requests that counted.
+    /// Appends until the time is over; returns the number of requests that counted.
     async fn run(mut self, ledger: &Ledger) -> Result<u64, BenchError> {
         while let Some((request, began)) = self.next() {
             ledger.append(request)?.await?;
@@ -133,7 +133,7 @@ impl Calls {
         Ok(self.counted)
     }
 
-    /// As [`Self::run`], on a thread of its own.
+    /// Does the same as [`Self::run`], on a separate thread.
     fn run_alone(mut self, ledger: &Ledger) -> Result<u64, BenchError> {
         while let Some((request, began)) = self.next() {
             ledger.append(request)?.wait()?;
@@ -143,7 +143,7 @@ impl Calls {
     }
 }
 
-/// What the ledger's own counters say of the time between.
+/// Adds the differences of the ledger's own counters.
 pub(super) fn describe_work(
     into: Measurement,
     before: &Counters,

@@ -1,5 +1,4 @@
-//! What an archive of somebody's own records comes to, beside what else they would be packed with: bytes, events a second in and
-//! out, and how fast it is checked.
+//! Benchmarks of archiving a user's records, beside other compression: size, speed and checks.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -27,19 +26,19 @@ use super::scratch::Scratch;
 use super::{BenchError, Measurement, Stop, Told, verifying};
 use crate::import::{Batch, LANES, ReadProgress, Reading, Record, Records, Tally};
 
-/// What the first compressor of such events reached on the 100,000 trust events of this project's samples, by its own measure:
-/// their JSON lines as a multiple of what it made of them, without encryption, index and proofs.
+/// The figure of an earlier compressor, by its own measure: JSON lines as a multiple of its output, without encryption,
+/// index and proofs. It is of the 100,000 trust events of this project's samples.
 const SEED_TIMES: f64 = 19.41;
 /// The window of zstd's long matches, as a power of two.
 const LONG_WINDOW: u32 = 27;
 /// The zstd level of groups that are sealed again.
 const GROUP_LEVEL: i32 = 19;
-/// Events that are taken out of a group by themselves, equally far from one another.
+/// The number of events that are read singly from a group, at equal distances.
 const FEW_EVENTS: usize = 20;
-/// Events that stand behind the archived ones, so that none of those is of the newest frame.
+/// The number of events behind the archived ones, so that none of those is in the newest frame.
 const TAIL_EVENTS: u64 = 1;
 
-/// Nobody is told of bytes that are read for a measurement.
+/// A listener that ignores the bytes read for a measurement.
 #[derive(Debug, Clone, Copy)]
 struct Untold;
 
@@ -47,7 +46,7 @@ impl ReadProgress for Untold {
     fn read(&self, _: u64) {}
 }
 
-/// Counts what is written to it.
+/// A writer that counts bytes.
 #[derive(Default)]
 struct Counted(u64);
 
@@ -62,7 +61,7 @@ impl Write for Counted {
     }
 }
 
-/// Archives the events of the files, and packs the same lines otherwise.
+/// Archives the events of the files, and packs the same lines with zstd.
 pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
@@ -145,7 +144,7 @@ pub(super) fn measure(
     Ok(measurements)
 }
 
-/// Records the events of the files; how many records there were.
+/// Records the events of the files; returns the number of records.
 fn fill(ledger: &Ledger, reading: Reading) -> Result<u64, BenchError> {
     let (sender, mut batches) = channel::<Batch>(2);
     // One channel for all lanes: the events keep the order of their files.
@@ -173,7 +172,7 @@ fn fill(ledger: &Ledger, reading: Reading) -> Result<u64, BenchError> {
     Ok(tally.records)
 }
 
-/// Seconds that opening all groups takes, and sealing them again; and how long each takes to give a few events.
+/// Measures the seconds for opening all groups and for sealing them again, and the time that each takes to give a few events.
 fn open_and_seal(
     stored: &StoredArchive,
     keyring: &Keyring,
@@ -186,7 +185,7 @@ fn open_and_seal(
     let manifest = stored.outline().manifest().manifest();
     let key = ArchiveKey::unwrap(manifest, keyring).map_err(wrong)?;
     let plan = ArchivePlan { origin: manifest.origin.clone(), range: manifest.range };
-    // What it is sealed under is thrown away with what is sealed.
+    // The key is thrown away with the sealed bytes, so that it need not be random.
     let mut byte = 0_u8;
     let secrets = ArchiveSecrets::generate(&mut |bytes| {
         byte = byte.wrapping_add(1);
@@ -225,7 +224,7 @@ fn seal_again(key: &ArchiveKey, first: u64, rows: &Rows) -> Result<f64, ArchiveE
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// What archives take.
+/// The sizes of archives.
 #[derive(Default)]
 struct Sizes {
     bytes: u64,
@@ -285,7 +284,7 @@ fn packed(paths: &[PathBuf], level: i32, is_long: bool, told: Told<'_>) -> Resul
     Ok(Packed { lines, bytes, seconds: began.elapsed().as_secs_f64() })
 }
 
-/// Writes the lines of a file, and says how many bytes they are.
+/// Writes the lines of a file, and returns their size in bytes.
 fn pack_file(path: &Path, into: &mut impl Write) -> io::Result<u64> {
     let mut records = Records::open(Some(path), Untold)?;
     let mut bytes = 0;

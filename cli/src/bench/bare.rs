@@ -1,4 +1,4 @@
-//! The disk alone: what a write and a sync of it cost without a ledger. Every other figure is to be read beside it.
+//! Benchmarks of the bare disk: a write and a sync without a ledger. All other figures compare with it.
 
 use std::time::Instant;
 
@@ -8,9 +8,9 @@ use super::latency::Latencies;
 use super::scratch::Scratch;
 use super::{BenchError, Measurement, Stop, Told};
 
-/// Writes of each size.
+/// The number of writes of each size.
 const ROUNDS: usize = 1_000;
-/// The file, zero-filled beforehand as a segment is.
+/// The size of the file, which is zero-filled beforehand like a segment.
 const FILE_BYTES: usize = 64 * 1024 * 1024;
 const SIZES_KIB: [usize; 2] = [4, 64];
 
@@ -42,7 +42,7 @@ fn write_and_sync(
     let file = environment.disk.open(&path, OpenMode::CreateNew).map_err(failed)?;
     file.write_all_at(&vec![0; FILE_BYTES], 0).map_err(failed)?;
     file.sync_all().map_err(failed)?;
-    // What cannot be compressed on the way.
+    // Random bytes cannot be compressed on the way.
     let mut noise = vec![0; bytes];
     SystemEntropy.fill(&mut noise).map_err(failed)?;
     let latencies = Latencies::new();

@@ -1,6 +1,6 @@
-//! One HTTP/1.1 connection of the load: it costs as little as it can, for it shares its cores with the service.
+//! A cheap HTTP/1.1 connection for the load, which shares its cores with the service.
 //!
-//! A request is bytes made beforehand, one write. Of an answer its status and its length are read, no more.
+//! A request is prepared bytes, sent in one write. Of an answer only its status and its length are read.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -13,37 +13,37 @@ use tokio::net::TcpStream;
 use super::service::Service;
 use super::stop::{LOOK_EVERY, Stop};
 
-/// What is read at once.
+/// The size of one read.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Bytes of an answer's head at most; the service's own are far shorter.
+/// The size limit of an answer's head; the service's own are far shorter.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// What is read at once of lines, and kept of their end.
+/// The size of one read of lines, and of the kept end.
 const LINES_BUFFER_BYTES: usize = 256 * 1024;
 const TAIL_BYTES: usize = 4 * 1024;
-/// Bytes of a small answer at most.
+/// The size limit of a small answer.
 const MAX_SMALL_BYTES: u64 = 1024 * 1024;
-/// How long the service may take between two pieces of an answer to a read.
+/// The timeout between two pieces of an answer to a read.
 const READ_PATIENCE: Duration = Duration::from_secs(120);
-/// How the last line begins; an event cannot hold it, since a quote in it would be escaped.
+/// The beginning of the last line. No event can hold it, since a quote in it would be escaped.
 const END_COUNT: &[u8] = b"{\"end\":{\"count\":";
 const HEAD_END: &[u8] = b"\r\n\r\n";
-/// As the service writes it.
+/// The length field, as the service writes it.
 const LENGTH_FIELD: &[u8] = b"\r\ncontent-length: ";
-/// `HTTP/1.1 201 `
+/// The place of the status in `HTTP/1.1 201 `.
 const STATUS_AT: std::ops::Range<usize> = 9..12;
 
-/// A connection that asks one thing after another.
+/// A connection for one request after another.
 pub(super) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that begin the latest answer.
+    /// The number of bytes of the buffer that begin the latest answer.
     heard: usize,
 }
 
-/// What is looked at of an answer.
+/// The needed part of an answer.
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// The body's first bytes, for whoever wants to know why not.
+    /// The body's first bytes, for error messages.
     pub(super) start: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl Connection {
         Ok(Self { stream, buffer: vec![0; BUFFER_BYTES], heard: 0 })
     }
 
-    /// Sends the request and takes its whole answer; the body must come with its length.
+    /// Sends the request and reads its whole answer; the body must come with its length.
     pub(super) async fn ask(&mut self, request: &[u8]) -> io::Result<Answer> {
         self.stream.write_all(request).await?;
         let mut read = 0;
@@ -91,13 +91,13 @@ impl Connection {
         Ok(Answer { status, start })
     }
 
-    /// Whether the latest answer holds this text; only of one that came in one piece is it known.
+    /// Returns `true` if the latest answer holds this text. That is known only of an answer that came in one piece.
     pub(super) fn has_heard(&self, text: &[u8]) -> bool {
         self.buffer.get(..self.heard).is_some_and(|answer| find(answer, text).is_some())
     }
 }
 
-/// Asks for lines and throws them away; how many events the last line says there were.
+/// Asks for lines and discards them; returns the number of events that the last line names.
 pub(super) fn ask_for_lines(service: &Service, path: &str, stop: &Stop) -> io::Result<u64> {
     let mut stream = ask_once(service, path, "application/x-ndjson")?;
     let (mut buffer, mut tail) = (vec![0; LINES_BUFFER_BYTES], Vec::new());
@@ -126,12 +126,12 @@ pub(super) fn ask_for_lines(service: &Service, path: &str, stop: &Stop) -> io::R
     count.map(|count| count as u64).ok_or_else(|| strange("lines without an end"))
 }
 
-/// Nothing came for a while.
+/// Returns `true` for the timeout of a read.
 fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// Asks for a small JSON answer; `None` where there is nothing of that name.
+/// Asks for a small JSON answer; `None` where the resource does not exist.
 pub(super) fn get(service: &Service, path: &str) -> io::Result<Option<Value>> {
     let mut answer = Vec::new();
     ask_once(service, path, "application/json")?.take(MAX_SMALL_BYTES).read_to_end(&mut answer)?;
@@ -144,7 +144,7 @@ pub(super) fn get(service: &Service, path: &str) -> io::Result<Option<Value>> {
     }
 }
 
-/// Sends a request on a connection of its own, which the service closes behind its answer.
+/// Sends a request on a separate connection, which the service closes behind its answer.
 fn ask_once(service: &Service, path: &str, accept: &str) -> io::Result<std::net::TcpStream> {
     let mut stream = std::net::TcpStream::connect(service.address)?;
     stream.set_read_timeout(Some(READ_PATIENCE))?;

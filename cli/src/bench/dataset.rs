@@ -1,4 +1,4 @@
-//! The ledger that reads, openings and verifications are measured on: filled first, which is a measurement too.
+//! The filled ledger for reads, openings and verifications; filling it is a measurement too.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use super::results::Figure;
 use super::scratch::{Place, Scratch};
 use super::{BenchError, Measurement, Stop, Told, machine};
 
-/// Callers that fill it, and events that each sends at once.
+/// The number of callers that fill it, and of events in each request.
 const CALLERS: usize = 8;
 const EVENTS_A_REQUEST: usize = 1_000;
-/// Events of each stream that is looked for.
+/// The number of events of each sought stream.
 pub(super) const SOUGHT_EVENTS: u64 = 1_000;
-/// Requests of the smallest ledger: room for both streams.
+/// The number of requests of the smallest ledger: room for both streams.
 const MIN_REQUESTS: u64 = 2 * SOUGHT_EVENTS / EVENTS_A_REQUEST as u64;
 
-/// A stream that is looked for.
+/// A stream that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sought {
-    /// A session as agents have them: it goes on for a while, among others that do too, and then ends.
+    /// A session like an agent's: for a while it grows beside others, then it ends.
     Session,
-    /// A stream that gets an event now and then, from the ledger's first day to its last.
+    /// A stream that gets an event now and then, over the whole ledger.
     Scattered,
 }
 
@@ -44,15 +44,15 @@ impl Sought {
         }
     }
 
-    /// The path of the stream's events over HTTP.
+    /// Returns the path of the stream's events over HTTP.
     pub(super) fn path(self) -> String {
         let name = self.name().replace('/', "%2F");
         format!("/v1/ledgers/main/streams/{name}/events?limit={SOUGHT_EVENTS}")
     }
 }
 
-/// Where the events of the two streams stand among those of the load, counted from 0. The session takes odd places and the
-/// other one even ones.
+/// The places of the two streams' events among those of the load, counted from 0. The session takes odd places and the
+/// other stream even ones.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     session_begins: u64,
@@ -80,7 +80,7 @@ impl Places {
         }
     }
 }
-/// How often memory is looked at while it is filled.
+/// The interval between two looks at the memory during filling.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A filled and closed ledger.
@@ -118,7 +118,7 @@ impl Dataset {
         Ok(Ledger::open(environment, &folder, keyring, options)?)
     }
 
-    /// Asks the system to forget what it holds in memory of the files.
+    /// Asks the system to drop the files from its cache.
     pub(super) fn forget_cached(&self) -> Result<(), BenchError> {
         let folder = self.place.data();
         forget_files(&folder).map_err(|source| BenchError::Disk { path: folder, source })
@@ -141,10 +141,10 @@ fn forget_files(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What the callers of a load share.
+/// The shared state of a load's callers.
 struct Filling {
     ledger: Ledger,
-    /// Requests that nobody has begun.
+    /// The number of requests that nobody has begun.
     left: AtomicU64,
     places: Places,
     latencies: Latencies,
@@ -180,14 +180,14 @@ fn fill(ledger: &Ledger, requests: u64, into: Measurement, stop: &Stop) -> Resul
         .with(Figure::PeakMemoryBytes, as_number(memory.peak)))
 }
 
-/// Memory of this process, early in the load and at most.
+/// The memory of this process, early in the load and at most.
 #[derive(Default)]
 struct Memory {
     early: u64,
     peak: u64,
 }
 
-/// Looks until every request is begun.
+/// Watches the memory until every request is begun.
 fn watch_memory(filling: &Filling, requests: u64) -> Memory {
     let mut memory = Memory::default();
     loop {
@@ -211,7 +211,7 @@ async fn call(filling: Arc<Filling>, mut caller: Caller) -> Result<(), BenchErro
         let taken = filling.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
         let Ok(left) = taken else { break };
         let mut events = caller.events(EVENTS_A_REQUEST);
-        // What it was before: the last request to begin is the first of the ledger.
+        // The count before this request: the last request to begin is the first of the ledger.
         let first = left.saturating_sub(1) * EVENTS_A_REQUEST as u64;
         for (number, event) in (first..).zip(&mut events) {
             if let Some(sought) = filling.places.stream_at(number) {

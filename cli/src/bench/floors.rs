@@ -1,13 +1,13 @@
-//! What is promised of the figures: floors, not aims.
+//! The floors: promised figures, not aims.
 
 use super::results::{Figure, Results};
 
-/// The disk that the floors are meant for syncs 64 KiB in at most this, in microseconds, half of the times.
+/// The sync time of the disk that the floors are meant for: 64 KiB in at most this, in microseconds, in half of the syncs.
 const MEANT_SYNC_US: f64 = 300.0;
-/// Events of the ledger that the floors of reads and openings are meant for.
+/// The number of events of the ledger that the floors of reads and openings are meant for.
 const MEANT_EVENTS: u64 = 10_000_000;
 
-/// Which side of the floor is the right one.
+/// The side of the floor that is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bound {
     AtLeast,
@@ -21,7 +21,7 @@ struct Row {
     figure: Figure,
     bound: Bound,
     floor: f64,
-    /// Where there is more to want.
+    /// The figure to aim for, if it is beyond the floor.
     aim: Option<f64>,
 }
 
@@ -57,21 +57,21 @@ const ROWS: [Row; 25] = [
     row("verify/tree", Figure::EventsPerS, AtLeast, 3e6, None),
 ];
 
-/// A floor beside what was measured.
+/// A floor beside the measured figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Floor {
     /// The measurement, for people.
     pub(crate) what: String,
     pub(crate) figure: Figure,
     pub(crate) measured: f64,
-    /// Whether more is better.
+    /// Set when more is better.
     pub(crate) is_least: bool,
     pub(crate) floor: f64,
     pub(crate) aim: Option<f64>,
     pub(crate) is_met: bool,
 }
 
-/// Every floor that something was measured for.
+/// Returns every floor with a measured figure.
 pub(crate) fn floors(results: &Results) -> Vec<Floor> {
     let measured = |row: &Row| {
         let measurement = results.measurements.iter().find(|found| found.name == row.measurement)?;
@@ -93,7 +93,7 @@ pub(crate) fn floors(results: &Results) -> Vec<Floor> {
     ROWS.iter().filter_map(measured).collect()
 }
 
-/// Where this run is not what the floors are meant for.
+/// Lists the differences between this run and the one that the floors are meant for.
 pub(crate) fn reservations(results: &Results) -> Vec<String> {
     let mut reservations = Vec::new();
     match results.figure("disk/sync-64k", Figure::P50Us) {

@@ -1,4 +1,4 @@
-//! What signed tree heads take from appends: the same load with and without them, in turns.
+//! Benchmarks of the cost of signed tree heads: the same appends with and without them, in turns.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{BenchError, Measurement, Shape, Stop, Told, pool};
 use crate::anchor::options_beside;
 
 const SHAPE: Shape = Shape { callers: 16, events: 100 };
-/// How often each is measured: what the disk does meanwhile befalls both.
+/// The number of measurements of each: variations of the disk then affect both.
 const TURNS: u32 = 3;
 
 pub(super) fn measure(

@@ -1,4 +1,4 @@
-//! Appends over HTTP: a load of many connections against a service of its own, on loopback and on the same cores.
+//! Benchmarks of appends over HTTP: many connections to a separate service on loopback.
 
 pub(super) mod deciding;
 mod request;
@@ -20,9 +20,9 @@ use super::service::Service;
 use super::stop::LOOK_EVERY;
 use super::{BenchError, Measurement, Plan, Shape, Stop, Told, counting, machine, pool};
 
-/// What there are floors for.
+/// The shapes that have floors.
 const SHAPES: [Shape; 4] = [Shape::new(1, 1), Shape::new(256, 1), Shape::new(16, 100), Shape::new(4, 1_000)];
-/// Requests of so many events and more are written as NDJSON, smaller ones as a batch.
+/// The number of events from which on requests are written as NDJSON, smaller ones as a batch.
 const NDJSON_EVENTS: usize = 1_000;
 
 pub(super) fn measure(
@@ -50,7 +50,7 @@ pub(super) fn measure(
     measurements.collect()
 }
 
-/// One thread: the service has the other ones.
+/// Returns an event loop of one thread: the service has the other cores.
 fn one_thread() -> Result<Runtime, BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|source| BenchError::System { what: "the event loop", source })
@@ -111,7 +111,7 @@ impl Load<'_> {
 
 type Callers = JoinSet<Result<(), BenchError>>;
 
-/// What the time that counts took.
+/// The resources used in the time that counts.
 struct Took {
     seconds: f64,
     caller_cores: f64,
@@ -152,7 +152,7 @@ async fn watch(
     })
 }
 
-/// Sleeps until then, unless it is to stop or a connection has failed.
+/// Sleeps until `then`, or until an interruption or the failure of a connection.
 async fn wait_until(then: Instant, stop: &Stop, callers: &mut Callers) -> Result<(), BenchError> {
     while Instant::now() < then {
         tokio::time::sleep(LOOK_EVERY.min(then.saturating_duration_since(Instant::now()))).await;
@@ -164,7 +164,7 @@ async fn wait_until(then: Instant, stop: &Stop, callers: &mut Callers) -> Result
     Ok(())
 }
 
-/// Sends until the time is over and something counts. Every answer must be that something was added.
+/// Sends until the time is over and something counts. Every answer must acknowledge new events.
 async fn call(
     mut connection: Connection,
     mut requests: Vec<PreparedRequest>,

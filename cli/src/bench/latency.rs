@@ -1,17 +1,17 @@
-//! Times of many answers, gathered from many callers at once.
+//! Latencies of many answers, gathered from many callers at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::results::{Figure, Measurement};
 
-/// Each power of two of nanoseconds is told apart in this many steps: no time is off by more than 1 in 128.
+/// The number of steps in each power of two of nanoseconds: no time is off by more than 1 in 128.
 const STEPS: u64 = 1 << STEP_BITS;
 const STEP_BITS: u32 = 7;
-/// Steps of all 64-bit times.
+/// The number of steps for all 64-bit times.
 const BUCKETS: usize = (64 - STEP_BITS as usize + 1) << STEP_BITS;
 
-/// Where the distribution is drawn, in hundred-thousandths of all answers.
+/// The points of the drawn distribution, in hundred-thousandths of all answers.
 const CURVE: [u64; 16] = [
     0, 10_000, 25_000, 50_000, 75_000, 90_000, 95_000, 97_500, 99_000, 99_500, 99_750, 99_900, 99_950,
     99_990, 99_999, 100_000,
@@ -42,7 +42,7 @@ impl Latencies {
         self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).sum()
     }
 
-    /// Adds what they come to.
+    /// Adds the latencies' figures to a measurement.
     pub(crate) fn describe(&self, mut measurement: Measurement) -> Measurement {
         let count = self.count();
         let at = |share: u64| self.microseconds_at(share, count);
@@ -57,7 +57,7 @@ impl Latencies {
             .with(Figure::MaxOverP50, if p50 > 0.0 { max / p50 } else { 0.0 })
     }
 
-    /// The time within which this share, in hundred-thousandths, of the answers came.
+    /// Returns the time within which this share, in hundred-thousandths, of the answers came.
     fn microseconds_at(&self, share: u64, count: u64) -> f64 {
         let longest = self.longest_ns.load(Ordering::Relaxed);
         let wanted = (u128::from(count) * u128::from(share)).div_ceil(u128::from(WHOLE)).max(1);
@@ -72,7 +72,7 @@ impl Latencies {
     }
 }
 
-/// Times below `STEPS` have a bucket each; above, the bits after the highest one are the step.
+/// Returns the bucket of a time. Times below `STEPS` have a bucket each; above, the bits after the highest one are the step.
 fn bucket_of(ns: u64) -> usize {
     let bits = 64 - ns.leading_zeros();
     let power = bits.saturating_sub(STEP_BITS + 1);
@@ -80,7 +80,7 @@ fn bucket_of(ns: u64) -> usize {
     usize::try_from(u64::from(power) * STEPS + step).unwrap_or(usize::MAX)
 }
 
-/// The longest time that falls into a bucket.
+/// Returns the longest time that falls into a bucket.
 fn greatest_of(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     let power = (bucket / STEPS).saturating_sub(1);
@@ -97,7 +97,7 @@ fn share_of_one(share: u64) -> f64 {
     as_number(share) / as_number(WHOLE)
 }
 
-/// A count as a figure for people: exact up to 2^53.
+/// Converts a count to a figure for people: exact up to 2^53.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a figure for people, whose digits past the 15th do not matter"

@@ -1,4 +1,4 @@
-//! What it is measured on, as far as the system tells.
+//! The machine of a benchmark, as far as the system describes it.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-/// A machine; what the system does not tell is empty or 0.
+/// A machine; unknown members are empty or 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) cores: usize,
@@ -26,14 +26,14 @@ pub(super) fn look_at(folder: &Path) -> Machine {
     }
 }
 
-/// Bytes of memory that a process has now (`VmRSS`) or had at most (`VmHWM`).
+/// Returns the memory that a process has now (`VmRSS`) or had at most (`VmHWM`), bytes.
 pub(super) fn memory_bytes(process: u32, field: &str) -> u64 {
     kibibytes(&format!("/proc/{process}/status"), field) * 1024
 }
 
-/// Seconds of processor time that a process has used, all its threads together.
+/// Returns the processor time that a process has used, in seconds over all its threads.
 pub(super) fn processor_s(process: u32) -> f64 {
-    /// What Linux shows its times in, whatever the kernel's own clock.
+    /// The unit in which Linux shows times, whatever the kernel's own clock.
     const TICKS_PER_S: f64 = 100.0;
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The second field, the program's name, may hold anything but ends with the last parenthesis.
@@ -53,7 +53,7 @@ fn field(path: &str, name: &str) -> Option<String> {
     named.filter(|(found, _)| found.trim() == name).map(|(_, value)| value.trim().to_owned()).next()
 }
 
-/// The type of the mount that the folder lies in: the one with the longest path that holds it.
+/// Returns the type of the mount that holds the folder: the one with the longest matching path.
 fn file_system_of(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;

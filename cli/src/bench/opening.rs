@@ -1,4 +1,4 @@
-//! Opening a filled ledger again.
+//! Benchmarks of opening a filled ledger.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use super::latency::{Latencies, as_number};
 use super::results::Figure;
 use super::{BenchError, Measurement, Stop, Told};
 
-/// What opened it just before has left the files in the system's memory.
+/// The number of openings with the files in the system's cache.
 const WARM_OPENINGS: usize = 3;
 
 pub(super) fn measure(

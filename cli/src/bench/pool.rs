@@ -1,4 +1,4 @@
-//! The events that are measured with: 512 bytes of data shaped like a tool call, made before the clock runs.
+//! The events of benchmarks: 512 bytes of data shaped like a tool call, made before the clock runs.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 
 use bitacora_formats::{Data, Event, Json};
 
-/// Bytes of the data of every event.
+/// The size of every event's data.
 pub(super) const DATA_BYTES: usize = 512;
-/// Different data; more than any frame holds, so that no frame repeats itself more than real ones do.
+/// The number of different data; more than any frame holds, so that no frame repeats itself more than real ones do.
 const POOL_EVENTS: usize = 16 * 1024;
-/// The source of all events that are measured with.
+/// The source of all events of benchmarks.
 const SOURCE: &str = "urn:bench";
 
 const WORDS: [&str; 16] = [
@@ -20,24 +20,24 @@ const WORDS: [&str; 16] = [
 
 static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| (0..POOL_EVENTS as u64).flat_map(data).collect());
 
-/// As values that borrow, so that an event is made without copying or checking its data again.
+/// The data as borrowing values, so that an event is made without copying or checking its data again.
 static POOL: LazyLock<Vec<Json<'static>>> =
     LazyLock::new(|| TEXT.chunks_exact(DATA_BYTES).filter_map(|text| Json::check(text).ok()).collect());
 
-/// What one caller sends: events that no other caller of the ledger ever sends.
+/// A source of one caller's events, which no other caller of the ledger sends.
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     name: String,
     stream: String,
     next: u64,
-    /// Where its own part of the pool begins, and how many data that is.
+    /// The beginning and the length of its own part of the pool.
     part: (usize, usize),
-    /// The ids and calls of the events that it sends now, one after another.
+    /// The ids and calls of the current events, one after another.
     text: String,
 }
 
 impl Caller {
-    /// One of `callers`, in the measurement of this name.
+    /// Returns one of `callers` callers, in the measurement of this name.
     pub(super) fn new(measurement: &str, number: usize, callers: usize) -> Self {
         let length = (POOL_EVENTS / callers.max(1)).max(1);
         Self {
@@ -49,7 +49,7 @@ impl Caller {
         }
     }
 
-    /// Its next events. They borrow all they hold, so that little of what is measured is spent on making them.
+    /// Returns its next events. They borrow everything, so that their making costs little of the measured time.
     pub(super) fn events(&mut self, count: usize) -> Vec<Event<'_>> {
         self.text.clear();
         let first = self.next;
@@ -83,13 +83,13 @@ impl Caller {
     }
 }
 
-/// Where the strings of one event stand in its caller's text.
+/// The places of one event's strings in its caller's text.
 struct Written {
     id: Range<usize>,
     call: Range<usize>,
 }
 
-/// Decimal digits, without the machinery of formats: a twentieth of all that is measured would go into that.
+/// Appends decimal digits, without the machinery of formats, which would take a twentieth of the measured time.
 fn push_decimal(number: u64, text: &mut String) {
     let mut digits = [b'0'; 20];
     let mut left = number;

@@ -1,4 +1,4 @@
-//! Reads of a filled ledger: all of it, and one stream of it.
+//! Benchmarks of reads of a filled ledger: all events, and one stream.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use super::results::Figure;
 use super::service::Service;
 use super::{BenchError, Measurement, Stop, Told};
 
-/// Events of the scan over HTTP, at most: more say nothing else.
+/// The most events of the scan over HTTP: more would not change the figures.
 const MAX_HTTP_SCAN_EVENTS: u64 = 1_000_000;
-/// Events that are scanned before an interruption is heard.
+/// The number of scanned events between two checks for an interruption.
 const SCANNED_BETWEEN_CHECKS: u64 = 100_000;
-/// Reads of the stream, once it is warm.
+/// The number of reads of the stream, once it is warm.
 const WARM_READS: u64 = 20;
 
 pub(super) fn measure(
@@ -32,7 +32,7 @@ pub(super) fn measure(
     Ok(measurements)
 }
 
-/// Every record opened and decoded where it lies, as whoever folds the log reads it.
+/// Scans every record opened and decoded in place, as a fold of the log reads it.
 fn scan(
     environment: &Environment,
     dataset: &Dataset,
@@ -55,7 +55,7 @@ fn scan(
     Ok(Measurement::new("read/scan", what).with(Figure::EventsPerS, rate))
 }
 
-/// Every event as a value of its own, with its commitment.
+/// Reads every event as a value of its own, with its commitment.
 fn pages(
     environment: &Environment,
     dataset: &Dataset,
@@ -115,7 +115,7 @@ fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measu
     Ok(measurements)
 }
 
-/// Reads at least so many events, and how long that took.
+/// Reads at least `events` events, and returns the time that this took.
 fn expect(service: &Service, path: &str, events: u64, stop: &Stop) -> Result<Duration, BenchError> {
     let began = Instant::now();
     let read = ask_for_lines(service, path, stop);

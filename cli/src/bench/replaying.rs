@@ -1,5 +1,4 @@
-//! A ledger full of decided calls: made, folded again from its first event, and opened with a snapshot of what decides and
-//! without one.
+//! Benchmarks of a ledger of decided calls: appends, folding, and openings with and without a snapshot.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -22,14 +21,14 @@ use super::scratch::{Place, Scratch};
 use super::{BenchError, Measurement, Stop, Told};
 use crate::anchor::options_beside;
 
-/// Events at most: what openings are promised for.
+/// The most events: the number that openings are promised for.
 const MAX_EVENTS: u64 = 10_000_000;
-/// What a call comes to: asked, decided, ended, observed.
+/// The number of events of a call: asked, decided, ended, observed.
 const EVENTS_A_CALL: u64 = 4;
-/// Calls of one request, and callers.
+/// The number of calls of one request; the number of callers follows.
 const CALLS_A_REQUEST: u64 = 100;
 const CALLERS: u64 = 8;
-/// Places that calls work in, each with trust of its own.
+/// The number of contexts of calls, each with trust of its own.
 const CONTEXTS: u64 = 1_000;
 
 pub(super) fn measure(
@@ -164,7 +163,7 @@ fn fill(ledger: &Ledger, rounds: u64, stop: &Stop) -> Result<(), BenchError> {
     })
 }
 
-/// As many calls as a request holds, then how they ended.
+/// Appends as many calls as a request holds, then their outcomes.
 fn calls(ledger: &Ledger, round: u64) -> Result<(), BenchError> {
     let numbers = || round * CALLS_A_REQUEST..(round + 1) * CALLS_A_REQUEST;
     let asked = numbers().map(|number| {

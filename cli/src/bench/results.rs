@@ -1,4 +1,4 @@
-//! What was measured, in the form it is kept and compared in.
+//! The results of benchmarks, in the form in which they are saved and compared.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use super::machine::Machine;
 pub(crate) struct Results {
     form: Form,
     pub(crate) version: String,
-    /// Seconds that each measurement ran, after its warm-up.
+    /// The seconds that each measurement ran, after its warm-up.
     pub(crate) measured_s: f64,
-    /// Events of the ledger that reads, openings and verifications were measured on.
+    /// The number of events of the ledger for reads, openings and verifications.
     pub(crate) events: u64,
     pub(crate) machine: Machine,
     pub(crate) measurements: Vec<Measurement>,
@@ -28,13 +28,13 @@ pub(crate) struct Results {
 /// A part that was not measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
-    /// As it is named on the command line.
+    /// The part's name on the command line.
     pub(crate) part: String,
     /// The cause.
     pub(crate) what: String,
 }
 
-/// Says what the file is, and which form of it; a file without it is refused.
+/// The name and form of the file; a file without it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Form {
     #[serde(rename = "bitacora-bench 1")]
@@ -54,10 +54,10 @@ impl Results {
         }
     }
 
-    /// Takes in what a part gave, or that it failed.
+    /// Takes in the results of a part, or its failure.
     ///
     /// # Errors
-    /// It is to stop.
+    /// An interruption.
     pub(super) fn take(
         &mut self,
         part: String,
@@ -71,28 +71,28 @@ impl Results {
         Ok(())
     }
 
-    /// The figure of this name in the measurement of this name.
+    /// Returns the figure of this name in the measurement of this name.
     pub(crate) fn figure(&self, measurement: &str, figure: Figure) -> Option<f64> {
         let found = self.measurements.iter().find(|found| found.name == measurement)?;
         found.figures.get(&figure).copied()
     }
 
-    /// As it is saved.
+    /// Returns the results as they are saved.
     pub(crate) fn to_json(&self) -> Value {
         // Numbers and texts under names: there is nothing in it that JSON cannot say.
         serde_json::to_value(self).unwrap_or_default()
     }
 }
 
-/// One thing that was measured.
+/// One measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measurement {
-    /// What it is found by in another run: its group and its setting.
+    /// The key that finds it in another run: its group and its setting.
     pub(crate) name: String,
-    /// What it is, for people.
+    /// The description for people.
     pub(crate) what: String,
     pub(crate) figures: BTreeMap<Figure, f64>,
-    /// Which share of the answers came within which time, in microseconds.
+    /// The distribution: shares of the answers, and the time within which they came, in microseconds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) curve: Vec<(f64, f64)>,
 }
@@ -108,7 +108,7 @@ impl Measurement {
     }
 }
 
-/// What a number of a measurement says.
+/// The kind of a measured number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Figure {
@@ -127,19 +127,19 @@ pub(crate) enum Figure {
     MeanSyncUs,
     /// The share of the time in which a sync was under way.
     DiskBusy,
-    /// Processor time of whoever makes the load, in cores.
+    /// Processor time of the load's callers, in cores.
     CallerCores,
     /// Processor time of the service, in cores.
     ServiceCores,
     /// Segments begun.
     Segments,
-    /// How long after the last answer everything derived had caught up.
+    /// The time from the last answer until all read models had caught up.
     IndexLagMs,
     BytesPerS,
     BytesAFrame,
-    /// Bytes a second as a share of what hashing them alone does.
+    /// Bytes a second as a share of the speed of hashing alone.
     ShareOfBlake3,
-    /// Events a second as a share of what there are without signed tree heads.
+    /// Events a second as a share of those without signed tree heads.
     ShareWithoutHeads,
     /// The median answer as a multiple of that of a plain append with as many callers, in the same run.
     TimesAnAppend,
@@ -149,22 +149,22 @@ pub(crate) enum Figure {
     MemoryGrowth,
     /// The most memory in the first quarter of a load.
     EarlyMemoryBytes,
-    /// Lines of JSON, before anything is made of them.
+    /// The size of the JSON lines, before compression.
     LineBytes,
-    /// What they are packed into.
+    /// The size of the compressed lines.
     PackedBytes,
-    /// The part of that which is an index.
+    /// The size of the index in them.
     IndexBytes,
-    /// Bytes of the lines for each packed one.
+    /// The size of the lines as a multiple of the compressed size.
     TimesSmaller,
-    /// Bytes as a share of what zstd -19 with long matches makes of the same lines.
+    /// The compressed size as a share of that of zstd -19 with long matches.
     ShareOfZstd19,
-    /// The most memory that the service, or this process where there is none, has had.
+    /// The most memory of the service, or of this process where there is none.
     PeakMemoryBytes,
 }
 
 impl Figure {
-    /// What it is called where people read it.
+    /// Returns the figure's name for people.
     pub(crate) fn said(self) -> &'static str {
         match self {
             Self::EventsPerS => "events/s",

@@ -1,4 +1,4 @@
-//! What callers notice while one segment ends and the next one begins.
+//! Benchmarks of latency while one segment ends and the next one begins.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::results::Figure;
 use super::scratch::Scratch;
 use super::{BenchError, Measurement, Shape, Stop, Told, pool};
 
-/// Small enough that segments end all the time.
+/// The size of segments: small enough that they end all the time.
 const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 const SHAPE: Shape = Shape { callers: 16, events: 100 };
 

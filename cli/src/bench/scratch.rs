@@ -1,4 +1,4 @@
-//! The folder that everything is measured in: made fresh, and gone afterwards.
+//! The folder of a benchmark: created fresh, and removed afterwards.
 
 use std::fs;
 use std::io;
@@ -13,10 +13,10 @@ use super::{BenchError, ledger_name};
 use crate::commands::keys;
 use crate::keyring_file;
 
-/// How often a folder is removed in which something may still be made meanwhile.
+/// The number of attempts to remove a folder in which files may still be created meanwhile.
 const REMOVALS: u32 = 3;
 
-/// A folder that did not exist before, removed with all it holds when this goes.
+/// A new folder, removed with its contents on drop.
 pub(super) struct Scratch {
     path: PathBuf,
 }
@@ -34,7 +34,7 @@ impl Scratch {
         &self.path
     }
 
-    /// A place in it for one measurement.
+    /// Creates a place in it for one measurement.
     pub(super) fn place(&self, name: &str) -> Result<Place, BenchError> {
         let path = self.path.join(name);
         fs::create_dir(&path).map_err(|source| BenchError::Disk { path: path.clone(), source })?;
@@ -48,7 +48,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the folder, as far as it lets itself be removed.
+/// Removes the folder, as far as possible.
 pub(crate) fn remove(folder: &Path) {
     let mut removed = Ok(());
     for _ in 0..REMOVALS {
@@ -64,7 +64,7 @@ pub(crate) fn remove(folder: &Path) {
     }
 }
 
-/// A data folder and its keyring, beside each other; removed when this goes.
+/// A data folder and its keyring side by side, removed on drop.
 pub(super) struct Place {
     path: PathBuf,
 }
@@ -78,7 +78,7 @@ impl Place {
         self.path.join("keyring")
     }
 
-    /// Makes a keyring and a ledger here, as the service would.
+    /// Creates a keyring and a ledger here, as the service would.
     pub(super) fn begin(
         &self,
         environment: &Environment,
@@ -92,7 +92,7 @@ impl Place {
         Ok(Arc::new(keyring))
     }
 
-    /// Where the ledger lies.
+    /// Returns the folder of the ledger.
     pub(super) fn ledger(&self) -> Result<PathBuf, BenchError> {
         Ok(self.data().join("ledgers").join(ledger_name()?.as_str()))
     }

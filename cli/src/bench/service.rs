@@ -1,4 +1,4 @@
-//! The service that is measured: this same program, in a process of its own.
+//! The measured service: this same program, in a separate process.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -14,27 +14,27 @@ use super::scratch::Place;
 use super::{BenchError, Stop, ledger_name, machine};
 use crate::admin_token;
 
-/// How long what is derived from a ledger may take to catch up with it.
+/// The time that read models get to catch up with the ledger.
 const CATCH_UP_PATIENCE: Duration = Duration::from_secs(120);
-/// The pause before it is looked at again.
+/// The pause between two looks at their progress.
 const CATCH_UP_PAUSE: Duration = Duration::from_millis(20);
 
-/// A service on a port of its own; ended, by its id, when this goes.
+/// A service on a port of its own; ended, by its id, on drop.
 pub(super) struct Service {
     process: Child,
     pub(super) address: SocketAddr,
-    /// The header field of its admin, whom the load asks as.
+    /// The header field of its admin, whose token the load uses.
     pub(super) authorization: String,
 }
 
-/// What `serve --json` says first.
+/// The first line of `serve --json`.
 #[derive(Deserialize)]
 struct Told {
     listening: Vec<String>,
 }
 
 impl Service {
-    /// Serves the place, beginning what is missing there.
+    /// Serves the place, and creates missing parts of it.
     pub(super) fn start(place: &Place) -> Result<Self, BenchError> {
         let failed = |what| move |source| BenchError::System { what, source };
         let program = std::env::current_exe().map_err(failed("this program's own file"))?;
@@ -61,12 +61,12 @@ impl Service {
         Ok(service)
     }
 
-    /// The service, once everything that is derived from its ledger has caught up with it.
+    /// Returns the service once its read models have caught up with the ledger.
     pub(super) fn caught_up(self, stop: &Stop) -> Result<Self, BenchError> {
         self.wait_until_caught_up(stop).map(|()| self)
     }
 
-    /// Waits until everything that is derived from its ledger has caught up with it.
+    /// Waits until its read models have caught up with the ledger.
     pub(super) fn wait_until_caught_up(&self, stop: &Stop) -> Result<(), BenchError> {
         let began = Instant::now();
         while began.elapsed() < CATCH_UP_PATIENCE {
@@ -85,13 +85,13 @@ impl Service {
         self.process.id()
     }
 
-    /// The most memory it has had, in bytes.
+    /// Returns the most memory that it has had, in bytes.
     pub(super) fn peak_memory_bytes(&self) -> u64 {
         machine::memory_bytes(self.id(), "VmHWM")
     }
 }
 
-/// Whether anything in the answer says that it lags behind.
+/// Returns `true` if any member of the answer reports a lag.
 fn lags(answer: &Value) -> bool {
     match answer {
         Value::Object(members) => members.iter().any(|(name, value)| match (name.as_str(), value) {
@@ -106,7 +106,7 @@ fn lags(answer: &Value) -> bool {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // What it wrote is thrown away, so nobody waits for it to end well.
+        // Its files are thrown away, so nobody waits for a clean end.
         let _already_gone = self.process.kill().is_err();
         let _already_waited = self.process.wait().is_err();
     }

@@ -1,21 +1,21 @@
-//! How many callers, and how many events each sends at once.
+//! The shape of a load: the number of callers, and of events in each request.
 
 use std::fmt;
 use std::str::FromStr;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 
-/// Callers at most; the service takes no more connections.
+/// The most callers; the service takes no more connections.
 const MAX_CALLERS: usize = 1_000;
 
-/// Callers, and events that each sends at once.
+/// A number of callers, and of events in each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) callers: usize,
     pub(crate) events: usize,
 }
 
-/// Not a shape.
+/// The error for a text that is no shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not CALLERSxEVENTS with up to {MAX_CALLERS} callers and {MAX_REQUEST_EVENTS} events, as 16x100")]
 pub(crate) struct NotAShape;
@@ -25,7 +25,7 @@ impl Shape {
         Self { callers, events }
     }
 
-    /// As measurements are named by.
+    /// Returns the shape as it stands in the names of measurements.
     pub(super) fn name(self) -> String {
         format!("{}x{}", self.callers, self.events)
     }

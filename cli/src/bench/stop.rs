@@ -1,4 +1,4 @@
-//! When whoever runs the measurement wants it to end.
+//! The signal that stops a benchmark after an interruption.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::BenchError;
 
-/// How often whoever sleeps looks whether it should end.
+/// The interval at which a sleeping thread checks the signal.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Shared by whoever hears an interruption and all who work; once set, it stays.
+/// A signal shared by the listener for interruptions and all workers; once set, it stays.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
@@ -22,7 +22,7 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until then, or until it is set.
+    /// Sleeps until `then`, or until the signal is set.
     pub(super) fn wait_until(&self, then: Instant) {
         while !self.is_set() && Instant::now() < then {
             std::thread::sleep(LOOK_EVERY.min(then.saturating_duration_since(Instant::now())));

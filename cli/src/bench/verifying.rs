@@ -1,4 +1,4 @@
-//! Verifying a filled ledger, and archives, beside the speed of the hash that it rests on.
+//! Benchmarks of verifying a filled ledger and archives, beside the speed of the hash.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -14,10 +14,10 @@ use super::results::Figure;
 use super::{BenchError, Measurement, Stop, Told};
 use crate::verify::{CheckedArchive, LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 
-/// What is hashed at a time, as of a large frame, and in all.
+/// The number of bytes hashed at a time, as of a large frame; the total follows.
 const HASHED_BYTES: usize = 64 * 1024;
 const HASHED_ROUNDS: usize = 16 * 1024;
-/// How often an archive is hashed and checked in turns; the fastest of each counts, since it is over soon.
+/// The number of rounds in which an archive is hashed and checked in turns. The fastest of each counts, since a round is short.
 const ARCHIVE_ROUNDS: usize = 10;
 
 pub(super) fn measure(
@@ -55,7 +55,7 @@ pub(super) fn measure(
     Ok(vec![blake3, chain, tree, records])
 }
 
-/// Checks archives without keys, each by all threads, beside hashing the same bytes by one.
+/// Checks archives without keys, each by all threads, beside hashing the same bytes by one thread.
 pub(super) fn measure_archives(
     paths: &[PathBuf],
     chain: &SigningChain,
@@ -86,7 +86,7 @@ pub(super) fn measure_archives(
     ])
 }
 
-/// How long hashing the bytes of a file takes, without reading them.
+/// Returns the time for hashing the bytes of a file, without reading them.
 fn hash_file(path: &Path) -> io::Result<Duration> {
     let mut file = File::open(path)?;
     let mut hasher = chain_hasher(KeyUse::FrameChain);

@@ -1,4 +1,4 @@
-//! `annotate`: notes on an event, a call or a dimension, whose tags are found again with it.
+//! `annotate`: notes on an event, a call or a dimension, and tags to find them by.
 
 use bitacora_server::answers::{AnnotationAnswer, AnnotationList};
 use clap::Args;
@@ -15,30 +15,30 @@ use crate::table::{Table, to_the_second};
 
 #[derive(Debug, Args)]
 pub(crate) struct AnnotateArguments {
-    /// The note. Without one those that are there are shown.
+    /// The text of the note; without it, existing notes are shown.
     text: Option<String>,
-    /// On the event at this position.
+    /// Annotate the event at this position.
     #[arg(long, value_name = "POSITION", conflicts_with_all = ["call", "tool"])]
     position: Option<u64>,
-    /// On this call.
+    /// Annotate this call.
     #[arg(long, value_name = "CALL", conflicts_with = "tool")]
     call: Option<String>,
-    /// On the dimension of this tool.
+    /// Annotate the dimension of this tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Its context. [default: -]
+    /// The dimension's context. [default: -]
     #[arg(long, value_name = "CONTEXT", requires = "tool")]
     context: Option<String>,
-    /// Its model. [default: -]
+    /// The dimension's model. [default: -]
     #[arg(long, value_name = "NAME", requires = "tool")]
     model: Option<String>,
-    /// Its kind of task. [default: -]
+    /// The dimension's task type. [default: -]
     #[arg(long, value_name = "NAME", requires = "tool")]
     task_type: Option<String>,
-    /// Its project. [default: -]
+    /// The dimension's workspace. [default: -]
     #[arg(long, value_name = "FOLDER", requires = "tool")]
     workspace: Option<String>,
-    /// A word to find it by; more than once for several.
+    /// A tag to find the note by; repeatable.
     #[arg(long = "tag", value_name = "WORD", requires = "text")]
     tags: Vec<String>,
 }

@@ -26,29 +26,29 @@ use crate::output::Output;
 use crate::progress::EventCount;
 use bitacora_client::{ClientError, Refusal};
 
-/// Events a request, where nobody says.
+/// The default number of events a request.
 const DEFAULT_BATCH_EVENTS: u16 = 100;
-/// Batches that are read ahead of the one under way.
+/// Batches that are read ahead of the current one.
 const BATCHES_AHEAD: usize = 2;
 
 #[derive(Debug, Args)]
 pub(crate) struct AppendArguments {
-    /// CloudEvents in JSON: one, an array, or one a line. Without it, or as `-`: stdin.
+    /// CloudEvents in JSON: one, an array, or one a line; `-` or no file is stdin.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The stream of events that have no `subject`; those that name another one are refused.
+    /// The stream of events without a `subject`; events that name another stream are refused.
     #[arg(long, value_name = "NAME")]
     stream: Option<String>,
-    /// Events a request; each request is accepted as a whole or not at all.
+    /// The number of events a request; each request is accepted as a whole or not at all.
     #[arg(long, value_name = "EVENTS", default_value_t = DEFAULT_BATCH_EVENTS,
         value_parser = clap::value_parser!(u16).range(1..=MAX_REQUEST_EVENTS as i64))]
     batch: u16,
-    /// Write where each event stands, not only what it comes to.
+    /// Write the receipt of each event, not only a summary.
     #[arg(long)]
     receipts: bool,
 }
 
-/// Why not all events were appended. What was acknowledged before stays.
+/// The reason why not all events were appended. Events acknowledged before stay.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AppendFailure {
     #[error(transparent)]
@@ -60,7 +60,7 @@ pub(crate) enum AppendFailure {
 }
 
 impl AppendFailure {
-    /// What a miss means for a batch: the place is the first that the service names, else all of it.
+    /// Describes a failed batch by the first event that the service names, else by the whole batch.
     fn of(miss: Miss, batch: &Batch) -> Self {
         let named = match &miss {
             Miss::Client(ClientError::Refused(Refusal { problem, .. })) => problem
@@ -99,7 +99,7 @@ pub(crate) fn run(
     });
     let retries = delivery.retries;
     let closed = access.end();
-    // What was acknowledged is told whatever came after it.
+    // Acknowledged events are reported also after a failure.
     appending.tell(retries, output)?;
     ended?;
     closed.map_err(AppendFailure::from)?;
@@ -170,7 +170,7 @@ impl Appending<'_> {
         Ok(())
     }
 
-    /// With receipts the summary is not the result, but good to know.
+    /// Writes the summary: to stdout as the result, or to stderr where receipts are the result.
     fn tell(&self, retries: u64, output: &mut Output) -> Result<(), CommandError> {
         let line = self.summary.line(retries);
         if self.arguments.receipts {

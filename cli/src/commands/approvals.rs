@@ -1,4 +1,4 @@
-//! `approvals`: calls that wait for a person, and a person's word on them.
+//! `approvals`: calls that wait for a person, and the person's answers.
 
 mod answered;
 mod asked_for;
@@ -22,7 +22,7 @@ use crate::service::{Service, with_service};
 use crate::table::{Table, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
-/// Approvals of a list of which it is asked what they are for; of the others the tool is said.
+/// The number of approvals in a list whose request is shown; for the others, only the tool is.
 const MAX_ASKED_FOR: usize = 50;
 
 #[derive(Debug, Args)]
@@ -34,26 +34,26 @@ pub(crate) struct ApprovalsArguments {
 
 #[derive(Debug, Subcommand)]
 enum ApprovalsCommand {
-    /// Show what waits. This is what happens without a command.
+    /// List pending approvals (default).
     List {
-        /// Those too whose call has ended meanwhile.
+        /// Include approvals whose call has ended meanwhile.
         #[arg(long)]
         all: bool,
     },
-    /// Show one, answered or not.
+    /// Show one approval, answered or not.
     Show {
-        /// Its id.
+        /// The approval's id.
         approval: String,
     },
-    /// Let the call run once, with these very arguments.
+    /// Let the call run once, with exactly these arguments.
     Approve(Word),
-    /// Do not let it run.
+    /// Reject the call.
     Reject(Word),
-    /// Let it run once with other arguments.
+    /// Let the call run once, with other arguments.
     Edit {
         #[command(flatten)]
         word: Word,
-        /// The arguments that are approved, as JSON.
+        /// The approved arguments, as JSON.
         #[arg(
             long,
             value_name = "JSON",
@@ -61,27 +61,27 @@ enum ApprovalsCommand {
             conflicts_with = "args_file"
         )]
         args: Option<Document>,
-        /// The file with them; `-` is stdin.
+        /// The file with the approved arguments; `-` is stdin.
         #[arg(long, value_name = "FILE")]
         args_file: Option<PathBuf>,
-        /// The folder that paths in them are relative to. [default: that of the request]
+        /// The folder that paths in the arguments are relative to. [default: that of the request]
         #[arg(long, value_name = "FOLDER")]
         cwd: Option<String>,
     },
-    /// Take the question back.
+    /// Withdraw the request for approval.
     Withdraw(Word),
-    /// Show what was answered: what was said, by whom, and how long it had waited.
+    /// List answered approvals: answer, actor and waiting time.
     Answered(AnsweredArguments),
-    /// Show who answers, how, and how fast.
+    /// Show the people who answer: their answers and response times.
     People,
 }
 
-/// A person's word on one of them. The first word holds.
+/// A person's answer to an approval. The first answer holds.
 #[derive(Debug, Args)]
 struct Word {
-    /// Its id.
+    /// The approval's id.
     approval: String,
-    /// Why.
+    /// The reason.
     #[arg(long, value_name = "WORDS")]
     note: Option<String>,
 }
@@ -161,7 +161,7 @@ fn list(all: bool, global: &Global, output: &mut Output) -> Result<(), CommandEr
     })
 }
 
-/// The parts of a command in words, all of them.
+/// Returns all parts of a command, in words.
 fn parts_of(approval: &ApprovalAnswer) -> Option<String> {
     let parts = approval.parts.as_ref()?.join(" · ");
     Some(match approval.more_parts {
@@ -170,7 +170,7 @@ fn parts_of(approval: &ApprovalAnswer) -> Option<String> {
     })
 }
 
-/// Sends a person's word, and shows what became of it.
+/// Sends a person's answer, and shows its effect.
 fn say(
     act: &str,
     word: &Word,

@@ -1,4 +1,4 @@
-//! `archive`: old events in sealed archives, from the plan to a ledger that is made of them again.
+//! `archive`: sealed archives of old events, from the plan to a ledger restored from them.
 
 mod checking;
 mod known;
@@ -37,23 +37,23 @@ pub(crate) struct ArchiveArguments {
 
 #[derive(Debug, Subcommand)]
 enum ArchiveCommand {
-    /// Show what is due to be archived; nothing is done.
+    /// Show the events that are due to be archived; changes nothing.
     Plan(PlanArguments),
-    /// Archive what is due, read it back, compare it with the ledger, and release the segments it was in.
+    /// Archive due events, read them back, compare them with the ledger, and release their segments.
     Run(RunArguments),
-    /// Show the archives of the ledger, and whether the store still has each.
+    /// List the archives of the ledger, and whether the store still has each.
     List,
-    /// Show the manifest of the archive that holds a position: all that it says in clear.
+    /// Show the manifest of the archive that holds a position: everything that it says in clear.
     Show(ShowArguments),
-    /// Check archives where they lie, every byte of them.
+    /// Verify every byte of archives in their store.
     Verify(VerifyArguments),
-    /// Bring an archive into a file, checked.
+    /// Write a verified archive to a file.
     Fetch(FetchArguments),
-    /// Make the ledger again of its archives, in a data folder that does not have it.
+    /// Restore the ledger from its archives, into a data folder that does not have it.
     Restore(RestoreArguments),
 }
 
-/// Why an `archive` command did not do what it was asked to.
+/// The reason why an `archive` command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArchiveFailure {
     #[error(transparent)]
@@ -116,20 +116,20 @@ pub(crate) fn run(
 struct Place {
     ledger: Ledger,
     keyring: Arc<Keyring>,
-    /// Where archives lie, as it is shown.
+    /// The store of archives, as it is shown.
     store: String,
     known: Known,
-    /// Of whom has the folder to itself, if it was opened for writing; let go after the ledger.
+    /// The lock on the folder, if it was opened for writing; released after the ledger.
     _open: OpenFolder,
 }
 
 impl Place {
-    /// For looking at it, whoever has the folder.
+    /// Opens the ledger for reading, also while a service has the folder.
     fn for_reading(global: &Global) -> Result<Self, CommandError> {
         Self::open(global, OpenFolder::open_for_reading_with)
     }
 
-    /// For archiving, while no service has the folder.
+    /// Opens the ledger for archiving, while no service has the folder.
     fn for_writing(global: &Global) -> Result<Self, CommandError> {
         // The log is proven at once: nothing is released before.
         Self::open(global, |global, data, prepared| {
@@ -152,13 +152,13 @@ impl Place {
     }
 }
 
-/// What an archive is called in the store.
+/// Returns the name of an archive in the store.
 fn name_of(manifest: &SignedManifest) -> String {
     let manifest = manifest.manifest();
     manifest.range.object_name(manifest.origin.ledger, manifest.origin.generation)
 }
 
-/// Works on a thread of its own; whoever runs the program can have it end.
+/// Runs work on a separate thread that an interruption can stop.
 fn interruptible<T: Send + 'static>(
     tally: &Arc<Tally>,
     work: impl FnOnce() -> Result<T, ArchiveFailure> + Send + 'static,
@@ -170,7 +170,7 @@ fn interruptible<T: Send + 'static>(
             done = &mut work => Ok(done.map_err(ArchiveFailure::from)??),
             () = interrupts.next() => {
                 tally.stop();
-                // What was begun ends where the next run goes on.
+                // The work ends at a place where the next run resumes.
                 Ok(work.await.map_err(ArchiveFailure::from)??)
             }
         }

@@ -1,4 +1,4 @@
-//! `bench`: measures what this ledger costs on this machine and disk.
+//! `bench`: measures the speed and size of this ledger on this machine and disk.
 
 mod plot;
 mod saved;
@@ -27,54 +27,54 @@ use crate::new_file::{self, NewFileError};
 use crate::output::Output;
 use crate::progress::Doing;
 
-/// The default, least and most time of a measurement.
+/// The default of the seconds that a measurement runs; their limits follow.
 const DEFAULT_SECONDS: &str = "4";
 const MIN_MEASURED: Duration = Duration::from_millis(100);
 const MAX_MEASURED: Duration = Duration::from_mins(1);
-/// Events of the ledger that is filled, where nobody says, and at most.
+/// The default number of events of the filled ledger; the limit follows.
 const DEFAULT_EVENTS: u64 = 1_000_000;
 const MAX_EVENTS: u64 = 30_000_000;
-/// How long whoever measures has to end and clean up after an interruption.
+/// The time that a measurement gets to end and clean up after an interruption.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
-    /// Measure these alone; may be named several times.
+    /// Measure only these; repeatable.
     #[arg(long, value_enum, value_name = "WHAT")]
     only: Vec<Group>,
-    /// How long each measurement runs, after a warm-up of a quarter of it.
+    /// The duration of each measurement, after a warm-up of a quarter of it.
     #[arg(long, value_name = "SECONDS", default_value = DEFAULT_SECONDS, value_parser = seconds)]
     seconds: Duration,
-    /// Append in these shapes instead: callers, and events that each sends at once, as 16x100.
+    /// Append in these shapes instead: callers x events of a request, as 16x100.
     #[arg(long, value_name = "CALLERSxEVENTS")]
     shape: Vec<Shape>,
-    /// Events of the ledger that reads, openings and verifications are measured on, to the next thousand.
+    /// The number of events of the ledger for reads, openings and verifications, to the next thousand.
     #[arg(long, value_name = "EVENTS", default_value_t = DEFAULT_EVENTS,
         value_parser = clap::value_parser!(u64).range(1..=MAX_EVENTS))]
     events: u64,
-    /// Archive what is in these files, as `import` would read them, and pack it with zstd too.
+    /// Archive the contents of these files, read as by `import`; pack them with zstd too.
     #[arg(long, value_name = "FILE")]
     records: Vec<PathBuf>,
     #[command(flatten)]
     mapping: MappingArguments,
-    /// A folder to make on the disk to be measured; it is removed at the end. [default: one below the current folder]
+    /// A folder to create on the measured disk, removed at the end. [default: one below the current folder]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
-    /// Measure nothing; show what an earlier run has written with --json.
+    /// Measure nothing; show the results that an earlier run wrote with --json.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "seconds", "shape", "events", "records", "folder"])]
     from: Option<PathBuf>,
-    /// Show each figure as a multiple of the one in an earlier run's --json.
+    /// Show each figure as a multiple of that of an earlier run, from its --json.
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
     /// Write tables in Markdown.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// Draw throughput and latency into this file, which must not exist, as SVG.
+    /// Draw throughput and latency as SVG into this file, which must not exist.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
 
-/// Why a benchmark did not end with figures.
+/// The reason why a benchmark ended without figures.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchFailure {
     #[error(transparent)]
@@ -126,7 +126,7 @@ fn told(failures: &[Failure]) -> String {
     failures.collect::<Vec<_>>().join("; ")
 }
 
-/// Seconds with or without a fraction.
+/// Parses seconds, with or without a fraction.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let seconds = seconds.filter(|seconds| (MIN_MEASURED..=MAX_MEASURED).contains(seconds));
@@ -159,7 +159,7 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
             let doing = Doing::new();
             let measured = bench::measure(&mut plan, &stopped, &|what| doing.tell(what));
             drop(doing);
-            // Whoever was to hear of it may have gone.
+            // The receiver may be gone.
             let _unheard = sender.send(measured).is_err();
         });
         let measured = tokio::select! {

@@ -1,4 +1,4 @@
-//! `breakers`: dimensions that fail, and those that are tried again.
+//! `breakers`: circuit breakers of dimensions, and their thresholds.
 
 use bitacora_formats::vocabulary::BreakerSettings;
 use bitacora_server::answers::BreakerList;
@@ -23,48 +23,48 @@ pub(crate) struct BreakersArguments {
 
 #[derive(Debug, Subcommand)]
 enum BreakersCommand {
-    /// Show the breakers. This is what happens without a command.
+    /// List the circuit breakers (default).
     List {
-        /// Only those in this state.
+        /// Only breakers in this state.
         #[arg(long, value_enum)]
         state: Option<BreakerState>,
     },
-    /// Let calls of this dimension through again.
+    /// Close the breaker of this dimension, so that its calls pass again.
     Close {
         #[command(flatten)]
         dimension: DimensionArguments,
-        /// Why.
+        /// The reason.
         #[arg(long, value_name = "WORDS")]
         reason: Option<String>,
     },
-    /// Say when the breaker of this dimension opens and closes. What is not said is as it is shipped.
+    /// Set the thresholds of this dimension's breaker; those left out get their defaults.
     Configure {
         #[command(flatten)]
         dimension: DimensionArguments,
-        /// How many outcomes it looks back on.
+        /// The number of last outcomes that it looks at.
         #[arg(long, value_name = "OUTCOMES")]
         window: Option<u32>,
-        /// With this many bad ones among them it opens.
+        /// The number of bad outcomes among them that opens it.
         #[arg(long, value_name = "OUTCOMES")]
         failure_threshold: Option<u32>,
-        /// After this many good probes it closes.
+        /// The number of good probes that closes it.
         #[arg(long, value_name = "PROBES")]
         recovery_probes: Option<u32>,
-        /// How long it stays open before a request may be a probe, in seconds.
+        /// The time that it stays open before a request may be a probe, in seconds.
         #[arg(long, value_name = "SECONDS")]
         cooldown_s: Option<u32>,
     },
 }
 
-/// What a breaker does with calls.
+/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 enum BreakerState {
-    /// Lets them through.
+    /// Calls pass.
     Closed,
-    /// Denies them.
+    /// Calls are denied.
     Open,
-    /// Tries them again, one after the other.
+    /// Calls are probed, one after the other.
     HalfOpen,
 }
 

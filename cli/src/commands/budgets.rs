@@ -1,4 +1,4 @@
-//! `budgets`: what may be spent, by whom and in what time, and what is left of that.
+//! `budgets`: spending limits by scope and period, and what is left of them.
 
 use std::collections::BTreeSet;
 
@@ -24,42 +24,42 @@ pub(crate) struct BudgetsArguments {
 
 #[derive(Debug, Subcommand)]
 enum BudgetsCommand {
-    /// Show the budgets and what is left of them; of some kind of call, those that it counts in. This is what happens without a command.
+    /// List the budgets and what is left of them (default); with a scope, those that count its calls.
     List {
         #[command(flatten)]
         of: Scope,
     },
-    /// Show one budget, in each run or session that has it anew.
+    /// Show one budget, for each run or session that has its own.
     Show {
-        /// Its name.
+        /// The budget's name.
         budget: String,
     },
-    /// Set a budget. With another scope or period it begins anew.
+    /// Set a budget; another scope or period resets it.
     Set {
-        /// Its name.
+        /// The budget's name.
         budget: String,
         #[command(flatten)]
         of: Scope,
         #[command(flatten)]
         limits: Limits,
-        /// In what time; days are those of UTC, today included.
+        /// The period; days are those of UTC, today included.
         #[arg(long, value_enum)]
         period: Period,
-        /// What follows when it is spent: calls wait for a person, or are denied.
+        /// The effect when it is spent: calls wait for a person, or are denied.
         #[arg(long, value_enum)]
         on_exceed: OnExceed,
-        /// Whether each agent has it anew, or all spend it together. [default: together where an agent or a workspace is named, else each-agent]
+        /// The counter: one for each agent, or one for all. [default: together where an agent or a workspace is named, else each-agent]
         #[arg(long, value_enum)]
         counted: Option<Counted>,
     },
-    /// Lift a budget.
+    /// Remove a budget.
     Clear {
-        /// Its name.
+        /// The budget's name.
         budget: String,
     },
 }
 
-/// Whose spending is meant: what has all of these.
+/// The scope of a budget: spending that matches all of these.
 #[derive(Debug, Default, Args)]
 struct Scope {
     /// The agent.
@@ -74,7 +74,7 @@ struct Scope {
     /// The model.
     #[arg(long)]
     model: Option<String>,
-    /// The kind of task.
+    /// The task type.
     #[arg(long = "task")]
     task_type: Option<String>,
     /// The session.
@@ -83,28 +83,28 @@ struct Scope {
     /// The run.
     #[arg(long)]
     run: Option<String>,
-    /// The project, as the workspace of decisions shows it.
+    /// The workspace, as decisions show it.
     #[arg(long)]
     workspace: Option<String>,
 }
 
-/// What may be spent.
+/// The limits of a budget.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 struct Limits {
-    /// US dollars: 0.0023.
+    /// The cost in US dollars: 0.0023.
     #[arg(long, value_name = "USD")]
     cost_usd: Option<String>,
-    /// Tokens of models, read and written, from caches too.
+    /// The tokens of models, read and written, from caches too.
     #[arg(long)]
     tokens: Option<u64>,
-    /// Calls of tools.
+    /// The calls of tools.
     #[arg(long)]
     calls: Option<u64>,
-    /// Steps of runs.
+    /// The steps of runs.
     #[arg(long)]
     steps: Option<u64>,
-    /// Time that calls and answers of models take, in milliseconds.
+    /// The time that calls and answers of models take, in milliseconds.
     #[arg(long, value_name = "MS")]
     duration_ms: Option<u64>,
 }
@@ -271,7 +271,7 @@ fn list(of: &Scope, global: &Global, output: &mut Output) -> Result<(), CommandE
     })
 }
 
-/// How many budgets are set, whatever counts in them.
+/// Counts the budgets of all scopes.
 fn how_many(service: &mut Service) -> Result<usize, CommandError> {
     let mut names = BTreeSet::new();
     each_page(service, "budgets", |_, page: BudgetList| {
@@ -328,7 +328,7 @@ fn write_one(one: &BudgetAnswer, output: &mut Output) -> Result<(), CommandError
     Ok(())
 }
 
-/// In words: `run r1 of coder`, `day of coder`; where each agent has it anew and none has spent of it, `day of each agent`.
+/// Names a window: `run r1 of coder`, `day of coder`. A counter for each agent, of which none has spent, is `day of each agent`.
 fn window_words(one: &BudgetAnswer) -> String {
     let window = one.window.as_deref().map(|window| format!(" {window}"));
     let of = match one.agent.as_deref() {
@@ -339,7 +339,7 @@ fn window_words(one: &BudgetAnswer) -> String {
     format!("{}{}{of}", one.period, window.unwrap_or_default())
 }
 
-/// In words: `5 USD, 40 calls`.
+/// Formats spending: `5 USD, 40 calls`.
 fn spend_words(spend: &SpendAnswer) -> String {
     let number = |number: Option<u64>, unit: &str| number.map(|number| format!("{number} {unit}"));
     let parts = [
@@ -353,7 +353,7 @@ fn spend_words(spend: &SpendAnswer) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-/// In words: `agent ci, tool fs.write`.
+/// Formats a scope: `agent ci, tool fs.write`.
 fn scope_words(scope: &BudgetScopeAnswer) -> String {
     let parts = [
         ("agent", &scope.agent),

@@ -1,4 +1,4 @@
-//! `calls`: the audit table.
+//! `calls`: the audit table of tool calls.
 
 use std::num::NonZeroUsize;
 
@@ -16,46 +16,45 @@ use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
 pub(crate) struct CallsArguments {
-    /// All that is known of this call.
+    /// The call to show in full.
     call: Option<String>,
-    /// Only those that had this id: one after another, or in several recordings.
+    /// Only calls that had this id: one after another, or in several recordings.
     #[arg(long, conflicts_with = "call", value_name = "CALL")]
     id: Option<String>,
-    /// Only those of this run.
+    /// Only calls of this run.
     #[arg(long, conflicts_with = "call")]
     run: Option<String>,
-    /// Only those of this session.
+    /// Only calls of this session.
     #[arg(long, conflicts_with = "call")]
     session: Option<String>,
-    /// Only those of this agent.
+    /// Only calls of this agent.
     #[arg(long, conflicts_with = "call")]
     agent: Option<String>,
-    /// Only those that this actor asked for.
+    /// Only calls that this actor requested.
     #[arg(long, conflicts_with = "call")]
     actor: Option<String>,
-    /// Only those of this tool.
+    /// Only calls of this tool.
     #[arg(long, conflicts_with = "call")]
     tool: Option<String>,
-    /// Only those of which this came: they ended `ok`, `error`, `timeout`, …; or are `open`, `waiting`, `denied`, `expired`, `withdrawn`.
+    /// Only calls with this outcome (`ok`, `error`, `timeout`, …) or state: `open`, `waiting`, `denied`, `expired`, `withdrawn`.
     #[arg(long, conflicts_with = "call", value_name = "STATUS")]
     outcome: Option<String>,
-    /// Only those of which this was said: `allow`, `review`, `deny`; `none` for those of which nothing was.
+    /// Only calls with this verdict: `allow`, `review`, `deny`; `none` for calls without one.
     #[arg(long, conflicts_with = "call")]
     verdict: Option<String>,
-    /// Only those that happened at this time or later, as RFC 3339 writes it. Calls of an accepted import have their own time, all
-    /// others that of the ledger.
+    /// Only calls at this time or later, in RFC 3339. Calls of an accepted import have their own time, all others that of the ledger.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
     since: Option<String>,
-    /// Only those that happened before this time.
+    /// Only calls before this time.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
     before: Option<String>,
-    /// Only those recorded at this time or later.
+    /// Only calls recorded at this time or later.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
     recorded_since: Option<String>,
-    /// Only those recorded before this time.
+    /// Only calls recorded before this time.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
     recorded_before: Option<String>,
-    /// At most this many, the newest first.
+    /// The most calls to show, the newest first.
     #[arg(long, conflicts_with = "call", value_name = "CALLS", default_value = "100", value_parser = wanted)]
     limit: NonZeroUsize,
 }
@@ -107,7 +106,7 @@ fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Res
     })
 }
 
-/// The texts for an empty list: `[there is none, none is recorded]`. They also count what lies outside of the time asked about.
+/// Returns the text for an empty list: one of `[there is none, none is recorded]`. It counts entries outside of the given time too.
 pub(crate) fn none_found(outside: Option<&OutsideAnswer>, is_asked: bool, words: [&str; 2]) -> String {
     let [no_such, none_at_all] = words;
     match outside {
@@ -206,7 +205,7 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::Ou
     )
 }
 
-/// Whether its end tells that it ran, against what was said of it.
+/// Returns `true` if the call ran although its decision forbade it.
 fn ran_unallowed(call: &CallAnswer) -> bool {
     let is_no = |decision: &CallDecisionAnswer| decision.verdict != "allow" && decision.mode == "enforce";
     let has_run = call.outcome.as_ref().is_some_and(|end| !matches!(&*end.status, "rejected" | "blocked"));

@@ -1,4 +1,4 @@
-//! `checkpoints`: the state of threads of work, step by step.
+//! `checkpoints`: the saved state of threads, step by step.
 
 use std::path::{Path, PathBuf};
 
@@ -25,55 +25,55 @@ pub(crate) struct CheckpointsArguments {
 
 #[derive(Debug, Subcommand)]
 enum CheckpointsCommand {
-    /// Show checkpoints, the newest first. This is what happens without a command.
+    /// List checkpoints, the newest first (default).
     List(ListArguments),
-    /// Show one checkpoint of a thread, or its newest, with what its channels hold and what tasks wrote behind it.
+    /// Show one checkpoint of a thread, or its newest, with its channels and the writes of tasks behind it.
     Show {
         /// The thread.
         thread: String,
         #[command(flatten)]
         which: Which,
     },
-    /// Save a checkpoint, as the service takes it: JSON with `checkpoint`, `step`, `source`, `channelVersions`, `values` and so on.
+    /// Save a checkpoint in the service's JSON: `checkpoint`, `step`, `source`, `channelVersions`, `values` and so on.
     Save {
         /// The thread.
         thread: String,
-        /// A file with the JSON; `-` is stdin.
+        /// The file with the JSON; `-` is stdin.
         file: PathBuf,
     },
-    /// Save what a task wrote behind a checkpoint, as the service takes it: JSON with `checkpoint`, `task` and `writes`.
+    /// Save the writes of a task behind a checkpoint in the service's JSON: `checkpoint`, `task` and `writes`.
     Write {
         /// The thread.
         thread: String,
-        /// A file with the JSON; `-` is stdin.
+        /// The file with the JSON; `-` is stdin.
         file: PathBuf,
     },
-    /// Go on from a checkpoint another way: a new one is saved that has it for its parent, and all that it holds.
+    /// Fork a thread: save a new checkpoint that has another for its parent, with all that it holds.
     Fork {
         /// The thread.
         thread: String,
-        /// The id of the new one.
+        /// The id of the new checkpoint.
         #[arg(long = "as", value_name = "ID")]
         as_checkpoint: String,
         #[command(flatten)]
         which: Which,
     },
-    /// Copy a thread to another one that holds nothing yet, or what led to one of its checkpoints.
+    /// Copy a thread, or the history of one of its checkpoints, to a thread that holds nothing yet.
     Copy {
         /// The thread.
         thread: String,
-        /// The other one.
+        /// The thread to copy to.
         to: String,
         #[command(flatten)]
         which: Which,
     },
-    /// Delete a thread, or one of its checkpoints, or all but the newest. What the log says of them stays.
+    /// Delete a thread, one of its checkpoints, or all but the newest; their events stay in the log.
     Delete {
         /// The thread.
         thread: String,
         #[command(flatten)]
         which: Which,
-        /// Keep the newest of each subgraph.
+        /// Keep the newest checkpoint of each subgraph.
         #[arg(long, conflicts_with = "checkpoint")]
         keep_newest: bool,
     },
@@ -81,27 +81,27 @@ enum CheckpointsCommand {
 
 #[derive(Debug, Default, Args)]
 struct ListArguments {
-    /// Only those of this thread.
+    /// Only checkpoints of this thread.
     #[arg(long, value_name = "NAME")]
     thread: Option<String>,
-    /// Only those of this subgraph; empty is the outermost one.
+    /// Only checkpoints of this subgraph; empty is the outermost one.
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Only those whose id is smaller.
+    /// Only checkpoints with a smaller id.
     #[arg(long, value_name = "ID")]
     before: Option<String>,
-    /// Only those whose metadata has these members: a JSON object.
+    /// Only checkpoints whose metadata has these members: a JSON object.
     #[arg(long, value_name = "JSON")]
     filter: Option<Document>,
 }
 
-/// Which of a thread's.
+/// A choice of checkpoints of a thread.
 #[derive(Debug, Args)]
 struct Which {
-    /// This checkpoint.
+    /// The checkpoint's id.
     #[arg(long, value_name = "ID")]
     checkpoint: Option<String>,
-    /// Of this subgraph.
+    /// The subgraph; empty is the outermost one.
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
 }
@@ -250,7 +250,7 @@ fn show(
     Ok(writes.write("", output)?)
 }
 
-/// A content as people see it: JSON itself, of anything else how much there is.
+/// Formats a content for people: JSON itself, the size of anything else.
 fn content_words(value: &ContentValue) -> String {
     if let Some(json) = &value.json {
         return json.get().to_owned();

@@ -1,4 +1,4 @@
-//! `clock`: whether the ledger's time can be believed, and an operator's word that it is.
+//! `clock`: the state of the ledger's clock, and an operator's acceptance of its time.
 
 use bitacora_server::answers::ClockAnswer;
 use clap::{Args, Subcommand};
@@ -21,11 +21,11 @@ pub(crate) struct ClockArguments {
 
 #[derive(Debug, Subcommand)]
 enum ClockCommand {
-    /// Show whether the clock jumped. This is what happens without a command.
+    /// Show whether the clock jumped (default).
     Show,
-    /// Take the time that it shows, and decide calls again.
+    /// Accept the clock's time, and decide calls again.
     Accept {
-        /// Why it is right.
+        /// The reason why the time is right.
         #[arg(long, value_name = "WORDS")]
         reason: String,
     },

@@ -1,4 +1,4 @@
-//! `completions`: what a shell needs to complete this program's command lines.
+//! `completions`: completion scripts for shells.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -11,7 +11,7 @@ use crate::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
-    /// The shell that is to complete.
+    /// The shell.
     shell: Shell,
 }
 

@@ -1,4 +1,4 @@
-//! `contracts`: what has to hold before and after calls, whether it did, and what was undone.
+//! `contracts`: conditions before and after calls, their checks, and rollbacks.
 
 use bitacora_server::answers::{ContractCheckList, ContractList, ContractShown, RollbackList};
 use clap::{Args, Subcommand};
@@ -21,30 +21,30 @@ pub(crate) struct ContractsArguments {
 
 #[derive(Debug, Subcommand)]
 enum ContractsCommand {
-    /// Show the contracts, as they were defined last. This is what happens without a command.
+    /// List the contracts with their last definitions (default).
     List,
     /// Show one contract, with its definitions.
     Show {
-        /// Its name.
+        /// The contract's name.
         contract: String,
     },
-    /// Show what checks of a contract found, the newest first.
+    /// List checks of a contract, the newest first.
     Checks {
         /// The contract; `-` for checks that name none.
         contract: String,
-        /// Only those that did not hold.
+        /// Only failed checks.
         #[arg(long)]
         failed: bool,
     },
-    /// Show rollbacks, the newest first: those that are asked for, and what became of them.
+    /// List rollbacks and their states, the newest first.
     Rollbacks {
-        /// Only those that are `asked`, `approved`, `rejected`, `expired`, `withdrawn` or `executed`.
+        /// Only rollbacks in this state: `asked`, `approved`, `rejected`, `expired`, `withdrawn` or `executed`.
         #[arg(long)]
         state: Option<String>,
-        /// Only those of calls of this agent.
+        /// Only rollbacks of calls of this agent.
         #[arg(long)]
         agent: Option<String>,
-        /// Only those of this contract.
+        /// Only rollbacks of this contract.
         #[arg(long)]
         contract: Option<String>,
     },

@@ -1,4 +1,4 @@
-//! `costs`: what models and tools took.
+//! `costs`: costs and usage of models and tools.
 
 pub(crate) mod summed;
 
@@ -18,7 +18,7 @@ use crate::table::Table;
 
 #[derive(Debug, Args)]
 pub(crate) struct CostsArguments {
-    /// What they are summed up by; several with commas between.
+    /// The grouping; several with commas between.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [By::Model])]
     by: Vec<By>,
     /// Only from this day on, UTC.
@@ -27,32 +27,32 @@ pub(crate) struct CostsArguments {
     /// Only before this day.
     #[arg(long, value_name = "YYYY-MM-DD")]
     before: Option<String>,
-    /// Only those of this model.
+    /// Only costs of this model.
     #[arg(long)]
     model: Option<String>,
-    /// Only those of this task type.
+    /// Only costs of this task type.
     #[arg(long)]
     task: Option<String>,
-    /// Only those of this agent.
+    /// Only costs of this agent.
     #[arg(long)]
     agent: Option<String>,
-    /// Only those of this tool; `-` for answers of models.
+    /// Only costs of this tool; `-` for answers of models.
     #[arg(long)]
     tool: Option<String>,
-    /// Only those of this role.
+    /// Only costs of this role.
     #[arg(long)]
     role: Option<String>,
-    /// Only those of this run.
+    /// Only costs of this run.
     #[arg(long)]
     run: Option<String>,
-    /// Only those of this session.
+    /// Only costs of this session.
     #[arg(long)]
     session: Option<String>,
-    /// Only those of runs about this case.
+    /// Only costs of runs about this case.
     #[arg(long)]
     case: Option<String>,
-    /// What a million tokens cost, for answers of models that did not tell: a JSON list of `{"model", "in", "out", "cache_read",
-    /// "cache_write"}` in US dollars as texts, of which the first whose model matches holds; `*` ends a model's name. `-` is stdin.
+    /// The JSON list of prices for answers without a cost, in US dollars a million tokens: texts in `{"model", "in",
+    /// "out", "cache_read", "cache_write"}`; the first matching model holds, and `*` ends a name; `-` is stdin.
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `decide`: whether a tool may be called now, asked as an executor asks it.
+//! `decide`: asks for a decision on a tool call, as an executor does.
 
 mod shown;
 
@@ -17,10 +17,10 @@ use crate::service::{with_query, with_service_for_agents};
 
 #[derive(Debug, Args)]
 pub(crate) struct DecideArguments {
-    /// The call's id, of your choice: the same request once more is answered as the first time.
+    /// The call's id, of your choice; a repeated request gets the first answer.
     #[arg(long, value_name = "ID")]
     call: String,
-    /// The tool that is to be called.
+    /// The tool to call.
     #[arg(long, value_name = "NAME")]
     tool: String,
     /// The server that the tool belongs to.
@@ -38,37 +38,37 @@ pub(crate) struct DecideArguments {
     /// The model that asked for the call.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// What kind of task it is part of.
+    /// The task type.
     #[arg(long, value_name = "NAME")]
     task_type: Option<String>,
-    /// The session it is part of.
+    /// The call's session.
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// The run it is part of.
+    /// The call's run.
     #[arg(long, value_name = "NAME")]
     run: Option<String>,
     /// The folder that paths in the arguments are relative to.
     #[arg(long, value_name = "FOLDER")]
     cwd: Option<String>,
-    /// The approval that a person has given for this call.
+    /// The approval that a person gave for this call.
     #[arg(long, value_name = "ID")]
     approval: Option<String>,
-    /// One effect for one key: a repeated call gets the result of the first.
+    /// The idempotency key; a repeated call with it gets the result of the first.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// What it will cost, in US dollars: 0.0023.
+    /// The estimated cost in US dollars: 0.0023.
     #[arg(long, value_name = "DOLLARS")]
     estimate: Option<String>,
-    /// How much damage this call may do, if more than the registry says: low, medium, high, critical.
+    /// The damage that this call may do, if more than registered: low, medium, high, critical.
     #[arg(long, value_name = "RADIUS")]
     blast_radius: Option<String>,
-    /// How long its outcome may take, in milliseconds.
+    /// The time that its outcome may take, in milliseconds.
     #[arg(long, value_name = "MS")]
     deadline_ms: Option<u64>,
-    /// Somebody sits in front of it.
+    /// Declare that a person is present to be asked.
     #[arg(long)]
     interactive: bool,
-    /// Show what each step said, and what trust was computed from.
+    /// Show the result of each step, and the inputs of trust.
     #[arg(long)]
     explain: bool,
 }
@@ -88,7 +88,7 @@ pub(crate) fn run(
         } else {
             shown::write(&decision, output)?;
         }
-        // Whatever is not an allow is a no.
+        // Every other verdict is a no.
         Ok(if decision.verdict == "allow" { Exit::Done } else { Exit::Refused })
     })
 }

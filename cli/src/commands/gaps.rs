@@ -1,4 +1,4 @@
-//! `gaps`: calls of which half of the record is missing.
+//! `gaps`: calls with an incomplete record.
 
 use bitacora_server::answers::{CallList, GapList};
 use clap::Args;
@@ -11,12 +11,12 @@ use crate::pages::{each_page, pages_to_show};
 use crate::service::{Service, with_query, with_read_models};
 use crate::table::{Table, to_the_second};
 
-/// Calls of a page that only are counted.
+/// The page size for calls that are only counted.
 const PAGE_CALLS: &str = "1000";
 
 #[derive(Debug, Args)]
 pub(crate) struct GapsArguments {
-    /// Only those of this session.
+    /// Only gaps of this session.
     #[arg(long)]
     session: Option<String>,
 }
@@ -42,7 +42,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// How many calls have no outcome and may still get one.
+/// Counts the calls that have no outcome and may still get one.
 pub(super) fn open_calls(session: Option<&str>, service: &mut Service) -> Result<usize, CommandError> {
     let mut open = 0;
     for state in ["open", "waiting"] {
@@ -55,7 +55,7 @@ pub(super) fn open_calls(session: Option<&str>, service: &mut Service) -> Result
     Ok(open)
 }
 
-/// What is said where no gap is recorded, of all calls or of one session's.
+/// Returns the text for an empty list of gaps, of all calls or of one session's.
 pub(super) fn no_gap(is_of_session: bool, open: usize) -> String {
     match open {
         0 if is_of_session => "no gap was recorded of this session".to_owned(),

@@ -25,15 +25,15 @@ pub(crate) struct GrantsArguments {
 
 #[derive(Debug, Subcommand)]
 enum GrantsCommand {
-    /// Show the grants that hold. This is what happens without a command.
+    /// List the grants in force (default).
     List,
-    /// Consent to calls that agree with all of this: they need no approval of their own. What is denied stays denied.
+    /// Give consent to calls that match all of this, so that they need no approval; denied calls stay denied.
     Give(GiveArguments),
-    /// Take consent back.
+    /// Revoke a grant.
     Revoke {
         /// The grant's id.
         grant: String,
-        /// Why.
+        /// The reason.
         #[arg(long, value_name = "WORDS")]
         note: Option<String>,
     },
@@ -41,31 +41,31 @@ enum GrantsCommand {
 
 #[derive(Debug, Args)]
 struct GiveArguments {
-    /// Calls of this tool.
+    /// The tool.
     #[arg(long, value_name = "NAME")]
     tool: String,
-    /// Calls in this context, as decisions show it.
+    /// The context, as decisions show it.
     #[arg(long, value_name = "CONTEXT")]
     context: String,
-    /// Calls of this agent.
+    /// The agent.
     #[arg(long, value_name = "NAME")]
     agent: String,
-    /// Calls in this project, as the workspace of decisions shows it.
+    /// The workspace, as decisions show it.
     #[arg(long, value_name = "FOLDER")]
     workspace: String,
-    /// Of commands, a part that they may have, as approvals show it; several times for several. [default: the context alone]
+    /// A part that commands may have, as approvals show it; repeatable. [default: the context alone]
     #[arg(long = "part", value_name = "PART")]
     parts: Vec<String>,
-    /// Calls in this session.
+    /// The session.
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// How long it holds: 12h, 30d.
+    /// The lifetime: 12h, 30d.
     #[arg(long = "for", value_name = "TIME", value_parser = ttl)]
     ttl: Micros,
-    /// Its id. [default: one that nobody has]
+    /// The grant's id. [default: a random one]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Why.
+    /// The reason.
     #[arg(long, value_name = "WORDS")]
     note: Option<String>,
 }
@@ -132,7 +132,7 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
     })
 }
 
-/// In words: `of fs.write on src, agent coder`.
+/// Formats a scope: `of fs.write on src, agent coder`.
 fn scope_words(scope: &GrantScopeAnswer) -> String {
     let part = |joint: &str, value: &Option<String>| value.as_ref().map(|value| format!("{joint}{value}"));
     let commands = scope.parts.as_ref().map(|parts| parts.join(" | "));

@@ -1,4 +1,4 @@
-//! `import`: what was recorded elsewhere into a ledger, through the service or in its folder; each event once.
+//! `import`: external recordings into a ledger, through the service or in its folder; each event once.
 
 mod flow;
 mod shown;
@@ -29,46 +29,44 @@ use crate::progress::ImportBar;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {
-    /// Files, or folders with .jsonl and .ndjson files; plain, or packed with zstd or gzip. `-` is stdin. Without any: the
-    /// transcripts in ~/.claude/projects.
+    /// Files, or folders with .jsonl and .ndjson files; plain, or packed with zstd or gzip; `-` is stdin. [default: the
+    /// transcripts in ~/.claude/projects]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// What the files hold; told by their contents without it.
+    /// The format of the files. [default: detected from their contents]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Write every line that made no event to this file, one JSON object a line, when the import has come to its end. An earlier
-    /// report is replaced: the same import is run again to go on. No other file is.
+    /// Write lines that made no event to this file as JSON objects, at the import's end; only an earlier report is replaced.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Events a request at most.
+    /// The most events of a request.
     #[arg(long, value_name = "EVENTS", default_value_t = MAX_REQUEST_EVENTS as u16,
         value_parser = clap::value_parser!(u16).range(1..=MAX_REQUEST_EVENTS as i64))]
     batch: u16,
-    /// Let this import count towards trust at once. It is refused where something was not imported. `imports` shows what others
-    /// that wait would change.
+    /// Count this import towards trust at once; refused if anything was not imported. `imports` shows what waiting imports would change.
     #[arg(long)]
     accept: bool,
     #[command(flatten)]
     mapping: MappingArguments,
 }
 
-/// How any lines of JSON become events. TEXT may hold `{place}`; a PLACE is a member, a path `a.b`, or a JSON pointer `/a/b`.
+/// The mapping of any lines of JSON to events. TEXT may hold `{place}`; a PLACE is a member, a path `a.b`, or a JSON pointer `/a/b`.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Mapping of any lines of JSON; {place} in TEXT stands for what is there")]
 pub(crate) struct MappingArguments {
     /// The events' type.
     #[arg(long = "type", value_name = "TEXT")]
     kind: Option<Template>,
-    /// The events' stream; for CloudEvents the stream of those that have none.
+    /// The events' stream; for CloudEvents, the stream of events without one.
     #[arg(long, value_name = "TEXT")]
     stream: Option<String>,
     /// The events' source.
     #[arg(long, value_name = "TEXT")]
     source: Option<Template>,
-    /// What makes a line the one it is: one place or several, joined by `:`. [default: the file and the line's number]
+    /// The identity of a line: one place or several, joined by `:`. [default: the file and the line's number]
     #[arg(long, value_name = "PLACE", value_delimiter = ',')]
     id_from: Vec<Pointer>,
-    /// When it happened: RFC 3339, or a number since 1970 in s, ms, µs or ns.
+    /// The time of the event: RFC 3339, or a number since 1970 in s, ms, µs or ns.
     #[arg(long, value_name = "PLACE")]
     time_from: Option<Pointer>,
     /// The events' actor.
@@ -88,7 +86,7 @@ pub(crate) struct MappingArguments {
     call_from: Option<Pointer>,
 }
 
-/// Why not everything was imported. What was acknowledged before stays, and the same command goes on from there.
+/// The reason why not everything was imported. Events acknowledged before stay, and the same command resumes from there.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImportFailure {
     #[error(transparent)]
@@ -161,7 +159,7 @@ pub(crate) fn run(
     let path = arguments.report.as_ref().filter(|_| reported.is_ok());
     let path = path.map(|path| path.display().to_string());
     let shown = Shown { tally: tally.as_ref(), landed: &flow.landed, elapsed: began.elapsed(), report: path };
-    // What was acknowledged is told whatever came after it.
+    // Acknowledged events are reported also after a failure.
     if global.json {
         output.json(&shown.to_json())?;
     } else {
@@ -180,7 +178,7 @@ pub(crate) fn run(
 }
 
 impl MappingArguments {
-    /// What is read of these files; told by their contents where no format is named.
+    /// Returns the reader of these files. Their contents decide the format where none is named.
     pub(crate) fn reading(
         &self,
         paths: &[PathBuf],

@@ -1,4 +1,4 @@
-//! `imports`: what was brought from elsewhere, what each import would change, and the word that lets it count.
+//! `imports`: external recordings, the change that each would make, and their acceptance.
 
 use bitacora_server::answers::{ImportAnswer, ImportList, ImportListed, StandingsAnswer};
 use clap::{Args, Subcommand};
@@ -14,9 +14,9 @@ use crate::service::{Service, with_query, with_read_models, with_service};
 use crate::table::{Table, write_fields};
 use bitacora_client::percent_encoded;
 
-/// Characters that stand for a digest, at least.
+/// The fewest characters that may stand for a digest.
 const MIN_BEGINNING: usize = 8;
-/// Characters of a whole one: SHA-256 in hexadecimal digits.
+/// The characters of a whole digest: SHA-256 in hexadecimal digits.
 const DIGEST_CHARACTERS: usize = 64;
 
 #[derive(Debug, Args)]
@@ -28,21 +28,21 @@ pub(crate) struct ImportsArguments {
 
 #[derive(Debug, Subcommand)]
 enum ImportsCommand {
-    /// Show the imports that ended, the last first. This is what happens without a command.
+    /// List completed imports, the latest first (default).
     List,
-    /// Show what an import would change: what it showed, what is known here, and what would be said once it counts.
+    /// Show the change that an import would make: its counts, those of the ledger, and the trust after acceptance.
     Show {
-        /// The import: its digest, or 8 characters and more that no other begins with.
+        /// The import: its digest, or the first 8 or more characters if no other import shares them.
         digest: String,
-        /// At most this many. [default: 100]
+        /// The most dimensions to show. [default: 100]
         #[arg(long, value_name = "DIMENSIONS")]
         limit: Option<u32>,
     },
-    /// Let an import count, and no other.
+    /// Accept an import, so that it counts.
     Accept {
-        /// The import: its digest, or 8 characters and more that no other begins with.
+        /// The import: its digest, or the first 8 or more characters if no other import shares them.
         digest: String,
-        /// Why.
+        /// The reason.
         #[arg(long, value_name = "WORDS")]
         note: Option<String>,
     },
@@ -68,7 +68,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// The digest of the one import that begins so; what is no beginning of any stays as it is, and names no import.
+/// Returns the digest of the one import that begins with this text. A text that begins none is returned as it is, and names no import.
 fn whole_digest(beginning: &str, service: &mut Service) -> Result<String, CommandError> {
     if !(MIN_BEGINNING..DIGEST_CHARACTERS).contains(&beginning.len()) {
         return Ok(beginning.to_owned());
@@ -163,7 +163,7 @@ fn show(digest: &str, limit: Option<u32>, global: &Global, output: &mut Output) 
     })
 }
 
-/// What an import showed, in the order of the columns; `-` where that is not known.
+/// Formats an import's counts, in the order of the columns; `-` where they are not known.
 fn counts(import: &ImportListed) -> [String; 4] {
     [import.dimensions, import.approvals, import.rejections, import.failures]
         .map(|count| count.map_or_else(|| "-".to_owned(), |count| count.to_string()))

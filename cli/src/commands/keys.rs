@@ -1,4 +1,4 @@
-//! `keys`: the keyring's file, from its making to its rotation.
+//! `keys`: the keyring's file: creation, rotation, retirement and locking.
 
 mod retiring;
 
@@ -19,43 +19,42 @@ use crate::passphrase::PassphraseSource;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
-    /// Make a keyring, readable by its owner alone.
+    /// Create a keyring, readable by its owner alone.
     New {
-        /// Encrypt it under a passphrase: BITACORA_PASSPHRASE, or asked for.
+        /// Encrypt it under a passphrase, from BITACORA_PASSPHRASE or a prompt.
         #[arg(long)]
         lock: bool,
     },
-    /// Show which keys the keyring holds; secrets stay in it.
+    /// Show the keyring's keys; secrets stay in it.
     Show,
-    /// Add a key and use it from the next opening of a ledger on; what the old one sealed stays readable.
+    /// Add a key, used from the next opening of a ledger on; data under the old one stays readable.
     Rotate {
-        /// Rotate the key that signs segments, not the one that encrypts them.
+        /// Rotate the key that signs segments instead of the one that encrypts them.
         #[arg(long)]
         signing: bool,
     },
-    /// Move old encryption keys into an offline keyring, so that this keyring does not open all of history. Refused for keys that a
-    /// ledger of the data folder still needs. The service must not run.
+    /// Move old encryption keys into an offline keyring, so that this one does not open all of history; stop the service first.
     Retire {
-        /// The offline keyring, a new file. One that is there is never written over.
+        /// The offline keyring: a new file, never overwritten.
         #[arg(long, value_name = "FILE")]
         into: PathBuf,
-        /// The id of a key to retire. Repeatable. [default: every key but the one in use that no ledger of the data folder needs]
+        /// The id of a key that no ledger of the data folder needs; repeatable. [default: every such key but the one in use]
         #[arg(long, value_name = "ID", value_parser = kek_id)]
         key: Vec<KekId>,
     },
-    /// Bring the keys of an offline keyring back into the keyring. The offline keyring stays as it is.
+    /// Copy the keys of an offline keyring back into the keyring.
     Restore {
         /// The offline keyring.
         #[arg(long, value_name = "FILE")]
         from: PathBuf,
     },
-    /// Encrypt the keyring's file under a passphrase: BITACORA_PASSPHRASE, or asked for.
+    /// Encrypt the keyring's file under a passphrase, from BITACORA_PASSPHRASE or a prompt.
     Lock,
-    /// Write the keyring's file in clear again.
+    /// Decrypt the keyring's file.
     Unlock,
 }
 
-/// Why there are no new keys.
+/// The reason why there are no new keys.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeysError {
     #[error("the system gives no random bytes: {0}; nothing was changed")]
@@ -99,7 +98,7 @@ struct Keys<'a> {
     passphrase: PassphraseSource,
 }
 
-/// What may be shown of a keyring.
+/// The part of a keyring that may be shown.
 struct Shown {
     path: PathBuf,
     locked: bool,
@@ -185,12 +184,12 @@ impl Keys<'_> {
     }
 }
 
-/// A keyring from the system's random generator.
+/// Generates a keyring from the system's random generator.
 pub(crate) fn generate() -> Result<Keyring, KeysError> {
     with_random(|random| Keyring::generate(random))
 }
 
-/// Whatever was made of bytes that the system did not give is thrown away.
+/// Runs `make` with the system's random bytes. The result is discarded if the system failed to give any of them.
 fn with_random<T>(make: impl FnOnce(&mut dyn FnMut(&mut [u8])) -> T) -> Result<T, KeysError> {
     let mut failed = None;
     let made = make(&mut |bytes| {

@@ -1,4 +1,4 @@
-//! `mode`: whether verdicts are meant, or only recorded.
+//! `mode`: the enforcement mode: whether verdicts are enforced, or only recorded.
 
 use bitacora_server::answers::{ModeAnswer, ModeScopeAnswer};
 use clap::{Args, Subcommand};
@@ -21,27 +21,27 @@ pub(crate) struct ModeArguments {
 
 #[derive(Debug, Subcommand)]
 enum ModeCommand {
-    /// Show the mode. This is what happens without a command.
+    /// Show the enforcement mode (default).
     Show,
-    /// Record what would have been said, and allow. Panic and suspensions hold all the same.
+    /// Record decisions but allow every call; panic and suspensions still apply.
     Observe(Scope),
-    /// Mean it.
+    /// Enforce decisions.
     Enforce(Scope),
 }
 
-/// Which calls: those that agree with all of it. Without any, all that no scope is about.
+/// The scope: calls that match all of it. Without any, all calls that no other scope matches.
 #[derive(Debug, Args)]
 struct Scope {
-    /// Calls of this tool.
+    /// The tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Calls of this agent.
+    /// The agent.
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Calls in this role.
+    /// The role of the caller.
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
-    /// Why.
+    /// The reason.
     #[arg(long, value_name = "WORDS")]
     note: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `outcome`: how a call ended, told once.
+//! `outcome`: reports the end of a call, once.
 
 use bitacora_server::answers::OutcomeAnswer;
 use clap::{Args, ValueEnum};
@@ -14,55 +14,55 @@ use crate::table::write_fields;
 
 #[derive(Debug, Args)]
 pub(crate) struct OutcomeArguments {
-    /// The call's id, as it was decided.
+    /// The call's id, as in its decision.
     #[arg(long, value_name = "ID")]
     call: String,
-    /// How it ended.
+    /// The status with which it ended.
     #[arg(long, value_enum)]
     status: Status,
-    /// What it failed with.
+    /// The kind of error.
     #[arg(long, value_name = "NAME")]
     error_type: Option<String>,
-    /// What its process returned.
+    /// The exit code of its process.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     exit_code: Option<i64>,
-    /// How long it took, in milliseconds.
+    /// The duration, in milliseconds.
     #[arg(long, value_name = "MS")]
     duration_ms: Option<u64>,
-    /// What it cost, in US dollars: 0.0023.
+    /// The cost in US dollars: 0.0023.
     #[arg(long, value_name = "DOLLARS")]
     cost_usd: Option<String>,
-    /// Whether what it did was found to be right afterwards.
+    /// The result of the check afterwards: `true` if the effect was right.
     #[arg(long, value_name = "BOOL")]
     post_check_passed: Option<bool>,
-    /// The last of what it put out, in at most 256 bytes.
+    /// The end of its output, at most 256 bytes.
     #[arg(long, value_name = "WORDS")]
     output_tail: Option<String>,
-    /// The agent that called, as it was decided.
+    /// The agent, as in the decision.
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// The session, as it was decided.
+    /// The session, as in the decision.
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// The run, as it was decided.
+    /// The run, as in the decision.
     #[arg(long, value_name = "NAME")]
     run: Option<String>,
 }
 
-/// How a call ended.
+/// The status of an ended call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Status {
-    /// It did what it was called for.
+    /// The call did what it was called for.
     Ok,
-    /// It failed.
+    /// The call failed.
     Error,
-    /// It took too long.
+    /// The call took too long.
     Timeout,
-    /// It was broken off.
+    /// The call was interrupted.
     Interrupted,
-    /// A person did not let it run.
+    /// A person rejected the call.
     Rejected,
-    /// Something else did not let it run.
+    /// Something other than a person blocked the call.
     Blocked,
 }
 

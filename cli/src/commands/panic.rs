@@ -1,4 +1,4 @@
-//! `panic` and `agents`: what stops agents, all of them or one, in every mode.
+//! `panic` and `agents`: stops of all agents or of one, in every mode.
 
 use bitacora_server::answers::StopsAnswer;
 use clap::{Args, Subcommand};
@@ -22,11 +22,11 @@ pub(crate) struct PanicArguments {
 
 #[derive(Debug, Subcommand)]
 enum PanicCommand {
-    /// Show whether everything is stopped. This is what happens without a command.
+    /// Show whether the panic stop is engaged (default).
     Show,
     /// Deny every call from now on.
     Engage(Reason),
-    /// Decide calls again.
+    /// Release the stop, and decide calls again.
     Release(Reason),
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct AgentsArguments {
 
 #[derive(Debug, Subcommand)]
 enum AgentsCommand {
-    /// Show the agents that are stopped. This is what happens without a command.
+    /// List the suspended agents (default).
     List,
     /// Deny every call of this agent from now on.
     Suspend {
@@ -48,7 +48,7 @@ enum AgentsCommand {
         #[command(flatten)]
         reason: Reason,
     },
-    /// Decide calls of this agent again.
+    /// Resume an agent, and decide its calls again.
     Resume {
         /// The agent.
         agent: String,
@@ -59,7 +59,7 @@ enum AgentsCommand {
 
 #[derive(Debug, Args)]
 struct Reason {
-    /// Why.
+    /// The reason.
     #[arg(long, value_name = "WORDS")]
     reason: String,
 }
@@ -126,7 +126,7 @@ pub(crate) fn run_agents(
     Ok(Exit::Done)
 }
 
-/// What is stopped, page by page, where it is for people and not shown already.
+/// Returns the stops, page by page, where they are for people and not shown already.
 fn stops(
     service: &mut Service,
     global: &Global,

@@ -1,4 +1,4 @@
-//! `policy`: the rules that calls are judged by, version by version.
+//! `policy`: versions of the rules that decide calls.
 
 pub(super) mod differences;
 mod tried;
@@ -32,49 +32,49 @@ pub(crate) struct PolicyArguments {
 
 #[derive(Debug, Subcommand)]
 enum PolicyCommand {
-    /// Show the versions, and the rules of one. This is what happens without a command.
+    /// Show the versions, and the rules of one (default).
     Show {
         /// The version. [default: the active one]
         #[arg(id = "shown-version", value_name = "VERSION", value_parser = version)]
         version: Option<u64>,
     },
-    /// Publish the next version. Calls are judged by it once it is activated.
+    /// Publish the next version; it takes effect once it is activated.
     Publish {
-        /// Rules and, where it is not the shipped one, trust, as `policy.published` records them; `-` is stdin.
+        /// The rules and, where it differs from the default, the trust settings, as in `policy.published`; `-` is stdin.
         #[arg(value_name = "FILE", required_unless_present = "starter", conflicts_with = "starter")]
         file: Option<PathBuf>,
-        /// The policy for coding agents, as `policy starter` writes it.
+        /// Publish the policy for coding agents, as `policy starter` writes it.
         #[arg(long)]
         starter: bool,
         /// Activate it too.
         #[arg(long)]
         activate: bool,
     },
-    /// Judge calls by this version from now on.
+    /// Activate this version, which decides calls from now on.
     Activate(Version),
-    /// Take this version out of use.
+    /// Retire this version.
     Retire(Version),
-    /// Show what the rules of two versions say otherwise; 1 if they do.
+    /// Compare the rules of two versions; exit code 1 if they differ.
     Diff {
-        /// One version. [default: the active one]
+        /// The first version. [default: the active one]
         #[arg(value_parser = version)]
         one: Option<u64>,
-        /// The other. [default: the newest]
+        /// The second version. [default: the newest]
         #[arg(value_parser = version)]
         other: Option<u64>,
     },
-    /// Show what a policy would have said of recorded calls. Nothing is published, nothing recorded.
+    /// Try a policy on recorded calls; publishes and records nothing.
     DryRun {
         /// The policy, as `policy publish` takes it; `-` is stdin.
         #[arg(value_name = "FILE", required_unless_present = "starter", conflicts_with = "starter")]
         file: Option<PathBuf>,
-        /// The policy for coding agents, as `policy starter` writes it.
+        /// Try the policy for coding agents, as `policy starter` writes it.
         #[arg(long)]
         starter: bool,
         #[command(flatten)]
         calls: Calls,
     },
-    /// Show what a published version would have said of recorded calls. Nothing is recorded.
+    /// Try a published version on recorded calls; records nothing.
     WhatIf {
         /// The version.
         #[arg(id = "tried-version", value_name = "VERSION", value_parser = version)]
@@ -82,32 +82,32 @@ enum PolicyCommand {
         #[command(flatten)]
         calls: Calls,
     },
-    /// Write the policy for coding agents to begin with.
+    /// Write the starter policy for coding agents.
     Starter,
 }
 
-/// Which recorded calls a policy is tried on.
+/// The recorded calls that a policy is tried on.
 #[derive(Debug, Args)]
 struct Calls {
-    /// At most this many, the newest. [default: 1000]
+    /// The most calls to try, the newest. [default: 1000]
     #[arg(long, value_name = "CALLS")]
     limit: Option<u32>,
-    /// Only those of this tool.
+    /// Only calls of this tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
 }
 
 #[derive(Debug, Args)]
 struct Version {
-    /// Its number.
+    /// The version's number.
     #[arg(id = "changed-version", value_name = "VERSION", value_parser = version)]
     version: u64,
-    /// Why.
+    /// The reason.
     #[arg(long, value_name = "WORDS")]
     note: Option<String>,
 }
 
-/// A version as people name it: `2`, or `v2` as `replay --policy` takes it.
+/// Parses a version's number: `2`, or `v2` as `replay --policy` takes it.
 fn version(text: &str) -> Result<u64, &'static str> {
     let number = text.strip_prefix('v').unwrap_or(text).parse().ok();
     number
@@ -152,7 +152,7 @@ pub(crate) fn run(
 }
 
 impl Calls {
-    /// The resource that tries a policy on them.
+    /// Returns the resource that tries a policy on these calls.
     fn of(&self, path: &str, policy: Option<&str>) -> String {
         let limit = self.limit.map(|limit| limit.to_string());
         let tool = self.tool.as_deref();
@@ -194,7 +194,7 @@ fn show(
     Ok(())
 }
 
-/// In their order: the first that matches is what the policy says.
+/// Writes the rules in their order; the first one that matches decides.
 fn rules(document: &Value, output: &mut Output) -> Result<(), OutputError> {
     let text =
         |rule: &Value, member: &str| rule.get(member).and_then(Value::as_str).unwrap_or("-").to_owned();
@@ -232,7 +232,7 @@ fn publish(
         document.take(answer.text())?;
         let act = activated.as_ref().ok().and_then(Option::as_ref).map(Answer::text);
         output.json_text(&document.add_to(JsonObject::new()).maybe_raw("activated", act).end())?;
-        // What was published is told whatever came after it.
+        // The publication is reported also if the activation failed.
         activated?;
         return Ok(());
     }

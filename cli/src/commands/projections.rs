@@ -1,4 +1,4 @@
-//! `projections`: how far what is made of the log has come.
+//! `projections`: the progress of read models, and their rebuild.
 
 use std::thread;
 use std::time::Instant;
@@ -25,16 +25,16 @@ pub(crate) struct ProjectionsArguments {
 
 #[derive(Debug, Subcommand)]
 enum ProjectionsCommand {
-    /// Show them all; exit code 50 where one is degraded or has stopped. This is what happens without a command.
+    /// Show all read models (default); exit code 50 where one is degraded or has stopped.
     List,
-    /// Fold a read model again from the log, beside the one that answers, whose place it takes.
+    /// Rebuild a read model from the log, beside the current one, which it then replaces.
     Rebuild {
-        /// Its name.
+        /// The read model's name.
         name: String,
     },
 }
 
-/// Digits of a digest that are shown.
+/// The digits of a digest that are shown.
 const DIGEST_DIGITS: usize = 16;
 
 pub(crate) fn run(
@@ -81,7 +81,7 @@ fn list(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
     })
 }
 
-/// Those of all ledgers, as they came and as they are understood.
+/// Returns the read models of all ledgers, as JSON and parsed.
 fn all(service: &mut Service) -> Result<(Joined, Vec<ProjectionAnswer>), CommandError> {
     let (mut joined, mut list) = (Joined::new(ProjectionList::LISTS), Vec::new());
     each_page_by(Service::get_of_all, service, "projections", |text, page: ProjectionList| {

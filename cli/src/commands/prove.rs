@@ -1,4 +1,4 @@
-//! `prove`: the proof of one event, for somebody who has nothing of the ledger.
+//! `prove`: the proof of one event, for a third party without access to the ledger.
 
 use std::path::PathBuf;
 
@@ -22,22 +22,20 @@ use bitacora_client::{ClientError, Connection};
 pub(crate) struct ProveArguments {
     /// The event's position.
     position: Position,
-    /// A receipt instead: that the event is in the tree, as tools of transparency logs read it, and nothing of the event. All
-    /// that a service gives.
+    /// Export a receipt for tools of transparency logs instead: it discloses nothing of the event. A service gives only receipts.
     #[arg(long, conflicts_with_all = ["bare", "with_part"])]
     receipt: bool,
-    /// Disclose nothing of the event but its place, time and commitment.
+    /// Disclose only the event's position, time and commitment.
     #[arg(long, conflicts_with = "with_part")]
     bare: bool,
-    /// Disclose what the event says of its data subject too. Whoever has it can check guesses of other events of that subject.
+    /// Disclose the data subject's part too; a reader can then check guesses about other events of that subject.
     #[arg(long)]
     with_part: bool,
-    /// A verifier key that you know to be the ledger's, as NAME+ID+KEY; may be given more than once. The proof is given out only
-    /// if one of them signed its tree head. A receipt from a service is compared with nothing else: without a key it proves what its
-    /// reader makes of it.
+    /// A verifier key that you know to be the ledger's, as NAME+ID+KEY, one of which must have signed the tree head;
+    /// repeatable. Without any, the receipt of a service is compared with nothing.
     #[arg(long, value_name = "KEY")]
     vkey: Vec<VerifierKey>,
-    /// The file that the proof goes to, which must not exist. [default: stdout]
+    /// The file to write, which must not exist. [default: stdout]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -45,7 +43,7 @@ pub(crate) struct ProveArguments {
 /// The refusal of a head that a successor of a known key signed.
 const ENDORSED: &str = "a key that you know endorsed the one that signed the tree head, and a seed that leaked could have endorsed it too";
 
-/// Why there is no proof.
+/// The reason why there is no proof.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProveFailure {
     #[error(transparent)]
@@ -89,7 +87,7 @@ impl ProveArguments {
         }
     }
 
-    /// Checks the proof as its reader would who knows the keys that are named; where none is, nobody is asked.
+    /// Checks the proof as a reader would who knows the named keys. Checks nothing where no key is named.
     fn check_keys(&self, proof: &str) -> Result<(), ProveFailure> {
         if self.vkey.is_empty() {
             return Ok(());
@@ -146,7 +144,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// A tree head of the service's: its note, and how many events it says it covers.
+/// Gets a tree head of the service: its note, and the number of events that it covers.
 async fn head(
     client: &mut Connection,
     global: &Global,
@@ -162,9 +160,9 @@ async fn head(
     Ok((note, size))
 }
 
-/// Asks the service for the last tree head that witnesses cosigned, or for a newer one where that does not cover the event, and
-/// for a proof under it. Who made them is for the reader of the receipt to tell, by a key that it knows; that they fit
-/// together is seen here.
+/// Asks the service for a proof under the last cosigned tree head, or under a newer one where that does not cover the
+/// event. Checks that head and proof fit together. Their origin is for the reader of the receipt to check, by a key
+/// that it knows.
 async fn ask(client: &mut Connection, global: &Global, position: Position) -> Result<String, ProveFailure> {
     let ledger = &global.ledger;
     let strange = |what: &str| ProveFailure::Strange { position, what: what.to_owned() };

@@ -1,5 +1,5 @@
-//! `quickstart`: a ledger in a folder of its own, served, governed by the starter, fed with an invented hour of several agents,
-//! verified, and shown.
+//! `quickstart`: a demo ledger, governed by the starter, filled, verified, shown and served.
+//! It lies in a folder of its own and holds an invented hour of several agents.
 
 mod folder;
 mod governing;
@@ -44,36 +44,36 @@ use crate::verify::{Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_client::{Connection, ServiceUrl};
 
 const DEFAULT_EVENTS: u64 = 20_000;
-/// More is what `bench` is for.
+/// The most events; `bench` is for more.
 const MAX_EVENTS: u64 = 500_000;
-/// The hour that is told where nobody asks for another one.
+/// The default seed of the hour.
 const DEFAULT_SEED: u64 = 1_519;
-/// Tries of one request after the first one: whoever looks on wants to hear soon what is wrong.
+/// Retries of one request: few, so that a fault is reported soon to the person who waits.
 const MAX_RETRIES: u32 = 2;
 /// Events a request.
 const BATCH_EVENTS: usize = 250;
 
 #[derive(Debug, Args)]
 pub(crate) struct QuickstartArguments {
-    /// The folder that everything goes into; it must be new or empty. [default: bitacora-quickstart, or with a number behind it]
+    /// The folder to create everything in; it must be new or empty. [default: bitacora-quickstart, or with a number behind it]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
     /// The address to listen on. [default: 127.0.0.1:7717, or a free port if that is taken]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// How many events the hour has.
+    /// The number of events of the hour.
     #[arg(long, value_name = "EVENTS", default_value_t = DEFAULT_EVENTS,
         value_parser = clap::value_parser!(u64).range(1..=MAX_EVENTS))]
     events: u64,
-    /// Another hour: the same number tells the same one.
+    /// The seed of the hour; the same number gives the same events.
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_SEED)]
     seed: u64,
-    /// End when it is verified, and do not go on serving.
+    /// End after verification, and do not go on serving.
     #[arg(long)]
     exit: bool,
 }
 
-/// Why there is nothing to show.
+/// The reason why there is nothing to show.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QuickstartFailure {
     #[error(transparent)]
@@ -99,10 +99,10 @@ pub(crate) enum QuickstartFailure {
     Close(#[from] CloseFailures),
 }
 
-/// What to do where this disk does not take it.
+/// The advice where this disk does not take the ledger.
 const ELSEWHERE: &str = "; make room on this disk, or name a folder on another one with --folder";
 
-/// The same, for a ledger that takes no events.
+/// Returns the advice for a ledger that takes no events.
 fn elsewhere(miss: &Miss) -> &'static str {
     if matches!(miss.code(), "disk-full" | "read-only") { ELSEWHERE } else { "" }
 }
@@ -132,8 +132,8 @@ pub(crate) fn run(
     runtime.block_on(quickstart.run())
 }
 
-/// The address that was asked for, or the usual one, or where that is taken a free port; and whether it was taken. It is
-/// looked at before anything is made.
+/// Returns the address that was asked for, else the default one, or a free port where that is taken; and whether it was
+/// taken. Nothing is created before this.
 fn free_address(asked: Option<SocketAddr>) -> Result<(SocketAddr, bool), StartError> {
     let address = asked.unwrap_or(DEFAULT_ADDRESS);
     if !address.ip().to_canonical().is_loopback() {
@@ -155,14 +155,14 @@ struct Quickstart<'a> {
     output: &'a mut Output,
 }
 
-/// The service, running beside what it is fed with.
+/// The service, which runs beside its feeder.
 struct Running {
     url: ServiceUrl,
     stop: oneshot::Sender<()>,
     ended: JoinHandle<Result<(), CloseFailures>>,
 }
 
-/// What feeding has come to.
+/// The result of feeding.
 struct Fed {
     delivered: Delivered,
     json_bytes: u64,
@@ -182,7 +182,7 @@ impl Quickstart<'_> {
         if matches!(told, Ok(Exit::Done)) && !self.arguments.exit {
             interrupts.next().await;
         }
-        // Whether it still runs is told by its end.
+        // If the service has ended already, its result shows below.
         let _ended_already = running.stop.send(()).is_err();
         let ended = tokio::select! {
             ended = running.ended => ended,
@@ -244,7 +244,7 @@ impl Quickstart<'_> {
         let address = server.local_addr().unwrap_or(self.address);
         let (stop, stopped) = oneshot::channel::<()>();
         let ended = tokio::spawn(server.run(async {
-            // Whoever dropped the other end wants it to end too.
+            // A dropped sender is a request to end too.
             let _asked = stopped.await.is_ok();
         }));
         Ok((Running { url: ServiceUrl::Tcp(address.to_string()), stop, ended }, keyring))
@@ -316,7 +316,7 @@ impl Quickstart<'_> {
         Ok(Fed { delivered, json_bytes, stored_bytes, elapsed, decided })
     }
 
-    /// Verifies with the verifier that everybody has, on a thread that may be busy.
+    /// Verifies with the verifier that everybody has, on a blocking thread.
     async fn verify(&self, keyring: Arc<Keyring>) -> Result<Report, CommandError> {
         let folder = self.folder.data().join("ledgers").join(self.global.ledger.as_str());
         let name = self.global.ledger.clone();

@@ -1,4 +1,4 @@
-//! `rates`: how many calls are taken in a time, and what is left of that.
+//! `rates`: rate limits of calls, and what is left of them.
 
 use bitacora_server::answers::{RateList, RateRequest, RateScopeAnswer};
 use std::str::FromStr;
@@ -23,67 +23,67 @@ pub(crate) struct RatesArguments {
 
 #[derive(Debug, Subcommand)]
 enum RatesCommand {
-    /// Show the limits, and what is left where calls took some. This is what happens without a command.
+    /// List the limits, and what is left where calls used some (default).
     List {
-        /// Only those of tools, of agents or of roles.
+        /// Only limits of tools, of agents or of roles.
         #[arg(long, value_enum)]
         by: Option<By>,
-        /// Only those of this one.
+        /// Only limits of this name.
         #[arg(long, value_name = "NAME", requires = "by")]
         name: Option<String>,
     },
-    /// Set a limit. Its buckets are full again.
+    /// Set a limit; its buckets are full again.
     Set {
         #[command(flatten)]
         scope: Scope,
         #[command(flatten)]
         how: How,
     },
-    /// Take a limit away.
+    /// Remove a limit.
     Clear {
         #[command(flatten)]
         scope: Scope,
     },
 }
 
-/// Whose calls are counted together.
+/// The scope of a limit: calls that are counted together.
 #[derive(Debug, Args)]
 struct Scope {
-    /// Those of a tool, of an agent, or in a role.
+    /// The key that calls are counted by: a tool, an agent or a role.
     #[arg(long, value_enum)]
     by: By,
-    /// Which one. Without it: each by itself that has no limit of its own.
+    /// The tool, agent or role. [default: each one by itself that has no limit of its own]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
 
-/// Limits of calls. A limit that is left out does not hold.
+/// The limits of calls. A limit that is left out does not apply.
 #[derive(Debug, Args)]
 struct How {
-    /// Calls that are taken at once, at most.
+    /// The bucket's size: the most calls at once.
     #[arg(long, value_name = "CALLS", requires = "refill", required_unless_present_any = ["within", "a_day", "apart_s"])]
     burst: Option<u32>,
-    /// Calls that come back in a period.
+    /// The calls that refill the bucket in a period.
     #[arg(long, value_name = "CALLS", requires = "burst")]
     refill: Option<u32>,
-    /// The period, in milliseconds.
+    /// The refill period, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 60_000)]
     period_ms: u64,
-    /// Calls that are taken in the last so many seconds, at most: `2/3600`. It may be given up to four times.
+    /// The most calls in the last so many seconds: `2/3600`; repeatable up to four times.
     #[arg(long, value_name = "CALLS/SECONDS")]
     within: Vec<Within>,
-    /// Calls that are taken on one day, at most.
+    /// The most calls of one day.
     #[arg(long, value_name = "CALLS")]
     a_day: Option<u32>,
-    /// The time zone of that day, such as `Europe/Madrid`. UTC without it.
+    /// The time zone of that day: `Europe/Madrid`. [default: UTC]
     #[arg(long, value_name = "ZONE", requires = "a_day")]
     zone: Option<String>,
-    /// Seconds between two calls, at least.
+    /// The fewest seconds between two calls.
     #[arg(long, value_name = "SECONDS")]
     apart_s: Option<u32>,
 }
 
-/// So many calls in so many seconds.
+/// A limit of calls in a sliding window of seconds.
 #[derive(Debug, Clone, Copy)]
 struct Within {
     calls: u32,
@@ -123,14 +123,14 @@ impl How {
     }
 }
 
-/// By what calls are counted.
+/// The key that calls are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// By their tool.
+    /// The call's tool.
     Tool,
-    /// By their agent.
+    /// The call's agent.
     Agent,
-    /// By their caller's role.
+    /// The caller's role.
     Role,
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// Whether this very limit is set.
+/// Returns `true` if exactly this limit is set.
 fn is_set(scope: &Scope, service: &mut Service) -> Result<bool, CommandError> {
     let path = with_query("rates", &[("by", Some(scope.by.name())), ("name", scope.name.as_deref())]);
     let mut is_set = false;
@@ -230,7 +230,7 @@ fn list(
     })
 }
 
-/// In words: `of agent ci`, `of each tool`.
+/// Formats a scope: `of agent ci`, `of each tool`.
 fn scope_words(scope: &RateScopeAnswer) -> String {
     match &scope.name {
         Some(name) => format!("of {} {name}", scope.by),

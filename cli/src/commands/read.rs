@@ -17,7 +17,7 @@ use crate::output::{Output, OutputError, printable};
 use crate::token;
 use bitacora_client::{ClientError, Connection, Refusal};
 
-/// Bytes of one line of an answer: an event of the largest size in base64, and its envelope.
+/// The size limit of one line of an answer: an event of the largest size in base64, and its envelope.
 pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(crate) struct ReadArguments {
     question: Question,
 }
 
-/// Why not everything was read.
+/// The reason why not everything was read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadFailure {
     #[error(transparent)]
@@ -86,7 +86,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// Where the answer goes.
+/// The writer of an answer.
 struct Reading<'a> {
     question: &'a Question,
     as_json: bool,
@@ -143,7 +143,7 @@ impl Reading<'_> {
         }
     }
 
-    /// One stored event, as the NDJSON line that the service answers with.
+    /// Writes one stored event, given as the service's NDJSON line.
     fn show(&mut self, line: &[u8]) -> Result<(), OutputError> {
         if self.as_json { self.output.bytes(line) } else { self.output.line(for_people(line)) }
     }

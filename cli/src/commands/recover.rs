@@ -1,5 +1,6 @@
-//! `recover`: puts acknowledged events back that the disk did not have; or goes on without what is lost, in a new generation that
-//! says so. What archives hold is no loss: where they reach further than the log, the ledger is made again of them.
+//! `recover`: reopens a ledger that lost acknowledged events.
+//! It puts events back from quarantine, or declares the loss and starts a new generation. Events in archives are not
+//! lost: where archives reach further than the log, the ledger is restored from them.
 
 mod archived;
 
@@ -27,20 +28,20 @@ use crate::witnesses::{WitnessArguments, WitnessFailure};
 
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArguments {
-    /// Declare that what is remembered and not here is lost. A generation begins; every later verification shows it.
+    /// Declare events lost that are remembered and not here; starts a new generation that every later verification shows.
     #[arg(long, required_unless_present = "put_back")]
     declare_loss: bool,
-    /// Give up what archives hold and the log has lost, too.
+    /// Also give up events that archives hold and the log has lost.
     #[arg(long, conflicts_with = "put_back")]
     without_archives: bool,
-    /// Put acknowledged events back from quarantine that the disk turned out not to have. Nothing is lost then.
+    /// Put acknowledged events back from quarantine that the disk turned out not to have; nothing is lost then.
     #[arg(long, conflicts_with = "declare_loss")]
     put_back: bool,
     #[command(flatten)]
     witnesses: WitnessArguments,
 }
 
-/// Why no loss was declared.
+/// The reason why no loss was declared.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecoverFailure {
     #[error("{}: a service has this data folder; stop it first", .0.display())]
@@ -97,7 +98,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// The data folder, locked, and how its ledger is opened.
+/// The locked data folder, and the environment and options for opening its ledger.
 struct Held {
     environment: Environment,
     folder: DataFolder,
@@ -119,7 +120,7 @@ fn hold(arguments: &RecoverArguments, global: &Global, data: &std::path::Path) -
     Ok(Held { environment, folder, options, _lock: lock })
 }
 
-/// The last position, after the frames in quarantine are back.
+/// Puts the frames in quarantine back, and returns the last position.
 fn put_back(
     arguments: &RecoverArguments,
     global: &Global,

@@ -1,4 +1,4 @@
-//! `replay`: the state that decides, made again from the log.
+//! `replay`: rebuilds the state that decides from the log, and compares it.
 
 mod ends;
 mod folding;
@@ -34,47 +34,45 @@ use bitacora_client::ClientError;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
-    /// The state after the event at this position. [default: the last durable one]
+    /// Rebuild the state after the event at this position. [default: the last durable one]
     #[arg(long, value_name = "POSITION")]
     to: Option<Position>,
-    /// The state at this time: after the last event that was recorded before it.
+    /// Rebuild the state at this time: after the last event recorded before it.
     #[arg(long, value_name = "TIME", conflicts_with = "to")]
     at: Option<Moment>,
-    /// Write the position and the digest of the state, and nothing else.
+    /// Write only the position and the digest of the state.
     #[arg(long)]
     digest: bool,
-    /// Compare with the state after the event at this position, and show what differs.
+    /// Compare with the state after the event at this position, and show the differences.
     #[arg(long, value_name = "POSITION")]
     diff: Option<Position>,
     /// Compare with the state that the service at --url decides by, at its position.
     #[arg(long, conflicts_with_all = ["to", "at", "diff", "re_judge"])]
     live: bool,
-    /// Keep how far an interrupted replay came in this file, sealed under the keyring: the same command goes on from there, and says so.
-    /// Without it, and where there is no such file, everything is folded from the first event on.
+    /// Save an interrupted replay to this sealed file; the same command resumes from it and says so. [default: from the first event]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["live", "re_judge", "diff"])]
     progress: Option<PathBuf>,
-    /// Begin with the newest state that archives keep of no later event than is asked for, and say so. Without it everything is folded
-    /// from the first event on, archives included.
+    /// Start from the newest archived state that is not too new, and say so. [default: from the first event, archives included]
     #[arg(long, conflicts_with_all = ["live", "re_judge", "progress"])]
     from_archive: bool,
-    /// Make every decision again from what it rested on, by the rules of its version, and show those that come out otherwise.
+    /// Repeat every decision from its recorded inputs, by the rules of its version, and show those that differ.
     #[arg(long, conflicts_with_all = ["digest", "diff"])]
     re_judge: bool,
-    /// Judge every recorded call by another policy, all else as it was, and show who would have been decided otherwise.
+    /// Judge every recorded call by another policy, all else unchanged, and show the changed decisions.
     #[arg(long, requires = "policy", conflicts_with_all = ["digest", "diff", "live", "re_judge", "progress", "from_archive"])]
     what_if: bool,
-    /// The policy to try: a published version, `v2`, or a file as it is published.
+    /// The policy to try: a published version, `v2`, or a file as `policy publish` takes it.
     #[arg(long, value_name = "vN|FILE", requires = "what_if")]
     policy: Option<Tried>,
-    /// Try it on the calls that were decided past this position, or from this time on.
+    /// Try it on calls decided after this position, or from this time on.
     #[arg(long, value_name = "POSITION|TIME", requires = "what_if")]
     since: Option<Since>,
-    /// Write a page for browsers into this file, which must not exist; it needs nothing but itself.
+    /// Write a self-contained HTML page to this file, which must not exist.
     #[arg(long, value_name = "FILE", requires = "what_if")]
     html: Option<PathBuf>,
 }
 
-/// Past a position, or from a time on.
+/// The beginning of a range: past a position, or from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
     Position(After),
@@ -92,7 +90,7 @@ impl FromStr for Since {
     }
 }
 
-/// A time as RFC 3339 has it.
+/// A time in RFC 3339.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Moment(Micros);
 
@@ -104,7 +102,7 @@ impl FromStr for Moment {
     }
 }
 
-/// Why there is no state to show.
+/// The reason why there is no state to show.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReplayFailure {
     #[error(transparent)]
@@ -206,7 +204,7 @@ pub(crate) fn run(
     Ok(if same { Exit::Done } else { Exit::Failed })
 }
 
-/// Works on a thread of its own, which is told when whoever runs the program wants it to end.
+/// Runs work on a separate thread, which an interruption tells to stop.
 fn interruptible<T: Send + 'static>(
     work: impl FnOnce(Stop) -> Result<T, ReplayFailure> + Send + 'static,
 ) -> Result<T, CommandError> {
@@ -219,7 +217,7 @@ fn interruptible<T: Send + 'static>(
             done = &mut work => Ok(done.map_err(ReplayFailure::from)??),
             () = interrupts.next() => {
                 stop.now();
-                // What it had to keep is kept by then.
+                // Its progress is saved by then.
                 if let Ok(Err(error)) = work.await {
                     return Err(error.into());
                 }
@@ -230,12 +228,12 @@ fn interruptible<T: Send + 'static>(
 }
 
 impl ReplayArguments {
-    /// `true`: a folder is compared with a service, and both are named.
+    /// Returns `true` if a folder is compared with a service, and both are named.
     pub(crate) fn is_live(&self) -> bool {
         self.live
     }
 
-    /// Tries another policy on what was recorded.
+    /// Tries another policy on the recorded calls.
     fn what_if(
         &self,
         tried: &Tried,
@@ -278,7 +276,7 @@ impl ReplayArguments {
         Ok(Exit::Done)
     }
 
-    /// Where the state is asked for.
+    /// Returns the position at which the state is asked for.
     fn end(&self, ledger: &Ledger) -> Result<Position, ReplayFailure> {
         let head = ledger.head().position;
         let Some(Moment(time)) = self.at else { return Ok(self.to.unwrap_or(head)) };

@@ -1,4 +1,4 @@
-//! `report`: what a ledger's history comes to, on one page.
+//! `report`: a summary of a ledger's history, on one page.
 
 mod gathered;
 mod html;
@@ -25,19 +25,18 @@ pub(crate) struct ReportArguments {
 
 #[derive(Debug, Subcommand)]
 enum ReportCommand {
-    /// What was learned: what would be promoted, blocked and reviewed, which model is cheaper, what was spent, where the gaps are, and what
-    /// waits for a person; each with positions to look at.
+    /// Show suggested rules, cheaper models, costs, gaps and pending approvals, each with positions to look at.
     Learned {
-        /// Write it as a page for browsers into this file, which must not exist.
+        /// Write it as an HTML page to this file, which must not exist.
         #[arg(long, value_name = "FILE", conflicts_with = "json")]
         html: Option<PathBuf>,
-        /// What a million tokens cost, for answers of models that did not tell, as `costs --prices` takes it.
+        /// Prices of a million tokens for answers of models without a cost, as `costs --prices` takes them.
         #[arg(long, value_name = "FILE", conflicts_with = "json")]
         prices: Option<PathBuf>,
     },
 }
 
-/// Why a report is not there.
+/// The reason why a report was not written.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; the report was not written")]
 pub(crate) struct ReportFailure(#[from] NewFileError);

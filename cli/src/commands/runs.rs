@@ -1,4 +1,4 @@
-//! `runs`: how runs stand, and their steps.
+//! `runs`: runs with their states and steps.
 
 use bitacora_server::answers::{RunAnswer, RunList, RunStepList, StepContentAnswer};
 use clap::Args;
@@ -15,15 +15,15 @@ use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsArguments {
-    /// This run, with its steps.
+    /// The run to show with its steps.
     run: Option<String>,
-    /// Only those that stand so: `running`, `paused`, `completed`, `failed` or `aborted`.
+    /// Only runs in this state: `running`, `paused`, `completed`, `failed` or `aborted`.
     #[arg(long, conflicts_with = "run")]
     state: Option<String>,
-    /// Only those of this agent.
+    /// Only runs of this agent.
     #[arg(long, conflicts_with = "run")]
     agent: Option<String>,
-    /// Only those about this case.
+    /// Only runs about this case.
     #[arg(long, conflicts_with = "run")]
     case: Option<String>,
 }
@@ -102,7 +102,7 @@ fn show(run: &str, service: &mut Service, global: &Global, output: &mut Output) 
     Ok(table.write("it has no steps", output)?)
 }
 
-/// Contents in words; else their length, else the beginning of their digest.
+/// Returns the summary of contents; else their length, else the beginning of their digest.
 fn content(told: Option<&StepContentAnswer>) -> String {
     let Some(told) = told else { return "-".to_owned() };
     let words = told.summary.clone();
@@ -111,12 +111,12 @@ fn content(told: Option<&StepContentAnswer>) -> String {
     words.or_else(length).or_else(digest).unwrap_or_else(|| "-".to_owned())
 }
 
-/// What a run told that it cost; most tell nothing, and what is told of their calls is in `costs`.
+/// Returns the cost that a run reported. Most report none; the reported costs of their calls are in `costs`.
 fn told(cost_usd: &str) -> Option<&str> {
     Some(cost_usd).filter(|cost| *cost != "0")
 }
 
-/// Returns the state of a run, with `overdue` where it has told no end for too long.
+/// Returns the state of a run, with `overdue` where it has reported no end for too long.
 fn standing(run: &RunAnswer) -> String {
     if run.overdue { format!("{}, overdue", run.state) } else { run.state.clone() }
 }

@@ -1,4 +1,4 @@
-//! `serve`: begins what is missing if it was told to, then serves until it is asked to end.
+//! `serve`: creates missing ledgers if it is told to, then serves until a signal ends it.
 
 pub(super) mod beginning;
 mod shutdown;
@@ -42,26 +42,25 @@ pub(crate) struct ServeArguments {
     /// A Unix socket to listen on too.
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// Serve ledgers without tokens to everybody on this machine, as admin; on loopback addresses alone.
-    /// Without it such a ledger is given an admin token, in a file beside the keyring.
+    /// Serve ledgers without tokens to everybody on this machine as admin, on loopback only; by default they get an admin token.
     #[arg(long)]
     open: bool,
-    /// Let web pages of this origin act here, each with a token: https://HOST:PORT. Pages of others are refused.
+    /// Allow web pages of this origin, https://HOST:PORT, to act here with a token. Pages of other origins are refused.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<Origin>,
-    /// Make this ledger if it is missing, and with it the data folder and the keyring.
+    /// Create this ledger if it is missing, with the data folder and the keyring.
     #[arg(long, value_name = "NAME")]
     create: Vec<LedgerName>,
-    /// Give up this ledger, which is missing, or say that it stands in another data folder. Said at every start, as long as the anchor remembers it.
+    /// Give up this missing ledger, or declare that it is in another data folder; needed at every start while the anchor remembers it.
     #[arg(long, value_name = "NAME")]
     without_ledger: Vec<LedgerName>,
-    /// Take nothing while the anchor cannot be reached. [default: where an anchor has remembered a ledger of this keyring before]
+    /// Write nothing while the anchor is unreachable. [default: where an anchor has remembered a ledger of this keyring before]
     #[arg(long, conflicts_with = "anchor_optional")]
     anchor_required: bool,
     /// Sign a tree head this many seconds after the last one although no event arrived, so that silence shows.
     #[arg(long, value_name = "SECONDS", default_value_t = IDLE_HEADS_EVERY.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     idle_heads: u64,
-    /// Say at /readyz that the service is not ready while one of these read models does not answer, or is far behind: `calls,trust`.
+    /// Report at /readyz that the service is not ready while one of these read models does not answer, or is far behind: `calls,trust`.
     #[arg(long, value_name = "MODELS", value_delimiter = ',')]
     require_models: Vec<RequiredModel>,
     #[command(flatten)]
@@ -70,12 +69,12 @@ pub(crate) struct ServeArguments {
     notices: NoticeArguments,
     #[command(flatten)]
     archiving: ArchivingArguments,
-    /// How the log on stderr is written; RUST_LOG says what is.
+    /// The format of the log on stderr; RUST_LOG sets its content.
     #[arg(long, value_enum, default_value_t = LogForm::Text)]
     log: LogForm,
 }
 
-/// Why the service did not start, or did not end cleanly.
+/// The reason why the service did not start, or did not end cleanly.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
     #[error("{}: no data folder with a ledger; begin one with `--create main`", .0.display())]
@@ -161,7 +160,7 @@ pub(crate) fn run(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(ServeError::Runtime)?;
     let served = runtime.block_on(serve(config, global.json, output));
-    // What was made over HTTP is missed too from now on, however the service ended.
+    // Ledgers created over HTTP are listed too, however the service ended.
     let present = folder.ledger_names().map_err(ServeError::from)?;
     known.note(&present, &keyring).map_err(ServeError::from)?;
     served.map(|()| Exit::Done)
@@ -179,7 +178,7 @@ async fn serve(config: ServerConfig, as_json: bool, output: &mut Output) -> Resu
     } else {
         output.line(format!("listening on {}", listening.join(" and ")))?;
     }
-    // Whoever does not read the line is served all the same.
+    // The service runs also if nobody reads the line.
     let _unread = output.flush().is_err();
     Ok(server.run(shutdown).await.map_err(ServeError::from)?)
 }

@@ -1,4 +1,4 @@
-//! `sessions`: who worked with what, when they began and ended, and what came of it.
+//! `sessions`: sessions with their agents, programs, times and results.
 
 use std::num::NonZeroUsize;
 
@@ -26,40 +26,39 @@ pub(crate) struct SessionsArguments {
 
 #[derive(Debug, Subcommand)]
 enum SessionsCommand {
-    /// Show sessions, the newest first. This is what happens without a command.
+    /// List sessions, the newest first (default).
     List(ListArguments),
-    /// Show all that is known of one session.
+    /// Show one session in full.
     Show {
-        /// Its id.
+        /// The session's id.
         session: String,
     },
 }
 
 #[derive(Debug, Args)]
 struct ListArguments {
-    /// Only those of this agent.
+    /// Only sessions of this agent.
     #[arg(long)]
     agent: Option<String>,
-    /// Only those that this program ran.
+    /// Only sessions that this program ran.
     #[arg(long, value_name = "NAME")]
     harness: Option<String>,
-    /// Only those that are `open` or `ended`.
+    /// Only sessions in this state: `open` or `ended`.
     #[arg(long)]
     state: Option<String>,
-    /// Only those that began at this time or later, as RFC 3339 writes it. Sessions of an accepted import have their own time, all
-    /// others that of the ledger.
+    /// Only sessions begun at this time or later, in RFC 3339; those of an accepted import by their own time.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only those that began before this time.
+    /// Only sessions begun before this time.
     #[arg(long, value_name = "TIME")]
     before: Option<String>,
-    /// Only those named first in the ledger at this time or later.
+    /// Only sessions first named in the ledger at this time or later.
     #[arg(long, value_name = "TIME")]
     recorded_since: Option<String>,
-    /// Only those named first in the ledger before this time.
+    /// Only sessions first named in the ledger before this time.
     #[arg(long, value_name = "TIME")]
     recorded_before: Option<String>,
-    /// At most this many, the newest first.
+    /// The most sessions to show, the newest first.
     #[arg(long, value_name = "SESSIONS", default_value = "100", value_parser = wanted)]
     limit: NonZeroUsize,
 }
@@ -130,7 +129,7 @@ fn row(table: &mut Table, session: &SessionAnswer) {
     ]);
 }
 
-/// What it cost, where anything told.
+/// Returns the session's cost; `-` where no call reported one.
 fn cost(session: &SessionAnswer) -> &str {
     let spending = &session.spending;
     let is_untold = spending.cost_usd == "0" && spending.without_cost > 0;

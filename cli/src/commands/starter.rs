@@ -1,4 +1,4 @@
-//! `starter`: the policy and the tools that come with the program, beside those of the ledger.
+//! `starter`: a comparison of the ledger's policy and tools with the built-in ones, and an upgrade.
 
 use bitacora_server::answers::{
     PolicyDocumentAnswer, StarterAnswer, StarterToolAnswer, StarterUpgradeAnswer,
@@ -15,7 +15,7 @@ use crate::service::{Service, with_service};
 use crate::table::Table;
 use bitacora_client::percent_encoded;
 
-/// What is said of an active policy that is an earlier starter.
+/// The notice where the active policy is an earlier starter.
 pub(crate) const OUTDATED: &str = "the active policy is an earlier starter; `bitacora starter` shows the difference, \
      `bitacora starter upgrade` publishes and activates the current one";
 
@@ -28,9 +28,9 @@ pub(crate) struct StarterArguments {
 
 #[derive(Debug, Subcommand)]
 enum StarterCommand {
-    /// Show whether the ledger follows the starter, and what is different in it. This is what happens without a command.
+    /// Show whether the ledger follows the starter, and the differences (default).
     Show,
-    /// Publish and activate the current starter in the place of an earlier one, and register what changed of its tools.
+    /// Publish and activate the current starter in place of an earlier one, and register its changed tools.
     Upgrade,
 }
 
@@ -71,7 +71,7 @@ fn show(service: &mut Service, global: &Global, output: &mut Output) -> Result<(
     Ok(write_tools(&starter.tools, output)?)
 }
 
-/// The tools that are not as the starter has them, member by member.
+/// Writes the tools that differ from the starter's, member by member.
 fn write_tools(tools: &[StarterToolAnswer], output: &mut Output) -> Result<(), OutputError> {
     let mut table = Table::new(&["", "tool", "is"]);
     for tool in tools {
@@ -97,7 +97,7 @@ fn write_tools(tools: &[StarterToolAnswer], output: &mut Output) -> Result<(), O
     table.write("", output)
 }
 
-/// The members of a tool's registration that are not the same.
+/// Writes the members of a tool's registration that differ.
 fn write_members(tool: &str, before: &Value, after: &Value, table: &mut Table) {
     let members = |document: &Value| document.as_object().cloned().unwrap_or_default();
     let (before, after) = (members(before), members(after));

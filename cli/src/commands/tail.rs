@@ -1,4 +1,4 @@
-//! `tail`: the newest events and those to come, from the service; or what a folder that nobody serves holds.
+//! `tail`: the newest events and those to come of a service; or the contents of a folder.
 
 mod shown;
 
@@ -22,33 +22,33 @@ use crate::output::{Output, printable};
 use crate::token;
 use bitacora_client::{ClientError, Connection, FollowError, Followed, Following, Refusal};
 
-/// Events that are shown of what was, where nobody says.
+/// The default number of past events.
 const DEFAULT_LAST_EVENTS: u16 = 10;
-/// The most of them: they are held until the first one is shown.
+/// The most past events: they are held until the first one is shown.
 const MAX_LAST_EVENTS: i64 = 1_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct TailArguments {
-    /// Begin with the last events, so many of those that match, and go on with what comes. [default: 10]
+    /// Begin with this many last events that match, and follow. [default: 10]
     #[arg(short = 'n', long, value_name = "EVENTS", value_parser = clap::value_parser!(u16).range(0..=MAX_LAST_EVENTS))]
     last: Option<u16>,
     /// Begin with the event at this position, or at the `start`.
     #[arg(long, value_name = "POSITION|start", conflicts_with = "last")]
     from: Option<Beginning>,
-    /// Begin past this position: where an earlier tail ended.
+    /// Begin after this position: where an earlier tail ended.
     #[arg(long, value_name = "POSITION", conflicts_with_all = ["last", "from"])]
     after: Option<After>,
-    /// End once everything that is durable now was shown.
+    /// End once every event that is durable now was shown.
     #[arg(long)]
     until_caught_up: bool,
-    /// Whether to colour lines for people; `auto` does on a terminal, unless NO_COLOR is set.
+    /// Colour lines for people; `auto` does on a terminal, unless NO_COLOR is set.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
     color: When,
     #[command(flatten)]
     filters: Filters,
 }
 
-/// A position, or the first one.
+/// The beginning of a tail: a position, or the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Beginning(After);
 
@@ -71,7 +71,7 @@ impl FromStr for Beginning {
     }
 }
 
-/// Why it did not go on.
+/// The reason why it did not go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TailFailure {
     #[error("{0}{advice}", advice = token::advice(.0))]
@@ -148,7 +148,7 @@ impl When {
 }
 
 impl TailArguments {
-    /// Where it begins, unless that depends on what is there.
+    /// Returns the position to begin after, unless that depends on the ledger's end.
     fn beginning(&self) -> Option<After> {
         self.from.map(|from| from.0).or(self.after)
     }
@@ -173,7 +173,7 @@ async fn follow(
     show_following(following, arguments.until_caught_up, shown).await
 }
 
-/// Shows what comes, across the service's restarts: every event once, in order.
+/// Shows new events, across the service's restarts: each once, in order.
 async fn show_following(
     mut following: Following,
     until_caught_up: bool,
@@ -244,7 +244,7 @@ async fn show_last(
     }
 }
 
-/// A folder is read as it stands: who is to hear of what comes asks the service that adds to it.
+/// Shows a folder as it stands. To follow, ask the service that adds to it.
 async fn show_folder(
     arguments: &TailArguments,
     ledger: &Ledger,
@@ -291,7 +291,7 @@ async fn show_folder(
     Ok(())
 }
 
-/// Says something that is not a result.
+/// Writes a notice to stderr, which is not part of the result.
 fn tell(what: &str) {
     let _unheard = writeln!(io::stderr(), "bitacora: {what}").is_err();
 }

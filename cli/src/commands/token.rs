@@ -1,4 +1,5 @@
-//! `token`: who may use a ledger. A token is made here and shown once; the ledger gets its hash alone.
+//! `token`: creates, lists and revokes tokens.
+//! A token is shown once; the ledger gets its hash alone.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,59 +30,58 @@ use crate::token;
 use crate::ttl::ttl;
 use bitacora_client::{ClientError, Connection, Refusal};
 
-/// Who writes these events.
+/// The source of these events.
 const SOURCE: &str = "urn:bitacora:token";
-/// Their stream.
+/// The stream of these events.
 const STREAM: &str = "principals";
-/// Bits of a file's mode that let others than its owner do anything.
+/// The mode bits that give anybody but a file's owner access.
 const OTHERS_BITS: u32 = 0o077;
-/// Events a page.
+/// The number of events of a page.
 const PAGE_EVENTS: usize = 1_000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Make a token and show it, once: `token create --role agent --agent coder > coder.token`. The first one of a ledger is an
-    /// admin's; `serve` makes it by itself.
+    /// Create a token and show it once: `token create --role agent --agent coder > coder.token`; `serve` creates a ledger's first, an admin's.
     Create {
-        /// What its holder may do.
+        /// The role of its holder.
         #[arg(long, value_enum)]
         role: RoleArgument,
-        /// Of role agent: the agent's name, which stands in all that it writes.
+        /// The agent's name, for role agent; it stands in all events that the agent writes.
         #[arg(long, value_name = "NAME", required_if_eq("role", "agent"))]
         agent: Option<String>,
-        /// Who or what it is for, in words.
+        /// A description of its holder.
         #[arg(long, value_name = "WORDS")]
         name: Option<String>,
-        /// How long it is taken: 12h, 30d. Without it: until it is revoked.
+        /// The lifetime: 12h, 30d. [default: until it is revoked]
         #[arg(long, value_name = "TIME", value_parser = ttl)]
         expires: Option<Micros>,
     },
-    /// Show who has tokens; the tokens themselves nobody can show.
+    /// List the holders of tokens; the tokens themselves cannot be shown.
     List,
-    /// Take no token of this principal any more.
+    /// Revoke the tokens of this principal.
     Revoke {
-        /// Its id, as `token list` shows it.
+        /// The principal's id, as `token list` shows it.
         principal: String,
-        /// Why.
+        /// The reason.
         #[arg(long, value_name = "WORDS")]
         note: Option<String>,
     },
 }
 
-/// What the holder of a token may do.
+/// The role of a token's holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RoleArgument {
-    /// Work: read, append, ask before calls.
+    /// Read, append, and ask before calls.
     Agent,
-    /// Govern agents too.
+    /// Also govern agents.
     Operator,
-    /// Govern the ledger too.
+    /// Also govern the ledger.
     Admin,
-    /// Read alone.
+    /// Only read.
     Auditor,
 }
 
-/// Why there is no new token, or no list of them.
+/// The reason why there is no new token, or no list of them.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenFailure {
     #[error("the system gives no random bytes: {0}; nothing was changed")]
@@ -158,7 +158,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// Takes the file behind a shell's `>` from all but its owner, before a token is written into it: a shell lets others read it.
+/// Restricts the file behind a shell's `>` to its owner, before a token is written into it: a shell lets others read it.
 fn close_output_to_others() -> io::Result<()> {
     let output = io::stdout();
     let found = fstat(&output)?;
@@ -184,14 +184,14 @@ fn text<const MAX: usize>(what: &'static str, text: &str) -> Result<BoundedText<
     BoundedText::new(text).map_err(|source| TokenFailure::Text { what, source })
 }
 
-/// An id that nobody has: 64 random bits.
+/// Returns a new random id of 64 bits.
 fn principal_id() -> io::Result<String> {
     let mut bits = [0; 8];
     SystemEntropy.fill(&mut bits)?;
     Ok(format!("p-{}", hex::encode(bits)))
 }
 
-/// Appends one event, an admin's, or that of who has the folder; where it stands.
+/// Appends one event as an admin, or as the owner of the folder; returns its position.
 fn append<T: EventData>(global: &Global, data: &T) -> Result<String, CommandError> {
     let draft = Draft {
         id: principal_id().map_err(TokenFailure::Random)?,
@@ -212,10 +212,10 @@ fn append<T: EventData>(global: &Global, data: &T) -> Result<String, CommandErro
     Ok(delivered.receipts.into_iter().next().map(|receipt| receipt.position).unwrap_or_default())
 }
 
-/// Whoever has a token, by id.
+/// The holders of tokens, by id.
 type Listed = BTreeMap<Name, PrincipalCreated>;
 
-/// One of them as it is shown to programs.
+/// A holder of a token, as it is shown to programs.
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]
@@ -262,7 +262,7 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
     Ok(table.write(none, output)?)
 }
 
-/// As the ledger folds them; what cannot be read changes nothing there either.
+/// Folds the events as the ledger does. Unreadable ones change nothing there either.
 fn fold(events: &[(String, Value)]) -> Listed {
     let mut listed = Listed::new();
     for (kind, data) in events {

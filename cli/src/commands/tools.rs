@@ -1,4 +1,4 @@
-//! `tools`: what may be called at all.
+//! `tools`: the registry of tools that may be called.
 
 mod seen;
 mod usage;
@@ -37,35 +37,35 @@ pub(crate) struct ToolsArguments {
 
 #[derive(Debug, Subcommand)]
 enum ToolsCommand {
-    /// Show the tools that may be called. This is what happens without a command.
+    /// List the registered tools (default).
     List,
-    /// Show the tools that calls named and nobody registered.
+    /// List tools that calls named and nobody registered.
     Seen,
-    /// Show how often tools are called, what is said of it, what comes of it, and how long it takes.
+    /// Show the calls of tools: number, decisions, outcomes and durations.
     Usage(UsageArguments),
-    /// Register tools, or change those that are; what is the same already is left alone.
+    /// Register tools, or change registered ones; unchanged ones are left alone.
     Register {
-        /// One document or an array of them, as `tool.registered` records it; `-` is stdin.
+        /// The tool or an array of tools, as in `tool.registered`; `-` is stdin.
         #[arg(value_name = "FILE", required_unless_present_any = ["starter", "seen"], conflicts_with_all = ["starter", "seen"])]
         file: Option<PathBuf>,
-        /// The tools of coding agents, as `tools starter` writes them.
+        /// Register the tools of coding agents, as `tools starter` writes them.
         #[arg(long)]
         starter: bool,
         #[command(flatten)]
         seen: SeenArguments,
     },
-    /// Let a tool be called no more.
+    /// Revoke a tool, so that it can no longer be called.
     Revoke {
-        /// Its name.
+        /// The tool's name.
         tool: String,
-        /// The server that it belongs to.
+        /// The server of the tool.
         #[arg(long, value_name = "NAME")]
         server: Option<String>,
-        /// Why.
+        /// The reason.
         #[arg(long, value_name = "WORDS")]
         reason: Option<String>,
     },
-    /// Write the tools of coding agents to begin with.
+    /// Write the starter tools of coding agents.
     Starter,
 }
 
@@ -127,7 +127,7 @@ fn word(value: &serde_json::Value) -> &str {
     value.as_str().unwrap_or("-")
 }
 
-/// The tools of a file: as they were written, and as they are understood.
+/// The tools of a file, as written and parsed.
 struct Brought(Vec<(Box<RawValue>, ToolDocument)>);
 
 impl Brought {
@@ -147,7 +147,7 @@ impl Brought {
     }
 }
 
-/// One after the other. Whoever sends them again sends what is missing.
+/// Registers tools one after the other. After a fault, a repeated command sends the missing ones.
 fn register(
     brought: &Brought,
     service: &mut Service,

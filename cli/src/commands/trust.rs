@@ -1,4 +1,4 @@
-//! `trust`: what dimensions have shown, and an operator's word on it.
+//! `trust`: the trust in dimensions, and an operator's changes to it.
 
 pub(crate) mod suggested;
 
@@ -31,44 +31,44 @@ pub(crate) struct TrustArguments {
 
 #[derive(Debug, Subcommand)]
 enum TrustCommand {
-    /// Show dimensions by score, the best first. This is what happens without a command.
+    /// List dimensions by score, the best first (default).
     Top(ListArguments),
-    /// Show dimensions by score, the worst first.
+    /// List dimensions by score, the worst first.
     Bottom(ListArguments),
-    /// Show what was recorded of one dimension, the newest first.
+    /// List the recorded outcomes of one dimension, the newest first.
     History(HistoryArguments),
     /// Show one dimension.
     Show(DimensionArguments),
-    /// Put counts in the place of a dimension's own.
+    /// Replace the counts of a dimension.
     Set(SetArguments),
-    /// Show rules that the history speaks for, each with positions to look at.
+    /// List suggested rules, each with positions to look at.
     Suggest(SuggestArguments),
-    /// Take a suggestion: the next version of the policy is published, with its rule behind all that forbids the same calls.
+    /// Accept a suggestion: publish the next version of the policy, with its rule behind all rules that forbid the same calls.
     Accept(AcceptArguments),
-    /// Do not take a suggestion. It is made again once twice as much speaks for it.
+    /// Reject a suggestion; it is made again once twice as much evidence supports it.
     Reject(AnswerArguments),
-    /// Have calls of a blocked dimension reviewed for a while, so that it can show that it is better now.
+    /// Send the calls of a blocked dimension to review for a while, so that it can earn trust again.
     Probe(ProbeArguments),
 }
 
 #[derive(Debug, Default, Args)]
 struct ListArguments {
-    /// Of this tool.
+    /// The tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Of this context.
+    /// The context.
     #[arg(long, value_name = "CONTEXT")]
     context: Option<String>,
-    /// Of this model.
+    /// The model.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Of this kind of task.
+    /// The task type.
     #[arg(long, value_name = "NAME")]
     task_type: Option<String>,
-    /// In this workspace; an empty text means what is kept for all of them together.
+    /// The workspace; an empty text selects the counts of all workspaces together.
     #[arg(long, value_name = "FOLDER")]
     workspace: Option<String>,
-    /// At most this many. [default: 100]
+    /// The most dimensions to show. [default: 100]
     #[arg(long, value_name = "DIMENSIONS")]
     limit: Option<u32>,
 }
@@ -77,13 +77,13 @@ struct ListArguments {
 struct HistoryArguments {
     #[command(flatten)]
     dimension: DimensionArguments,
-    /// Only what stands up to this position.
+    /// Only outcomes up to this position.
     #[arg(long, value_name = "POSITION")]
     until: Option<u64>,
-    /// At most this many. [default: 100]
+    /// The most outcomes to show. [default: 100]
     #[arg(long, value_name = "OUTCOMES")]
     limit: Option<u32>,
-    /// What it showed month by month, instead of one by one.
+    /// Show sums by month instead of single outcomes.
     #[arg(long, conflicts_with_all = ["until", "limit"])]
     months: bool,
 }
@@ -92,19 +92,19 @@ struct HistoryArguments {
 struct SetArguments {
     #[command(flatten)]
     dimension: DimensionArguments,
-    /// Calls that went well.
+    /// The number of calls that succeeded.
     #[arg(long, value_name = "CALLS")]
     approvals: u64,
-    /// Calls that a person rejected.
+    /// The number of calls that a person rejected.
     #[arg(long, value_name = "CALLS", default_value_t = 0)]
     rejections: u64,
-    /// Calls that failed.
+    /// The number of calls that failed.
     #[arg(long, value_name = "CALLS", default_value_t = 0)]
     failures: u64,
-    /// Calls that went well since the last that did not.
+    /// The number of calls that succeeded since the last one that did not.
     #[arg(long, value_name = "CALLS", default_value_t = 0)]
     streak: u64,
-    /// Why.
+    /// The reason.
     #[arg(long, value_name = "WORDS")]
     reason: String,
 }
@@ -113,10 +113,10 @@ struct SetArguments {
 struct ProbeArguments {
     #[command(flatten)]
     dimension: DimensionArguments,
-    /// For how long, such as `2h`; at most `7d`.
+    /// The duration: `2h`; at most `7d`.
     #[arg(long = "for", value_name = "TIME", value_parser = ttl, default_value = "1h")]
     ttl: Micros,
-    /// Why.
+    /// The reason.
     #[arg(long, value_name = "WORDS")]
     reason: String,
 }
@@ -227,7 +227,7 @@ fn list(
     })
 }
 
-/// Whether an import ended that does not count yet.
+/// Returns `true` if a completed import does not count yet.
 fn an_import_waits(service: &mut Service) -> Result<bool, CommandError> {
     let list: ImportList = service.get("imports")?.read()?;
     Ok(list.imports.iter().any(|import| import.accepted.is_none()))
@@ -309,7 +309,7 @@ fn history(arguments: &HistoryArguments, global: &Global, output: &mut Output) -
     })
 }
 
-/// What is said behind that nothing was recorded of a dimension: others, which are named in full, may have been counted.
+/// Returns a remark for a dimension without records: another dimension, named in full, may have been counted.
 fn others(dimension: &DimensionArguments) -> String {
     if dimension.is_whole() {
         return String::new();
@@ -320,7 +320,7 @@ fn others(dimension: &DimensionArguments) -> String {
     ))
 }
 
-/// What was recorded: the outcome of a call, or the counts that somebody set.
+/// Describes a record: the outcome of a call, or the counts that somebody set.
 fn in_words(record: &OutcomeRecord) -> (String, String) {
     let text = |member: &str| record.data.get(member).and_then(Value::as_str).map(str::to_owned);
     if let Some(counts) = record.data.get("counts") {
@@ -400,7 +400,7 @@ fn write(answer: &TrustRecordAnswer, output: &mut Output) -> Result<(), OutputEr
     )
 }
 
-/// In words: `open, 5 of the last 6 outcomes bad, tried again from 2026-11-22T10:14:47Z`.
+/// Describes a breaker: `open, 5 of the last 6 outcomes bad, tried again from 2026-11-22T10:14:47Z`.
 fn breaker_words(breaker: &BreakerStateAnswer) -> String {
     let until = breaker.cooldown_until.as_deref().map(to_the_second);
     let until = until.map_or_else(String::new, |until| format!(", tried again from {until}"));

@@ -1,4 +1,4 @@
-//! `verify`: checks ledgers' folders and says what that proves.
+//! `verify`: checks ledgers' folders, and reports what that proves.
 
 mod archive;
 mod assurance;
@@ -39,40 +39,35 @@ pub(crate) struct VerifyArguments {
     /// Verify the signature of every frame, not only of the last one of each segment.
     #[arg(long)]
     every_signature: bool,
-    /// Say of each kind of evidence what it proves.
+    /// Explain what each kind of evidence proves.
     #[arg(long)]
     explain: bool,
     /// Verify every ledger of the data folder.
     #[arg(long)]
     all: bool,
-    /// Check the hash chain and its signatures alone, not the tree by the leaves beside the segments.
+    /// Check only the hash chain and its signatures, not the tree by the leaves beside the segments.
     #[arg(long, conflicts_with = "require_leaves")]
     chain_only: bool,
-    /// End with 50 unless the leaf of every event is there to make the tree of.
+    /// End with exit code 50 unless the leaf of every event is there to build the tree from.
     #[arg(long)]
     require_leaves: bool,
-    /// A verifier key that you know to be the ledger's, as NAME+ID+KEY; may be given more than once.
+    /// A verifier key that you know to be the ledger's, as NAME+ID+KEY; repeatable.
     #[arg(long, value_name = "KEY", conflicts_with = "all")]
     vkey: Vec<VerifierKey>,
-    /// A signed tree head that was kept elsewhere: the ledger must still have that history. May be given more than once; the
-    /// one that --anchor remembers, in a folder or a store, counts too. With --vkey as well, and all well, the exit code is 0.
+    /// A tree head kept elsewhere that the ledger must extend, like the one in --anchor; repeatable. Exit code 0 needs --vkey too.
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     known_head: Vec<PathBuf>,
-    /// A policy of witnesses (c2sp.org/tlog-policy): the witnesses that you know, and how many of them must have cosigned a tree
-    /// head. The largest such head counts like one of --known-head, and the policy's logs like keys of --vkey. Without any such
-    /// head the exit code is 50.
+    /// A witness policy (c2sp.org/tlog-policy): its largest cosigned head counts like --known-head, and its logs like
+    /// --vkey. Without such a head the exit code is 50.
     #[arg(long, value_name = "FILE")]
     witnesses: Option<PathBuf>,
-    /// Check the proof of one event instead, offline, and show the event; nothing of the ledger is needed. With --vkey, and all
-    /// well, the exit code is 0.
+    /// Check the proof of one event instead, offline and without the ledger, and show the event; exit code 0 needs --vkey.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["with_keys", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "threads"])]
     evidence: Option<PathBuf>,
-    /// Check archives instead, by themselves: a file, or a folder of them; may be given more than once. With --vkey, and all well, the
-    /// exit code is 0.
+    /// Check archives by themselves instead: a file, or a folder of them; repeatable; exit code 0 needs --vkey.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["evidence", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "witnesses", "threads"])]
     archive: Vec<PathBuf>,
-    /// Threads that check, a segment each, the frames of the last ones together; as many as there are cores where it is not
-    /// told.
+    /// The number of threads that check a segment each, and share the frames of the last ones. [default: the number of cores]
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
 }
@@ -139,7 +134,7 @@ pub(crate) fn run(
     Ok(worst.map_or(Exit::Incomplete, exit))
 }
 
-/// Shows a result. A reader that has gone has seen enough of it, and changes nothing of what it is.
+/// Shows a result. A reader that closes the pipe early does not change the result.
 fn show(
     global: &Global,
     output: &mut Output,
@@ -167,8 +162,8 @@ fn exit(verdict: Verdict) -> Exit {
     }
 }
 
-/// Reads the heads that were kept elsewhere. One that cannot be read ends the command: nothing is compared with less than was
-/// asked for.
+/// Reads the heads that were kept elsewhere. An unreadable one ends the command, so that nothing is compared with less
+/// than was asked for.
 fn known_heads<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<KnownHead>, CommandError> {
     let read = |path: &PathBuf| {
         let file = path.display().to_string();
@@ -180,7 +175,7 @@ fn known_heads<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<Known
     files.map(read).collect()
 }
 
-/// The head that a store remembers which --anchor names.
+/// Returns the head in the store that --anchor names.
 fn stored_head(global: &Global, ledger: &LedgerName) -> Result<Option<KnownHead>, CommandError> {
     let Some(anchor) = global.named_anchor()? else { return Ok(None) };
     let Some((file, note)) = anchor.stored_head(ledger)? else { return Ok(None) };
@@ -190,7 +185,7 @@ fn stored_head(global: &Global, ledger: &LedgerName) -> Result<Option<KnownHead>
     }
 }
 
-/// One byte more than a note can have is enough to refuse it.
+/// Reads a note. One byte more than a note can have is enough to refuse it.
 fn read_note(path: &Path) -> io::Result<String> {
     String::from_utf8(input_file::read(path, MAX_NOTE_BYTES)?).map_err(io::Error::other)
 }
@@ -201,7 +196,7 @@ fn load_keyring(global: &Global) -> Result<Keyring, CommandError> {
     Ok(loaded.map_err(CommandError::VerifyKeyring)?.keyring)
 }
 
-/// What has no ledger's name was left by a creation that did not end.
+/// Returns the names of the ledgers. Folders without a ledger's name were left by an interrupted creation.
 fn ledger_names(data: &Path) -> Result<Vec<LedgerName>, CommandError> {
     let folder = data.join("ledgers");
     let failed = |source| CommandError::VerifyFolder { path: folder.display().to_string(), source };

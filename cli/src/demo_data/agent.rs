@@ -6,7 +6,7 @@ use super::words;
 use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
-/// An event and when it came, since the agent began.
+/// An event and its time since the agent began.
 pub(super) struct Told {
     pub(super) at_ms: u64,
     pub(super) draft: Draft,
@@ -18,7 +18,7 @@ pub(super) struct Agent {
     name: String,
     actor: String,
     model: &'static str,
-    /// Micro-dollars for a thousand tokens in and out.
+    /// The price of a thousand tokens in and out, in micro-dollars.
     prices: (u64, u64),
     harness: (&'static str, String),
     task: &'static str,
@@ -30,7 +30,7 @@ pub(super) struct Agent {
     quota: u64,
 }
 
-/// How a call went.
+/// The end of a call.
 enum Ending {
     Done,
     Failed(&'static str),
@@ -79,7 +79,7 @@ impl Agent {
         }
     }
 
-    /// Works until there are so many events; the last session is then in the middle of something.
+    /// Works until there are this many events, and stops in the middle of the last session.
     pub(super) fn work(&mut self, quota: u64) -> Vec<Told> {
         self.quota = quota;
         while !self.is_over() {
@@ -154,7 +154,7 @@ impl Agent {
         self.tell(self.own(&format!("turn-{turn}-ended")), "turn.ended", data, None);
     }
 
-    /// A graph's run: nodes one after another, a checkpoint behind each.
+    /// Adds a graph's run: nodes in sequence, each followed by a checkpoint.
     fn one_run(&mut self, turn: u64) {
         let run = format!("{}-{}", self.task, self.random.letters(10));
         let data = JsonObject::new()
@@ -272,7 +272,7 @@ impl Agent {
         }
     }
 
-    /// A subagent looks something up and comes back.
+    /// Sends out a subagent, which looks something up and returns.
     fn send_out(&mut self) {
         let helper = format!("{}/explorer-{}", self.name, self.random.hex(4));
         let id = format!("toolu_{}", self.random.letters(22));
@@ -315,7 +315,7 @@ impl Agent {
         self.tell(checkpoint, "checkpoint.saved", data, None);
     }
 
-    /// An id within the session.
+    /// Returns an id within the session.
     fn own(&self, part: &str) -> String {
         format!("{}#{part}", self.session)
     }

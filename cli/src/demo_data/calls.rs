@@ -1,10 +1,10 @@
-//! The tools that agents of each trade call, with arguments and how long they take.
+//! The tools that agents of each trade call, with arguments and durations.
 
 use super::random::Random;
 use super::words;
 use crate::json_text::JsonObject;
 
-/// What an agent is there for.
+/// The trade of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trade {
     Coder,
@@ -16,14 +16,14 @@ pub(super) enum Trade {
 /// One tool call.
 pub(super) struct Call {
     pub(super) tool: &'static str,
-    /// JSON.
+    /// The arguments, as JSON.
     pub(super) args: String,
     pub(super) typical_ms: u64,
-    /// Whether it changes something that people care about.
+    /// Set when it changes something that people care about.
     pub(super) is_risky: bool,
 }
 
-/// Where an agent works.
+/// The workplace of an agent.
 pub(super) struct Bench {
     pub(super) folder: String,
     /// The files of its project.

@@ -1,4 +1,4 @@
-//! Choices that a seed repeats.
+//! A random generator whose choices a seed repeats.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ impl Random {
         Self(seed)
     }
 
-    /// One whose choices do not depend on how many this one makes later.
+    /// Returns a generator whose choices do not depend on how many this one makes later.
     pub(super) fn fork(&mut self) -> Self {
         Self(self.number())
     }
@@ -23,19 +23,19 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number of `low..=high`.
+    /// Returns a number of `low..=high`.
     pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.number() % (high.saturating_sub(low) + 1)
     }
 
-    /// Mostly near `typical`, at times many times as much: as durations and lengths are.
+    /// Returns a number mostly near `typical`, at times many times as much, as durations and lengths are.
     pub(super) fn long_tailed(&mut self, typical: u64) -> u64 {
         let times = [1, 1, 1, 2, 2, 3, 5, 12];
         let factor = times.get(self.below(times.len())).copied().unwrap_or(1);
         typical / 2 + self.between(0, typical.saturating_mul(factor))
     }
 
-    /// True so many times in a thousand.
+    /// Returns `true` this many times in a thousand.
     pub(super) fn chance(&mut self, per_mille: u64) -> bool {
         self.number() % 1_000 < per_mille
     }
@@ -57,7 +57,7 @@ impl Random {
         text
     }
 
-    /// Letters and digits, as services make their ids of.
+    /// Returns letters and digits, as services use them for their ids.
     pub(super) fn letters(&mut self, count: usize) -> String {
         const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
         let letter = |random: &mut Self| ALPHABET.get(random.below(32)).copied().map_or('A', char::from);

@@ -109,12 +109,12 @@ pub(super) fn city(random: &mut Random) -> &'static str {
     random.pick(CITIES)
 }
 
-/// A name in code.
+/// Returns a name in code.
 pub(super) fn name(random: &mut Random) -> String {
     format!("{}_{}", verb(random), noun(random))
 }
 
-/// So many words, about something.
+/// Returns a sentence of this many words.
 pub(super) fn sentence(random: &mut Random, words: u64) -> String {
     let mut text = verb(random).to_owned();
     for _ in 1..words {
@@ -129,7 +129,7 @@ pub(super) fn sentence(random: &mut Random, words: u64) -> String {
     text
 }
 
-/// Lines of code in the language of the file.
+/// Returns lines of code in the language of the file.
 pub(super) fn code(random: &mut Random, ending: &str, lines: u64) -> String {
     (0..lines).map(|_| line(random, ending)).collect()
 }

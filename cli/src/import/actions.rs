@@ -1,4 +1,4 @@
-//! Logs of actions: one tool call of a coding agent's session a line, with how it ended.
+//! Action logs: one tool call of a coding agent's session a line, with its outcome.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,10 @@ use super::outcome::Ending;
 use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
-/// Sessions whose start is remembered. Of sessions past it no start is told.
+/// The most sessions whose start is remembered. Sessions past this get no start event.
 const MAX_SESSIONS: usize = 100_000;
 
-/// Makes events of actions.
+/// The mapping of actions to events.
 #[derive(Default)]
 pub(crate) struct Actions {
     started: HashSet<String>,
@@ -145,7 +145,7 @@ impl Action<'_> {
     }
 }
 
-/// The MCP server of a tool that is named for it.
+/// Returns the MCP server in the name of a tool.
 pub(crate) fn server_of(tool: &str) -> Option<&str> {
     Some(tool.strip_prefix("mcp__")?.split_once("__")?.0)
 }

@@ -1,5 +1,5 @@
-//! Events gathered into requests. Those of one stream keep their order: a stream has one lane, and a lane sends one request
-//! at a time.
+//! The gathering of events into requests, one lane a stream.
+//! Events of one stream keep their order, because a lane sends one request at a time.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,14 +8,14 @@ use std::sync::Arc;
 use bitacora_formats::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
 use hyper::body::Bytes;
 
-/// Requests under way at once.
+/// The number of requests in flight at once.
 pub(crate) const LANES: usize = 4;
 
-/// Where an event comes from.
+/// The place of an event in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) file: Arc<str>,
-    /// The line or the element, from 1.
+    /// The number of its line or element, from 1.
     pub(crate) number: u64,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Item {
 pub(crate) struct Batch(pub(crate) Vec<Item>);
 
 impl Batch {
-    /// The events as an array.
+    /// Returns the events as an array.
     pub(crate) fn body(&self) -> Bytes {
         let bytes: usize = self.0.iter().map(|item| item.json.len() + 1).sum();
         let mut body = Vec::with_capacity(bytes + 1);
@@ -46,7 +46,7 @@ impl Batch {
     }
 }
 
-/// Bytes that an event may have so that a request of it alone is taken.
+/// The largest size of an event: a request with it alone is still accepted.
 pub(crate) const MAX_EVENT_BYTES: usize = MAX_REQUEST_BYTES - 2;
 
 /// Gathers events for each lane.
@@ -58,20 +58,20 @@ pub(crate) struct Packer {
 #[derive(Default)]
 struct Gathering {
     batch: Batch,
-    /// Of the array, its brackets included but for the last.
+    /// The size of the array, its brackets included but for the last.
     bytes: usize,
-    /// Source and id of each: a request that names one twice is refused.
+    /// The source and id of each event: a request that names one twice is refused.
     identities: HashSet<(String, String)>,
 }
 
 impl Packer {
-    /// For requests of at most `size` events.
+    /// Returns a packer for requests of at most `size` events.
     pub(crate) fn new(size: usize) -> Self {
         let lanes = std::iter::repeat_with(Gathering::default).take(LANES).collect();
         Self { lanes, size: size.clamp(1, MAX_REQUEST_EVENTS) }
     }
 
-    /// Takes an event in. What it does not fit beside is given back to be sent, with its lane.
+    /// Takes an event in. Returns the lane's batch, to be sent, if the event does not fit beside it.
     pub(crate) fn push(&mut self, stream: &str, source: &str, item: Item) -> Option<(usize, Batch)> {
         let mut hasher = DefaultHasher::new();
         stream.hash(&mut hasher);
@@ -88,7 +88,7 @@ impl Packer {
         full.filter(|(_, batch)| !batch.0.is_empty())
     }
 
-    /// What is left, by lane.
+    /// Returns the remaining events, by lane.
     pub(crate) fn rest(&mut self) -> Vec<(usize, Batch)> {
         let taken = self.lanes.iter_mut().map(|gathering| std::mem::take(gathering).batch);
         taken.enumerate().filter(|(_, batch)| !batch.0.is_empty()).collect()

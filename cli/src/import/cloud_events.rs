@@ -1,4 +1,4 @@
-//! CloudEvents, one a line: taken as they are.
+//! CloudEvents, one a line, imported unchanged.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::format::Unmappable;
 use crate::json_text::JsonObject;
 
-/// Makes events of CloudEvents: themselves, with a stream where they lack one.
+/// The mapping of CloudEvents: the same events, with a stream where they lack one.
 #[derive(Default)]
 pub(crate) struct CloudEvents {
     /// The stream of events without a `subject`.
@@ -20,7 +20,7 @@ struct Subject<'a> {
 }
 
 impl CloudEvents {
-    /// The event in its own bytes; whether it is one is for the ledger's parser to say.
+    /// Returns the event in its own bytes. The ledger's parser checks it.
     pub(crate) fn map(&self, line: &[u8]) -> Result<Vec<u8>, Unmappable> {
         let text = line.trim_ascii();
         let Some(stream) = &self.stream else { return Ok(text.to_vec()) };

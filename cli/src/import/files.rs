@@ -1,4 +1,4 @@
-//! Which files are meant by the paths on the command line.
+//! The files that the paths on the command line name.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 
 use crate::input_file::{self, FileIdentity};
 
-/// Files of one import.
+/// The most files of one import.
 const MAX_FILES: usize = 100_000;
-/// Names in one folder, those that are not taken included.
+/// The most names in one folder, ignored ones included.
 const MAX_ENTRIES: usize = 1_000_000;
-/// Folders within one another that are looked into.
+/// The depth of folders that are searched.
 const MAX_DEPTH: usize = 32;
-/// What a file in a folder ends in to be taken; a file that is named is always taken.
+/// The suffixes of files in a folder that are imported; a file that is named itself is always imported.
 const ENDINGS: [&str; 2] = [".jsonl", ".ndjson"];
-/// What may stand behind the ending of a compressed file.
+/// The suffixes that may follow on a compressed file.
 const PACKED: [&str; 2] = [".zst", ".gz"];
-/// What stdin is called in ids.
+/// The name of stdin in ids.
 const STDIN: &str = "stdin";
 
 /// One file to import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceFile {
-    /// `None` is stdin.
+    /// The file's path; `None` is stdin.
     pub(crate) path: Option<PathBuf>,
-    /// What it is called in ids and messages: its path below the folder that was named, or its own name; without the ending
-    /// of its compression, which says nothing of its contents.
+    /// The name in ids and messages: its path below the named folder, or its own name. The suffix of its compression is
+    /// left out, because it says nothing of the contents.
     pub(crate) name: String,
-    /// Its bytes on the disk.
+    /// The file's size on the disk, bytes.
     pub(crate) bytes: u64,
-    /// Which file that is; `None` where it is not there.
+    /// The file's identity; `None` where it is not there.
     pub(crate) identity: Option<FileIdentity>,
 }
 
-/// Why there is nothing to import.
+/// The reason why there is nothing to import.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FilesError {
     #[error("{}: {source}; nothing was imported", path.display())]
@@ -49,13 +49,13 @@ pub(crate) enum FilesError {
     NoHome,
 }
 
-/// Where Claude Code keeps the transcripts of its sessions.
+/// Returns the folder in which Claude Code keeps the transcripts of its sessions.
 pub(crate) fn home_transcripts() -> Result<PathBuf, FilesError> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     Ok(home.ok_or(FilesError::NoHome)?.join(".claude").join("projects"))
 }
 
-/// The files that the paths mean, those of a folder in the order of their names.
+/// Returns the files that the paths name, those of a folder in the order of their names.
 pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
     let mut files = Vec::new();
     for path in paths {
@@ -87,7 +87,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
     Ok(files)
 }
 
-/// Links to folders are not followed: what they hold lies elsewhere, or above.
+/// Collects the files of a folder. Links to folders are not followed: their contents lie elsewhere, or above.
 fn collect(root: &Path, folder: &Path, depth: usize, files: &mut Vec<SourceFile>) -> Result<(), FilesError> {
     if depth > MAX_DEPTH {
         return Err(FilesError::TooDeep(folder.to_owned()));

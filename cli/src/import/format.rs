@@ -1,4 +1,4 @@
-//! What a file holds, told by its first records, and the mapping that makes events of it.
+//! The format of a file, detected from its first records, and the mapping for it.
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ use super::runs::Runs;
 use super::transcript::Transcript;
 use crate::event_builder::Draft;
 
-/// Characters of a reason that are kept: it quotes what a file holds.
+/// The most characters of a reason: it quotes the contents of a file.
 const MAX_REASON_CHARS: usize = 200;
 
-/// What the lines of a file are.
+/// The format of a file's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Format {
     /// One CloudEvent a line.
@@ -33,7 +33,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The mapping's name and version: events made by another version may differ.
+    /// Returns the mapping's name and version: events made by another version may differ.
     pub(crate) fn mapping(self) -> &'static str {
         match self {
             Self::Cloudevents => "cloudevents/1",
@@ -44,7 +44,7 @@ impl Format {
         }
     }
 
-    /// What a record looks like, by the members that only its kind has; `None` where it could be anything.
+    /// Detects the format of a record, by members that only its kind has; `None` where it could be any.
     pub(crate) fn of_record(record: &[u8]) -> Option<Self> {
         let Ok(marks) = serde_json::from_slice::<Marks>(record) else { return None };
         let Marks { specversion, call, tool, outcome, session_id, uuid, traj, reward, leaf_uuid, message_id } =
@@ -63,7 +63,7 @@ impl Format {
     }
 }
 
-/// Members that tell formats apart.
+/// The members that distinguish formats.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Marks {
@@ -79,13 +79,13 @@ struct Marks {
     message_id: Option<IgnoredAny>,
 }
 
-/// What a record was made into.
+/// The events made from a record.
 #[derive(Debug, Default)]
 pub(crate) struct Mapped {
     pub(crate) events: Vec<Draft>,
-    /// Calls in it that are known to have no outcome.
+    /// The number of calls in it that are known to have no outcome.
     pub(crate) without_outcome: u64,
-    /// What it is, where it is known and no event is made of it.
+    /// The kind of a record that is known and makes no event.
     pub(crate) passed_over: Option<Cow<'static, str>>,
 }
 
@@ -95,7 +95,7 @@ impl Mapped {
     }
 }
 
-/// Why no event can be made of a record.
+/// The reason why no event can be made of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unmappable {
     pub(crate) reason: String,
@@ -116,7 +116,7 @@ impl Unmappable {
     }
 }
 
-/// The mapping of one file, with what it remembers of the lines before.
+/// The mapping of one file, with its memory of the lines before.
 pub(crate) enum Mapper {
     CloudEvents(CloudEvents),
     Transcript(Box<Transcript>),
@@ -125,14 +125,14 @@ pub(crate) enum Mapper {
     Lines(Box<LineMapper>),
 }
 
-/// Events as they are sent, or as drafts.
+/// The result of a mapping: an event as it is sent, or drafts.
 pub(crate) enum MappedRecord {
     Event(Vec<u8>),
     Drafts(Mapped),
 }
 
 impl Mapper {
-    /// The mapping of a file of this name.
+    /// Returns the mapping of a file of this name.
     pub(crate) fn new(format: Format, file: &str, stream: Option<&str>, lines: &LineMapping) -> Self {
         match format {
             Format::Cloudevents => Self::CloudEvents(CloudEvents { stream: stream.map(str::to_owned) }),
@@ -153,7 +153,7 @@ impl Mapper {
         }))
     }
 
-    /// What can be told only at the end of the file, given the time it is.
+    /// Returns the events that can be made only at the end of the file, given the current time.
     pub(crate) fn end(&mut self, now: Micros) -> Mapped {
         match self {
             Self::Transcript(transcript) => transcript.end(now),

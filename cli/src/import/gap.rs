@@ -1,14 +1,14 @@
-//! Calls that a source tells the beginning of, and not the end.
+//! Calls whose beginning is in a source, and whose end is not.
 
 use bitacora_formats::vocabulary::{CoverageGap, EventData};
 
 use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
-/// How the ids of requests end.
+/// The suffix of request ids.
 const REQUESTED: &str = "requested";
 
-/// `coverage.gap` of a call, beside its request.
+/// Returns the `coverage.gap` of a call, beside its request.
 pub(crate) fn gap_of(requested: &Draft, evidence: &str) -> Draft {
     let id = requested.id.strip_suffix(REQUESTED).unwrap_or(&requested.id);
     let data = JsonObject::new()

@@ -1,4 +1,4 @@
-//! One lane into the ledger: requests one after another, and out of each whatever the ledger will not have.
+//! A lane into the ledger: sends requests in order, and takes out events that the ledger refuses.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,11 +8,11 @@ use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use super::batches::{Batch, Item, Place};
 use crate::append_retry::{Delivered, Delivery, Miss};
 
-/// Events taken out of one request by one, before it is halved to find the others faster.
+/// The most events that are singled out of one request before it is halved to find the others faster.
 const MAX_SINGLED_OUT: usize = 16;
-/// Events of the first requests of an import: few enough for the ledger to derive a decision and an outcome from each.
+/// The number of events of an import's first requests: few enough for the ledger to derive a decision and an outcome from each.
 const FIRST_REQUEST_EVENTS: usize = 200;
-/// Requests that are taken before one of more events is tried, once one was refused.
+/// The number of accepted requests before a larger one is tried, once one was refused.
 const TAKEN_BEFORE_MORE: u32 = 64;
 
 /// One lane.
@@ -21,7 +21,7 @@ pub(crate) struct Lane {
     size: SharedRequestSize,
 }
 
-/// The request size that all lanes of an import share: what one has learnt holds for all.
+/// The request size shared by all lanes of an import: what one has learnt holds for all.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharedRequestSize(Arc<Mutex<RequestSize>>);
 
@@ -35,13 +35,13 @@ impl SharedRequestSize {
     }
 }
 
-/// How many events go into one request: how much the ledger derives from them is learnt by what it refuses.
+/// The number of events of a request, learnt from refusals: it depends on how much the ledger derives from the events.
 #[derive(Debug)]
 struct RequestSize {
     most: usize,
-    /// Requests of that size that were taken since it was set.
+    /// The number of accepted requests of that size since it was set.
     taken: u32,
-    /// Requests that have to be taken before more is tried.
+    /// The number of requests that have to be accepted before a larger one is tried.
     patience: u32,
 }
 
@@ -52,14 +52,14 @@ impl Default for RequestSize {
 }
 
 impl RequestSize {
-    /// Notes that a request of so many events was too large. Each refusal costs all the work on its events.
+    /// Notes that a request of `refused` events was too large. Each refusal costs all the work on its events.
     fn shrink(&mut self, refused: usize) {
         // Requests of a size that is given up may still be under way: their refusal says nothing new.
         let most = self.most.min((refused / 2).max(1));
         *self = Self { most, taken: 0, patience: TAKEN_BEFORE_MORE };
     }
 
-    /// Notes that a request of so many events was taken: more is tried again after several of the largest.
+    /// Notes that a request of this many events was accepted. A larger size is tried after several of the largest.
     fn grow(&mut self, events: usize) {
         if events < self.most {
             return;
@@ -71,14 +71,14 @@ impl RequestSize {
     }
 }
 
-/// What became of one request, or of a part of one.
+/// The result of one request, or of a part of one.
 #[derive(Debug)]
 pub(crate) enum Landed {
     Acknowledged { delivered: Delivered, bytes: u64 },
     Rejected(Rejected),
 }
 
-/// An event that the ledger refuses, whatever is around it.
+/// An event that the ledger refuses, independently of the other events.
 #[derive(Debug)]
 pub(crate) struct Rejected {
     pub(crate) place: Place,
@@ -88,18 +88,18 @@ pub(crate) struct Rejected {
 }
 
 impl Lane {
-    /// A lane that shares what is learnt of the size of requests.
+    /// Returns a lane that shares the learnt request size.
     pub(crate) fn new(delivery: Delivery, size: SharedRequestSize) -> Self {
         Self { delivery, size }
     }
 
-    /// How often what was busy, or whose outcome was unknown, was sent again.
+    /// Returns the number of retries, of requests that met a busy ledger or whose outcome was unknown.
     pub(crate) fn retries(&self) -> u64 {
         self.delivery.retries
     }
 
-    /// Delivers the events, and tells of each part as it is settled. An event that is refused for what it is does not keep
-    /// the others out.
+    /// Delivers the events, and reports each part once it is settled. An event that is refused because of its content
+    /// does not keep the others out.
     pub(crate) async fn land(&mut self, batch: Batch, told: &mut Vec<Landed>) -> Result<(), Miss> {
         let mut singled_out = 0;
         let mut waiting = vec![batch];
@@ -109,7 +109,7 @@ impl Lane {
             }
             let most = self.size.most();
             if batch.0.len() > most {
-                // What is taken last goes first.
+                // The batch pushed last is taken first.
                 let rest = batch.0.split_off(most);
                 waiting.extend([Batch(rest), batch]);
                 continue;
@@ -135,7 +135,7 @@ impl Lane {
                 _ => return Err(miss),
             };
             let Item { place, id, .. } = batch.0.remove(index);
-            // Which event of the request it was says nothing to whoever has only the file.
+            // The event's number in the request means nothing to a user who has only the file.
             let (reason, of_request) = (miss.to_string(), format!("event {index}: "));
             let reason = reason.strip_prefix(&of_request).unwrap_or(&reason).to_owned();
             let code = miss.code().to_owned();
@@ -147,7 +147,7 @@ impl Lane {
     }
 }
 
-/// The second half, then the first: what is taken last goes first.
+/// Returns the second half, then the first: the last one is taken first.
 fn halves(mut batch: Batch) -> [Batch; 2] {
     let second = batch.0.split_off(batch.0.len() / 2);
     [Batch(second), batch]
@@ -157,7 +157,7 @@ fn halves(mut batch: Batch) -> [Batch; 2] {
 mod tests {
     use super::*;
 
-    /// Requests that are sent for so many batches of 1,000 events where a request of more than `fits` is refused.
+    /// Returns the accepted and refused requests for this many batches of 1,000 events, where a request of more than `fits` is refused.
     fn requests(batches: usize, fits: usize) -> (usize, usize) {
         let (mut size, mut taken, mut refused) = (RequestSize::default(), 0, 0);
         for _ in 0..batches {

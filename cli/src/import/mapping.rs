@@ -1,4 +1,4 @@
-//! Any JSON as events, as flags say: texts with places in them, and places alone.
+//! The mapping of any JSON to events by options: templates with places, and places alone.
 
 use std::str::FromStr;
 
@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::format::{Mapped, Unmappable};
 use crate::event_builder::Draft;
 
-/// A place in a JSON value: `/a/0/b` as RFC 6901 has it, or `a.0.b`.
+/// A place in a JSON value: `/a/0/b` in RFC 6901, or `a.0.b`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pointer {
     text: String,
     steps: Vec<String>,
 }
 
-/// The text names no place.
+/// The error for a text that names no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MappingError {
     #[error("not a place in a value: name a member, a path `a.b`, or a JSON pointer `/a/b`")]
@@ -51,7 +51,7 @@ impl Pointer {
         self.steps.iter().try_fold(value, step).ok_or_else(|| self.fault("is not there"))
     }
 
-    /// The value there as text: a string, a number or a boolean.
+    /// Returns the value there as text: a string, a number or a boolean.
     fn text(&self, value: &Value) -> Result<String, Unmappable> {
         match self.find(value)? {
             Value::String(text) => Ok(text.clone()),
@@ -68,7 +68,7 @@ impl Pointer {
     }
 }
 
-/// A text in which `{place}` stands for what is there.
+/// A text in which `{place}` stands for the value there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     text: String,
@@ -115,13 +115,13 @@ impl Template {
     }
 }
 
-/// What the attributes of an event are taken from. What is not said is left out or derived from the file.
+/// The sources of an event's attributes. Those that are not set are left out, or derived from the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LineMapping {
     pub(crate) kind: Option<Template>,
     pub(crate) stream: Option<Template>,
     pub(crate) source: Option<Template>,
-    /// Joined by `:`; the file's name and the line's number without any.
+    /// The places of the id, joined by `:`; if empty, the file's name and the line's number.
     pub(crate) id: Vec<Pointer>,
     pub(crate) time: Option<Pointer>,
     pub(crate) actor: Option<Pointer>,
@@ -132,7 +132,7 @@ pub(crate) struct LineMapping {
 }
 
 impl LineMapping {
-    /// The mapping as flags, to tell it from another.
+    /// Returns the mapping as options, to distinguish it from another.
     pub(crate) fn flags(&self) -> String {
         let Self { kind, stream, source, id, time, actor, agent, session, run, call } = self;
         let templates = [("type", kind), ("stream", stream), ("source", source)];
@@ -158,7 +158,7 @@ pub(crate) struct LineMapper {
     file: String,
 }
 
-/// The type of events, where nobody names one.
+/// The default type of events.
 const DEFAULT_KIND: &str = "x.imported";
 
 impl LineMapper {
@@ -194,7 +194,7 @@ impl LineMapper {
     }
 }
 
-/// RFC 3339 as it is, or a time since 1970 in seconds, milliseconds, microseconds or nanoseconds, told by its size.
+/// Parses a time: RFC 3339, or a number since 1970 in seconds, milliseconds, microseconds or nanoseconds, recognized by its size.
 fn time_at(pointer: &Pointer, value: &Value) -> Result<String, Unmappable> {
     let text = pointer.text(value)?;
     if check_time(&text).is_ok() {
@@ -205,7 +205,7 @@ fn time_at(pointer: &Pointer, value: &Value) -> Result<String, Unmappable> {
         .ok_or_else(|| pointer.fault("is no time: neither RFC 3339 nor a number since 1970"))
 }
 
-/// Exact: the digits are moved, not rounded through a float.
+/// Parses a time since 1970 exactly: the digits are moved, not rounded through a float.
 fn epoch_micros(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let number: u64 = whole.parse().ok()?;

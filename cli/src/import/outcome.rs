@@ -1,24 +1,24 @@
-//! How a tool call ended, in the vocabulary of governance.
+//! The outcome of a tool call, in the vocabulary of governance.
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Ok,
-    /// The program it ran ended with an exit code that means failure; which one, where the source tells.
+    /// Its program ended with an exit code that means failure; holds the code, where the source names it.
     ExitCode(Option<i64>),
     /// The harness refused the call as malformed or untimely.
     ToolUseError,
     Error,
-    /// A person said no.
+    /// A person rejected it.
     Rejected,
-    /// A hook said no.
+    /// A hook blocked it.
     HookBlocked,
-    /// A person broke it off.
+    /// A person interrupted it.
     Interrupted,
 }
 
 impl Ending {
-    /// The `outcome` of an action log. `Some(None)` is a call that has none.
+    /// Parses the `outcome` of an action log. `Some(None)` is a call without one.
     pub(crate) fn of_action(outcome: &str) -> Option<Option<Self>> {
         Some(Some(match outcome {
             "none" => return Some(None),
@@ -33,7 +33,7 @@ impl Ending {
         }))
     }
 
-    /// A tool result of a transcript, which has only a flag and a text.
+    /// Classifies a tool result of a transcript, which has only a flag and a text.
     pub(crate) fn of_result(text: &str, is_error: bool) -> Self {
         if !is_error {
             return Self::Ok;
@@ -59,7 +59,7 @@ impl Ending {
         }
     }
 
-    /// The event's type.
+    /// Returns the event's type.
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::Ok => "tool.completed",
@@ -68,7 +68,7 @@ impl Ending {
         }
     }
 
-    /// The member `status`.
+    /// Returns the member `status`.
     pub(crate) fn status(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -79,7 +79,7 @@ impl Ending {
         }
     }
 
-    /// The member `error_type`.
+    /// Returns the member `error_type`.
     pub(crate) fn error_type(self) -> Option<&'static str> {
         match self {
             Self::ExitCode(_) => Some("exit_code"),
@@ -89,7 +89,7 @@ impl Ending {
         }
     }
 
-    /// The member `exit_code`.
+    /// Returns the member `exit_code`.
     pub(crate) fn exit_code(self) -> Option<i64> {
         match self {
             Self::ExitCode(code) => code,
@@ -97,7 +97,7 @@ impl Ending {
         }
     }
 
-    /// The member `by`: who kept it from running, or broke it off.
+    /// Returns the member `by`: `person` or `hook`, whichever blocked or interrupted the call.
     pub(crate) fn by(self) -> Option<&'static str> {
         match self {
             Self::Rejected | Self::Interrupted => Some("person"),

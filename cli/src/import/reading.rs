@@ -1,4 +1,5 @@
-//! Files read and mapped, on a thread of its own: reading may block, and an interruption must not wait for it.
+//! Reading and mapping of files on a separate thread.
+//! Reading may block, and an interruption must not wait for it.
 
 use std::io;
 use std::sync::Arc;
@@ -14,28 +15,28 @@ use super::records::{MAX_LINE_BYTES, ReadProgress, Record, Records};
 use super::tally::{SourceTold, Tally};
 use crate::event_builder::Draft;
 
-/// Records that are looked at to tell what a file holds.
+/// The most records that are read to detect a file's format.
 const MAX_RECORDS_TO_TELL: usize = 200;
-/// Bytes of them that are kept meanwhile.
+/// The most bytes of them that are kept meanwhile.
 const MAX_BYTES_TO_TELL: usize = 64 * 1024 * 1024;
 
-/// What is to be read, and how it is mapped.
+/// The files to read, and the rules for mapping them.
 pub(crate) struct Reading {
     pub(crate) files: Vec<SourceFile>,
-    /// What the files hold; told by their contents without it.
+    /// The files' format; `None`: detected from their contents.
     pub(crate) format: Option<Format>,
-    /// The stream of CloudEvents that have none.
+    /// The stream of CloudEvents without one.
     pub(crate) stream: Option<String>,
     pub(crate) lines: LineMapping,
     pub(crate) batch_events: usize,
-    /// The time it is.
+    /// The current time.
     pub(crate) now: Micros,
 }
 
-/// Why reading ended early.
+/// The reason why reading ended early.
 #[derive(Debug)]
 enum Stop {
-    /// Nobody takes events any more.
+    /// Nobody receives events any more.
     Unwanted,
     Failed(io::Error),
 }
@@ -47,8 +48,8 @@ impl From<io::Error> for Stop {
 }
 
 impl Reading {
-    /// Reads all files and sends their events. What cannot be read or mapped is told; `Err` is a report that could not be
-    /// written. Where nobody takes events any more, it ends.
+    /// Reads all files and sends their events. Unreadable files and unmappable lines are reported in the tally; `Err`
+    /// is a report that could not be written. Reading ends when nobody receives events any more.
     pub(crate) fn run<P: ReadProgress + Clone + 'static>(
         self,
         tally: Tally,
@@ -146,7 +147,7 @@ impl Reading {
         }
         let mut end = mapper.end(self.now);
         if !is_last_mapped {
-            // Whatever comes in the place of a line that was cut may go on with what came before it.
+            // The full form of a line that was cut may continue the lines before it.
             end.events.clear();
         }
         sending.tally.add(&end);
@@ -154,7 +155,7 @@ impl Reading {
     }
 }
 
-/// Why a file was not read to its end.
+/// The reason why a file was not read to its end.
 enum Fault {
     File(String),
     Stop(Stop),
@@ -166,10 +167,10 @@ impl From<Stop> for Fault {
     }
 }
 
-/// A record that was read before it was known what it is: its number, and its bytes unless it is too long.
+/// A record that was read before the format was known: its number, and its bytes unless it is too long.
 type Held = (u64, Option<Vec<u8>>);
 
-/// Reads until a record tells what the file holds, and keeps what was read.
+/// Reads until a record shows the format, and keeps the records.
 fn tell_format(records: &mut Records, held: &mut Vec<Held>) -> Result<Option<Format>, Fault> {
     let mut bytes = 0;
     while held.len() < MAX_RECORDS_TO_TELL && bytes < MAX_BYTES_TO_TELL {
@@ -189,7 +190,7 @@ fn tell_format(records: &mut Records, held: &mut Vec<Held>) -> Result<Option<For
     Ok(None)
 }
 
-/// Events on their way to the lanes.
+/// The sender of events to the lanes.
 struct Sending<'a> {
     tally: Tally,
     packer: Packer,
@@ -197,8 +198,7 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Maps a record and sends what it becomes: all of its events or none; says whether it could be mapped. `None` is a line
-    /// that was too long.
+    /// Maps a record and sends all of its events or none; returns whether it could be mapped. `None` is a line that was too long.
     fn record(&mut self, mapper: &mut Mapper, record: Option<&[u8]>, place: Place) -> Result<bool, Stop> {
         let mapped = match record {
             None => Err(Unmappable::new(format!("longer than {MAX_LINE_BYTES} bytes"))),
@@ -275,7 +275,7 @@ impl Sending<'_> {
     }
 }
 
-/// What of an event decides where it goes.
+/// The members of an event that route it.
 struct Address {
     kind: String,
     stream: String,

@@ -1,4 +1,5 @@
-//! A file as records: its lines, or the elements of the one array that it is. Compression is told by content.
+//! The records of a file: its lines, or the elements of its one array.
+//! Compression is detected by content.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
@@ -9,15 +10,15 @@ use sha2::{Digest, Sha256};
 
 use crate::input_file;
 
-/// Bytes of one line. Longer ones are passed over without being kept.
+/// The size limit of one line. Longer ones are skipped without being kept.
 pub(crate) const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
-/// Bytes of a line that is passed over. What is longer has no lines, and may have no end.
+/// The size limit of a skipped line. Longer data has no lines, and may have no end.
 const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024 * 1024;
-/// Bytes of a file that is one array; lines may be of any number.
+/// The size limit of a file that is one array. Files of lines have no limit.
 const MAX_ARRAY_BYTES: usize = 256 * 1024 * 1024;
-/// Bytes read at a time.
+/// The size of one read.
 const READ_BYTES: usize = 256 * 1024;
-/// What zstd may look back, as a power of two: 128 MiB, its own default for files of any origin.
+/// The largest window of zstd, as a power of two: 128 MiB, its own default for files of any origin.
 const MAX_ZSTD_WINDOW: u32 = 27;
 
 const ZSTD_BEGINNING: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
@@ -28,7 +29,7 @@ const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 pub(crate) struct Records {
     reader: BufReader<Box<dyn Read>>,
     digest: Sha256,
-    /// Bytes after decompression.
+    /// The number of bytes after decompression.
     pub(crate) bytes: u64,
     /// The last record's number, from 1.
     pub(crate) number: u64,
@@ -44,7 +45,7 @@ enum State {
     Array { text: Vec<u8>, elements: std::vec::IntoIter<Range<usize>> },
 }
 
-/// What stands next in a file.
+/// The next item of a file.
 pub(crate) enum Record<'a> {
     /// A line or an element, and its number from 1.
     Text(u64, &'a [u8]),
@@ -53,7 +54,7 @@ pub(crate) enum Record<'a> {
     End,
 }
 
-/// Tells somebody of bytes as they are read from the disk.
+/// A listener for the number of bytes read from the disk.
 pub(crate) trait ReadProgress {
     fn read(&self, bytes: u64);
 }
@@ -107,7 +108,7 @@ impl Records {
         })
     }
 
-    /// The next record that is not blank.
+    /// Returns the next record that is not blank.
     pub(crate) fn next(&mut self) -> io::Result<Record<'_>> {
         if matches!(self.state, State::Start) {
             self.state = self.begin()?;
@@ -139,12 +140,12 @@ impl Records {
         Ok(Record::Text(self.number, line.unwrap_or_default()))
     }
 
-    /// SHA-256 of all bytes so far, after decompression.
+    /// Returns the SHA-256 of all bytes so far, after decompression.
     pub(crate) fn digest(&self) -> [u8; 32] {
         self.digest.clone().finalize().into()
     }
 
-    /// A file is an array if its first character says so and all of it reads as one; else its lines are records.
+    /// Detects an array: its first character must begin one, and all of it must parse as one. Otherwise the file's lines are records.
     fn begin(&mut self) -> io::Result<State> {
         let start = self.reader.fill_buf()?;
         let start = start.strip_prefix(&BYTE_ORDER_MARK).unwrap_or(start);

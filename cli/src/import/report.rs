@@ -1,4 +1,5 @@
-//! The file of lines that made no event: never in the place of anything but an earlier one, and never before the import's end.
+//! The report of lines that made no event.
+//! It replaces only an earlier report, once the import has ended.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read};
@@ -11,10 +12,10 @@ use super::files::SourceFile;
 use crate::durable_file::{Unfinished, folder_of};
 use crate::input_file::{self, FileIdentity};
 
-/// Bytes of the first line of a report that is there already.
+/// The size limit of an existing report's first line.
 const MAX_FIRST_LINE_BYTES: u64 = 64 * 1024;
 
-/// Why no report is written.
+/// The reason why no report is written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReportError {
     #[error("{}: found {name}, which is to be imported, expected another file for --report; nothing was imported", path.display())]
@@ -27,12 +28,12 @@ pub(crate) enum ReportError {
     End { path: PathBuf, source: io::Error },
 }
 
-/// A place that a report may be written to.
+/// A checked place for a report.
 #[derive(Debug)]
 pub(crate) struct ReportPlace {
-    /// As it was named.
+    /// The path as it was named.
     named: PathBuf,
-    /// The file itself, behind links.
+    /// The path of the file itself, with links resolved.
     file: PathBuf,
 }
 
@@ -55,8 +56,8 @@ struct Line {
 }
 
 impl ReportPlace {
-    /// Checks a place, and opens nothing for writing: no source has it, by whatever name or link, and a file that is there is empty
-    /// or an earlier report.
+    /// Checks a place without opening anything for writing. It must not be a source under any name or link, and an
+    /// existing file must be empty or an earlier report.
     ///
     /// # Errors
     /// [`ReportError::Source`], [`ReportError::Foreign`], [`ReportError::Begin`].
@@ -101,7 +102,7 @@ impl ReportPlace {
 }
 
 impl Report {
-    /// Puts the report in its place. Everything is written to its file before.
+    /// Renames the finished report to its place. Everything must be written to its file before.
     ///
     /// # Errors
     /// [`ReportError::End`].
@@ -111,7 +112,7 @@ impl Report {
     }
 }
 
-/// `true`: the file is empty, or its first line is one of a report.
+/// Returns `true` if the file is empty, or its first line is one of a report.
 fn is_report(file: File) -> io::Result<bool> {
     let mut first = Vec::new();
     BufReader::new(file.take(MAX_FIRST_LINE_BYTES)).read_until(b'\n', &mut first)?;
@@ -136,7 +137,7 @@ mod tests {
         format!("{}\n", Listed { place, reason: "why".to_owned() }.to_json())
     }
 
-    /// Every name under which a source can be meant is refused, and nothing of it changes.
+    /// Every name of a source is refused, and the source stays unchanged.
     #[test]
     fn a_source_is_never_a_report_by_whatever_name() {
         let folder = tempfile::tempdir().unwrap();
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(fs::read_to_string(at("source")).unwrap(), SOURCE);
     }
 
-    /// What a report may replace is listed: nothing, an empty file, an earlier report.
+    /// The list of files that a report may replace: none, an empty one, an earlier report.
     #[test]
     fn no_file_but_an_earlier_report_is_replaced() {
         let folder = tempfile::tempdir().unwrap();

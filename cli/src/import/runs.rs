@@ -1,4 +1,4 @@
-//! Labelled runs: one agent's whole conversation a record, with the messages, the tool calls and a reward.
+//! Labelled runs: one conversation of an agent a record, with messages, tool calls and a reward.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,14 +11,14 @@ use super::gap::gap_of;
 use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
-/// Makes events of runs.
+/// The mapping of runs to events.
 pub(crate) struct Runs {
     /// The file's name without its ending.
     set: String,
     seen: HashSet<String>,
 }
 
-/// Runs of one file whose names are compared; past it a name that stands twice is told by the ledger.
+/// The most runs of one file whose names are compared; past it, the ledger finds a repeated name.
 const MAX_NAMES: usize = 1_000_000;
 
 #[derive(Deserialize)]
@@ -55,11 +55,11 @@ struct Function {
 
 /// A call that waits for its result.
 struct Open {
-    /// Its name in the ledger: ids repeat within a run.
+    /// The call's name in the ledger: ids repeat within a run.
     name: String,
     at: usize,
     tool: String,
-    /// What stands for its outcome if none comes.
+    /// The event that replaces its outcome if none comes.
     gap: Draft,
 }
 
@@ -104,7 +104,7 @@ impl Runs {
     }
 }
 
-/// One run, being told.
+/// The mapping of one run.
 struct Telling<'a> {
     run: &'a str,
     source: String,
@@ -123,7 +123,7 @@ impl Telling<'_> {
         }
     }
 
-    /// Tells of every message in order, and says how many calls were left without a result.
+    /// Maps every message in order, and returns the number of calls without a result.
     fn messages(&self, messages: &[Message], events: &mut Vec<Draft>) -> u64 {
         let mut open: HashMap<&str, Open> = HashMap::new();
         let mut names: HashMap<&str, u32> = HashMap::new();
@@ -192,7 +192,7 @@ impl Telling<'_> {
     }
 }
 
-/// What is kept of a text: its digest and its length.
+/// Returns the digest and the length of a text, which are kept in its place.
 pub(crate) fn digest(text: &str) -> String {
     let sha256 = hex::encode(Sha256::digest(text.as_bytes()));
     JsonObject::new().text("sha256", &sha256).raw("bytes", text.len()).end()

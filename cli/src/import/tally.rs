@@ -1,4 +1,4 @@
-//! What an import has come to, as far as the files alone decide it.
+//! The tally of an import, as far as it follows from the files alone.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,24 +14,24 @@ use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 use crate::output::printable;
 
-/// Lines listed in memory; a report on disk takes all.
+/// The most lines listed in memory; a report on disk takes all.
 const MAX_LISTED: usize = 10_000;
-/// Names that are counted one by one; the rest go under [`OTHERS`].
+/// The most names that are counted one by one; the rest are counted under [`OTHERS`].
 const MAX_NAMES: usize = 64;
 const OTHERS: &str = "others";
-/// Files that the recorded event names; the digest over all covers the others.
+/// The most files that the recorded event names; the digest over all covers the others.
 const MAX_NAMED_SOURCES: usize = 1_000;
 /// The stream of imports.
 const STREAM: &str = "imports";
 
-/// A line that made no event, and why.
+/// A line that made no event, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) place: Place,
     pub(crate) reason: String,
 }
 
-/// One file, read.
+/// The statistics of one file.
 #[derive(Debug)]
 pub(crate) struct SourceTold {
     pub(crate) name: String,
@@ -40,7 +40,7 @@ pub(crate) struct SourceTold {
     pub(crate) bytes: u64,
     pub(crate) lines: u64,
     pub(crate) events: u64,
-    /// Why it was not read to its end.
+    /// The reason why it was not read to its end.
     pub(crate) fault: Option<String>,
 }
 
@@ -58,12 +58,12 @@ pub(crate) struct Tally {
     pub(crate) without_outcome: u64,
     pub(crate) unmapped: u64,
     pub(crate) listed: Vec<Listed>,
-    /// Where every line that made no event is written.
+    /// The writer of the report, which gets every line that made no event.
     pub(crate) report: Option<BufWriter<File>>,
 }
 
 impl Tally {
-    /// Counts one of something that has a name.
+    /// Increments the count of a name.
     pub(crate) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
         let name = if counts.len() < MAX_NAMES || counts.contains_key(name) { name } else { OTHERS };
         match counts.get_mut(name) {
@@ -94,12 +94,12 @@ impl Tally {
         Ok(())
     }
 
-    /// Calls with this kind of end.
+    /// Returns the number of events of this type.
     pub(crate) fn kind(&self, kind: &str) -> u64 {
         self.kinds.get(kind).copied().unwrap_or_default()
     }
 
-    /// What is recorded of the import: decided by the files and the mapping alone, so that it too is there once.
+    /// Returns the event that records the import. It follows from the files and the mapping alone, so that it too is recorded once.
     pub(crate) fn event(&self, mapping: &str) -> Draft {
         let (digest, sources) = self.digest(mapping);
         let mut kinds = JsonObject::new();
@@ -124,19 +124,19 @@ impl Tally {
         own_event(format!("import-{digest}"), ImportBatch::KIND, data)
     }
 
-    /// The import's name.
+    /// Returns the import's digest, which is its name.
     pub(crate) fn name(&self, mapping: &str) -> String {
         self.digest(mapping).0
     }
 
-    /// What lets the import count towards trust, once.
+    /// Returns the event that lets the import count towards trust, once.
     pub(crate) fn acceptance(&self, mapping: &str) -> Draft {
         let (digest, _) = self.digest(mapping);
         let id = format!("import-{digest}-accepted");
         own_event(id, ImportAccepted::KIND, JsonObject::new().text("digest", &digest))
     }
 
-    /// SHA-256 over the mapping and what is said of each file; and what is said of those that are named.
+    /// Returns the SHA-256 over the mapping and the description of each file; and the descriptions of the named files.
     fn digest(&self, mapping: &str) -> (String, String) {
         let mut digest = Sha256::new();
         digest.update(mapping.as_bytes());
@@ -154,7 +154,7 @@ impl Tally {
     }
 }
 
-/// An event that tells of the import itself.
+/// Returns an event about the import itself.
 fn own_event(id: String, kind: &'static str, data: JsonObject) -> Draft {
     Draft {
         id,

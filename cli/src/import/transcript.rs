@@ -1,7 +1,7 @@
-//! Transcripts of Claude Code: the lines of a session, with prompts, answers, tool calls and their results.
+//! Transcripts of Claude Code: a session's prompts, answers, tool calls and their results.
 //!
-//! Every event depends on lines that will never change again, so that a transcript that has grown since gives the same events
-//! and more. A line that only repeats, or shows progress, makes no event.
+//! Every event depends only on lines that will never change, so that a longer transcript gives the same events and
+//! more. A line that only repeats, or shows progress, makes no event.
 
 mod entry;
 
@@ -19,25 +19,25 @@ use super::runs::digest;
 use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
-/// Calls whose results have not come; of the oldest ones past it the tool is forgotten, and a result comes as one without.
+/// The most calls whose results are awaited. The tools of older ones are forgotten, and their results come without a tool.
 const MAX_OPEN_CALLS: usize = 10_000;
-/// Sessions of one file whose start is remembered.
+/// The most sessions of one file whose start is remembered.
 const MAX_SESSIONS: usize = 10_000;
-/// No answer is still being written after this, and no result waited for: what stands at the end of a file is then whole.
+/// The age after which a file's last lines are complete: no answer is still being written, and no result is still awaited.
 const PATIENCE: Micros = Micros(3_600_000_000);
-/// Bytes of a result's text that are kept beside its digest.
+/// The size of the part of a result's text that is kept beside its digest.
 const SUMMARY_BYTES: usize = 256;
-/// The model of messages that the harness made up itself.
+/// The model name of messages that the harness made up itself.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// What is remembered of the lines before.
+/// The memory of the lines before.
 #[derive(Default)]
 pub(crate) struct Transcript {
     started: HashSet<String>,
     calls: HashMap<String, OpenCall>,
     /// The ids of `calls`, oldest first; some may be gone.
     call_order: VecDeque<String>,
-    /// Calls that are in neither, and had no result by then.
+    /// The number of forgotten calls that had no result by then.
     forgotten: u64,
     answer: Option<Answer>,
 }
@@ -46,7 +46,7 @@ struct OpenCall {
     tool: String,
     model: Option<String>,
     at: Option<Micros>,
-    /// What stands for its result if none comes.
+    /// The event that replaces its result if none comes.
     gap: Draft,
 }
 
@@ -73,7 +73,7 @@ impl Transcript {
         }
     }
 
-    /// The calls that have no result, and the answer that stands last; told where they are old enough for nothing more to come.
+    /// Returns events for the calls without a result and for the last answer, if they are old enough to be complete.
     pub(crate) fn end(&mut self, now: Micros) -> Mapped {
         let is_past =
             |time: Option<Micros>| time.is_some_and(|time| time.0.saturating_add(PATIENCE.0) < now.0);
@@ -173,7 +173,7 @@ impl Transcript {
         Ok(Mapped { events: vec![ended], ..Mapped::default() })
     }
 
-    /// A session starts with the first line of a person or a model; those of its subagents are not it.
+    /// Returns the start of a session, at the first line of a person or a model. Lines of subagents do not start it.
     fn start(&mut self, entry: &Entry<'_>, about: &About) -> Option<Draft> {
         let is_own = !entry.is_sidechain && entry.agent_id.is_none();
         if !is_own || self.started.len() >= MAX_SESSIONS || self.started.contains(&about.session) {
@@ -189,7 +189,7 @@ impl Transcript {
         Some(about.event(format!("{}#started", about.session), "session.started", data))
     }
 
-    /// Takes a line of an answer in; gives the event of the answer before it, which is whole now.
+    /// Takes in a line of an answer; returns the event of the answer before it, which is complete now.
     fn go_on(
         &mut self,
         entry: &Entry<'_>,
@@ -230,7 +230,7 @@ impl Transcript {
         ended.map(Answer::into_event)
     }
 
-    /// The event of a call's result, and the call's id.
+    /// Returns the event of a call's result, and the call's id.
     fn result(
         &self,
         entry: &Entry<'_>,
@@ -298,7 +298,7 @@ impl Answer {
     }
 }
 
-/// Whose line it is and when it was written.
+/// The author and time of a line.
 struct About {
     session: String,
     agent: String,
@@ -339,8 +339,8 @@ impl About {
         uuid.map(|uuid| format!("{uuid}#{part}")).ok_or_else(|| Unmappable::new("no uuid"))
     }
 
-    /// A person's prompt starts a turn; what the harness notes of a person's break ends one. The rest of what stands under a
-    /// person's name is the harness's own.
+    /// Maps a line under a person's name. A prompt starts a turn, and the harness's note of an interruption ends one.
+    /// All other such lines are the harness's own.
     fn prompt(&self, entry: &Entry<'_>, text: &str) -> Result<Option<Draft>, Unmappable> {
         if text.starts_with("[Request interrupted by user") {
             let data = JsonObject::new().text("stop_reason", "interrupted").text("assurance", "imported");
@@ -360,7 +360,7 @@ impl About {
         Ok(Some(self.event(self.own_id(entry, "prompt")?, "turn.started", data)))
     }
 
-    /// The call's id, its tool, and the event.
+    /// Returns the call's id, its tool, and the event.
     fn requested(
         &self,
         entry: &Entry<'_>,
@@ -387,7 +387,7 @@ impl About {
     }
 }
 
-/// The first bytes of a text, whole characters.
+/// Returns the first bytes of a text, as whole characters.
 fn summary(text: &str) -> &str {
     let mut end = text.len().min(SUMMARY_BYTES);
     while !text.is_char_boundary(end) {

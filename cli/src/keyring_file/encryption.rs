@@ -1,4 +1,5 @@
-//! A keyring under a passphrase: an age file with one scrypt recipient, as the age program reads and writes it.
+//! A keyring under a passphrase: an age file with one scrypt recipient.
+//! The age program reads and writes such files too.
 
 use std::path::Path;
 
@@ -8,9 +9,9 @@ use zeroize::Zeroizing;
 
 use super::KeyringFileError;
 
-/// The scrypt work factor that is written, as a power of two: what the age program takes, about a second.
+/// The scrypt work factor of new files, as a power of two: that of the age program, about a second.
 const WORK_FACTOR: u8 = if cfg!(test) { 10 } else { 18 };
-/// The largest one that is read: it takes 4 GiB and about 16 seconds.
+/// The largest accepted work factor: it takes 4 GiB and about 16 seconds.
 const MAX_WORK_FACTOR: u8 = 22;
 
 const _: () = assert!(WORK_FACTOR <= MAX_WORK_FACTOR);

@@ -1,4 +1,4 @@
-//! Where a keyring, and the anchor, may lie: anywhere but in the data folder.
+//! The allowed places of a keyring and an anchor: anywhere outside the data folder.
 
 use std::ffi::OsStr;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::KeyringFileError;
 
-/// Refuses a keyring that lies in the data folder, under whatever name or link; neither needs to exist.
+/// Refuses a keyring that lies in the data folder, under any name or link; neither needs to exist.
 pub(crate) fn refuse_in_data(keyring: &Path, data: Option<&Path>) -> Result<(), KeyringFileError> {
     let Some(data) = data else { return Ok(()) };
     let failed = |path: &Path| {
@@ -20,18 +20,18 @@ pub(crate) fn refuse_in_data(keyring: &Path, data: Option<&Path>) -> Result<(), 
     Ok(())
 }
 
-/// Whether a file or folder lies in the data folder, under whatever name or link; neither needs to exist. What cannot be looked
-/// at cannot be used either.
+/// Returns `true` if a file or folder lies in the data folder, under any name or link; neither needs to exist. Returns
+/// `false` for a path that cannot be looked at, because it cannot be used either.
 pub(crate) fn lies_in_data(path: &Path, data: &Path) -> bool {
     resolved(data).and_then(|folder| is_in(path, &folder)).unwrap_or(false)
 }
 
-/// Both the name and what it leads to: a link in the folder is lost with it.
+/// Checks both the name and its target: a link in the folder is lost with it.
 fn is_in(path: &Path, resolved_folder: &Path) -> io::Result<bool> {
     Ok(resolved_name(path)?.starts_with(resolved_folder) || resolved(path)?.starts_with(resolved_folder))
 }
 
-/// The path without links and dots, as far as it exists.
+/// Returns the path without links and dots, as far as it exists.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     let mut missing: Vec<&OsStr> = Vec::new();
@@ -51,7 +51,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// As [`resolved`], but the last name itself is not followed.
+/// Does the same as [`resolved`], without following the last name itself.
 fn resolved_name(path: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     match (absolute.parent(), absolute.file_name()) {

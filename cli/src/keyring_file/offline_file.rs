@@ -26,12 +26,12 @@ pub(crate) fn load(
     parse(path, &text)
 }
 
-/// Makes the file of these keys, locked if there is a passphrase. One that is there is never written over; it is taken where it holds
-/// these keys and no others, as after a crash. Returned ⇒ the file is durable, and was read back whole.
+/// Creates the file of these keys, locked if there is a passphrase. An existing file is never overwritten. It is
+/// accepted if it holds exactly these keys, as after a crash. Returned ⇒ the file is durable, and was read back whole.
 ///
 /// # Errors
-/// [`KeyringFileError::OfflineExists`] where the file holds other keys or is something else; a file that could not be written, or does not
-/// hold these keys.
+/// [`KeyringFileError::OfflineExists`] where the file holds other keys or is something else; a file that could not be
+/// written, or does not hold these keys.
 pub(crate) fn make(
     path: &Path,
     keys: &OfflineKeys,

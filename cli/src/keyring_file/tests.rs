@@ -21,7 +21,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// A keyring's file in clear, and what it holds.
+    /// Creates a keyring's file in clear; returns its path and contents.
     fn keyring(&self) -> (PathBuf, String) {
         let path = self.path("keyring");
         let keyring = generate().unwrap();
@@ -38,7 +38,7 @@ fn loaded(path: &Path) -> Result<String, KeyringFileError> {
     load(path, None, GIVEN).map(|loaded| loaded.keyring.to_text().to_string())
 }
 
-/// The message of the error, one line that names the file.
+/// Returns the error's message, one line that names the file.
 fn message<T>(path: &Path, result: Result<T, KeyringFileError>) -> String {
     let message = result.err().unwrap().to_string();
     assert!(message.starts_with(&path.display().to_string()) && !message.contains('\n'), "{message}");

@@ -1,4 +1,4 @@
-//! One event's record, and its sealed part, out of its frame.
+//! One event's record and its sealed part, read from its frame.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use bitacora_formats::{
 };
 use bitacora_ledger::{Ledger, ReadError};
 
-/// Why the event cannot be read.
+/// The reason why the event cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EntryError {
     #[error("{0}")]
@@ -38,7 +38,7 @@ pub(super) struct StoredEntry {
     pub(super) part: Option<Vec<u8>>,
 }
 
-/// Finds the event and opens its frame, in whichever tier that lies.
+/// Finds the event and opens its frame, in either tier.
 pub(super) fn find(ledger: &Ledger, position: Position) -> Result<StoredEntry, EntryError> {
     let mut found = None;
     ledger.frames(position, position, &mut |frame| {

@@ -1,4 +1,4 @@
-//! One archive's file: checked without keys from its first byte to its last, and with them down to every event.
+//! The check of one archive's file: without keys every byte, with keys every event.
 
 use std::fs::File;
 use std::io;
@@ -18,20 +18,20 @@ use super::Progress;
 use super::checks::usual_threads;
 use super::folder::open_regular;
 
-/// Bytes of a part read at a time: little enough to stay in the processor's cache while it is hashed.
+/// The size of one read of a part: small enough to stay in the processor's cache while it is hashed.
 const PIECE_BYTES: usize = 256 * 1024;
-/// Threads that check parts of one archive at most.
+/// The most threads that check parts of one archive.
 const MAX_THREADS: usize = 8;
 
-/// Why an archive was not checked to its end.
+/// The reason why an archive was not checked to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveProblem {
-    /// It is not what it must be, and where that begins.
+    /// The archive is invalid, from an offset on.
     #[error("at byte {offset}: {error}")]
     Wrong {
-        /// Where the damaged thing begins, in bytes.
+        /// The offset of the damaged part, in bytes.
         offset: u64,
-        /// What is wrong.
+        /// The fault.
         error: ArchiveError,
     },
     /// It cannot be read.
@@ -39,7 +39,7 @@ pub enum ArchiveProblem {
     Unreadable(#[from] io::Error),
 }
 
-/// An archive whose every byte is what the ledger's signature covers.
+/// An archive all of whose bytes match the ledger's signature.
 #[derive(Debug)]
 pub struct CheckedArchive {
     file: File,
@@ -65,30 +65,30 @@ impl CheckedArchive {
         Ok(Self { file, outline, roots, bytes })
     }
 
-    /// Header, manifest and table.
+    /// Returns header, manifest and table.
     #[must_use]
     pub fn outline(&self) -> &Outline {
         &self.outline
     }
 
-    /// The roots of its groups of 256 leaves.
+    /// Returns the roots of its groups of 256 leaves.
     #[must_use]
     pub fn roots(&self) -> &[TreeHash] {
         &self.roots
     }
 
-    /// Bytes of the file.
+    /// Returns the size of the file.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Opens everything in it: the events have to be those of the tree, and manifest and index what they say. Gives each group
-    /// of events with its first position.
+    /// Opens everything in it. The events have to match the tree, and manifest and index have to match the events.
+    /// Gives each group of events with its first position to `take`.
     ///
     /// # Errors
-    /// An [`ArchiveProblem`]; a keyring that does not open it is [`ArchiveError::KeyMissing`] or [`ArchiveError::WrongKey`]. What
-    /// `take` refuses is given as it is.
+    /// An [`ArchiveProblem`]; a keyring that does not open it is [`ArchiveError::KeyMissing`] or
+    /// [`ArchiveError::WrongKey`]. Errors of `take` are returned unchanged.
     pub fn open<E: From<ArchiveProblem>>(
         &self,
         keyring: &Keyring,
@@ -133,7 +133,7 @@ fn read_outline(file: &File, bytes: u64, chain: Option<&SigningChain>) -> Result
     let mut header = [0; ARCHIVE_HEADER_BYTES];
     if bytes >= header.len() as u64 {
         file.read_exact_at(&mut header, 0)?;
-        // What begins otherwise is no archive, whatever its end may look like.
+        // A file with another beginning is no archive, whatever its end.
         ArchiveHeader::parse(&header).map_err(at(0))?;
     }
     let trailer = ArchiveTrailer::parse(&trailer, bytes).map_err(at(end.unwrap_or(0)))?;
@@ -143,7 +143,7 @@ fn read_outline(file: &File, bytes: u64, chain: Option<&SigningChain>) -> Result
     Outline::parse(&header, &tail, bytes, chain).map_err(at(start))
 }
 
-/// Checks every part, several side by side; gives the roots of groups of leaves.
+/// Checks every part, several side by side; returns the roots of groups of leaves.
 fn check_parts(
     file: &File,
     outline: &Outline,
@@ -185,14 +185,14 @@ fn check_parts(
     first.map_or(Ok(roots), |(_, problem)| Err(problem))
 }
 
-/// A part's bytes; the table was checked for how many they may be.
+/// Reads a part; its size was checked with the table.
 fn read_part(file: &File, entry: &PartEntry) -> io::Result<Vec<u8>> {
     let mut stored = vec![0; entry.stored_bytes as usize];
     file.read_exact_at(&mut stored, entry.offset)?;
     Ok(stored)
 }
 
-/// Reads parts, each piece into the same memory.
+/// A reader of parts, each piece into the same memory.
 struct Reading<'a> {
     file: &'a File,
     piece: Vec<u8>,
@@ -200,7 +200,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Checks a part; gives the roots of groups of leaves, if it holds these.
+    /// Checks a part; returns the roots of groups of leaves, if it holds leaves.
     fn check(
         &mut self,
         entry: &PartEntry,

@@ -1,5 +1,4 @@
-//! The archives of a ledger whose segments were let go: what the ledger signed of them, kept beside the segments, and their
-//! files, wherever they lie.
+//! The archives of released segments: signed manifests beside the segments, and the archives' files.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -23,65 +22,65 @@ use super::level::Group;
 use super::parts::erased_subject;
 use super::streams::{Place, SegmentStreams};
 
-/// What was checked of archives.
+/// The numbers of checked archives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ArchivesChecked {
-    /// Manifests that the ledger signed, each going on from the one before.
+    /// The signed manifests, each continuing the one before.
     pub manifests: u64,
     /// The last position that they cover.
     pub last: u64,
-    /// Released segments whose links hold.
+    /// The released segments whose links hold.
     pub released_segments: u64,
     /// The last position that stands in archives alone; 0 where every segment is there.
     pub released_through: u64,
-    /// Archives that were there and hold.
+    /// The archives that were there and hold.
     pub archives: u64,
-    /// Events in them.
+    /// The events in them.
     pub events: u64,
-    /// Bytes of them.
+    /// The size of them in bytes.
     pub bytes: u64,
-    /// Events of them that were opened.
+    /// The events of them that were opened.
     pub opened: u64,
 }
 
 /// The archives of one ledger.
 #[derive(Default)]
 pub(super) struct Archives {
-    /// In order, each going on from the one before; from position 1 on.
+    /// The manifests in order, each continuing the one before; from position 1 on.
     manifests: Vec<SignedManifest>,
-    /// The roots of the groups of leaves of those that were read, as far as there is no gap.
+    /// The roots of the groups of leaves in the archives that were read, up to the first gap.
     levels: Levels,
     released_through: u64,
-    /// Roots that were made of opened events, by the size of their tree.
+    /// The roots made from opened events, by the size of their tree.
     pub(super) made_roots: BTreeMap<u64, TreeHash>,
-    /// Commitments of opened events that tree heads name.
+    /// The commitments of opened events that tree heads name.
     pub(super) commitments: BTreeMap<u64, Commitment>,
     /// The data subjects whose erasure opened events record.
     pub(super) erased: HashSet<String>,
     pub(super) checked: ArchivesChecked,
 }
 
-/// What the archives of one ledger are checked with.
+/// The inputs for checking the archives of one ledger.
 #[derive(Clone, Copy)]
 pub(super) struct ArchiveChecks<'a> {
     pub(super) folder: &'a LedgerFolder<'a>,
-    /// Where their files lie.
+    /// The folder of their files.
     pub(super) store: Option<&'a Path>,
     pub(super) ledger: LedgerId,
     pub(super) chain: Option<&'a SigningChain>,
     pub(super) progress: Option<&'a dyn Progress>,
 }
 
-/// What the opened archives hold.
+/// The contents of the opened archives.
 pub(super) struct OpenedArchives {
     pub(super) streams: SegmentStreams,
-    /// The roots of the sizes that were asked for and lie within opened archives.
+    /// The roots at the requested sizes that lie within opened archives.
     pub(super) made_roots: BTreeMap<u64, TreeHash>,
-    /// The commitments at the positions that were asked for.
+    /// The commitments at the requested positions.
     pub(super) commitments: BTreeMap<u64, Commitment>,
     /// The data subjects whose erasure they record.
     pub(super) erased: HashSet<String>,
-    /// Whether it is all that was released.
+    /// Set when they cover all that was released.
     pub(super) is_whole: bool,
 }
 
@@ -167,16 +166,17 @@ impl Archives {
         Ok(())
     }
 
-    /// Manifests behind a hole go on from nothing that is known; of what is still in segments that is all the same.
+    /// Reports a hole between manifests. Manifests behind it continue nothing known; for events that are still in
+    /// segments, this does not matter.
     fn tell_hole(&self, first: u64, last: u64, gaps: &mut Vec<Gap>) {
-        // What of it was released is told once all manifests are read.
+        // The released part of the hole is reported once all manifests are read.
         if first > self.released_through {
             let what = "no manifest of them is beside the segments, and there are later ones".to_owned();
             gaps.push(Gap::Archive { first, last, what });
         }
     }
 
-    /// Whether a segment, released or not, begins as the archives say.
+    /// Checks that a segment, released or not, begins as the archives say.
     pub(super) fn check_header(&self, header: &SegmentHeader) -> Result<(), FaultKind> {
         let differs = |what| Err(FaultKind::ArchivedSegment { what });
         let first = header.first_position;
@@ -191,7 +191,7 @@ impl Archives {
                 return differs("the segment that the manifest says to begin there");
             }
         }
-        // What is smaller than a group of leaves no archive tells without keys.
+        // Without keys, an archive gives no subtree smaller than a group of leaves.
         let size = header.frontier.size();
         let mut start = 0;
         for (height, peak) in
@@ -207,28 +207,28 @@ impl Archives {
         Ok(())
     }
 
-    /// The groups of leaves of the archives that were read.
+    /// Returns the groups of leaves of the archives that were read.
     pub(super) fn groups(&self) -> impl Iterator<Item = Group> + '_ {
         (0..).zip(self.levels.row(1)).map(|(number, root)| Group { number, root: *root })
     }
 
-    /// Whether a group of leaves that segments complete is the one in the archives, where it is in one.
+    /// Checks that a group of leaves completed by segments is the one in the archives, where it is in one.
     pub(super) fn check_group(&self, group: Group) -> Result<(), TreeHash> {
         let known = usize::try_from(group.number).ok().and_then(|number| self.levels.row(1).get(number));
         known.map_or(Ok(()), |known| if *known == group.root { Ok(()) } else { Err(*known) })
     }
 
-    /// Whether all that was released is in archives that were read, and hold.
+    /// Returns `true` if all that was released is in archives that were read and hold.
     pub(super) fn are_whole(&self) -> bool {
         self.levels.groups() * GROUP_LEAVES >= self.released_through
     }
 
-    /// The last position that stands in archives alone; 0 where every segment is here.
+    /// Returns the last position that stands in archives alone; 0 where every segment is here.
     pub(super) fn released_through(&self) -> u64 {
         self.released_through
     }
 
-    /// Whether the ends of the archives are ends of the frames that are still here.
+    /// Checks that the ends of the archives are ends of the frames that are still here.
     pub(super) fn check_links(&self, history: &History<'_>) -> Result<(), Fault> {
         for signed in &self.manifests {
             let manifest = signed.manifest();
@@ -245,7 +245,7 @@ impl Archives {
         Ok(())
     }
 
-    /// The root of the tree of this size, as far as archives or heads in them tell it, or their events where these were opened.
+    /// Returns the root of the tree of this size, as far as archives, heads in them, or their opened events give it.
     pub(super) fn root_at(&self, size: u64) -> Option<TreeHash> {
         if let Some(made) = self.made_roots.get(&size) {
             return Some(*made);
@@ -259,9 +259,9 @@ impl Archives {
     }
 }
 
-/// Opens every archive: what they hold has to be what they say, and, if they are all that was released, each event the next one of
-/// its stream. Of their events the leaves are made, and of these the roots of the trees of `sizes`, which ascend, and the commitments at
-/// the positions of `headed`.
+/// Opens every archive, and checks its contents against its manifest. If the archives are all that was released, each
+/// event has to be the next one of its stream. The leaves are computed from the events. From the leaves come the roots
+/// of the trees of `sizes`, which ascend, and the commitments at the positions of `headed`.
 pub(super) fn open(
     files: &[CheckedArchive],
     (keyring, genesis): (&Keyring, Option<Genesis<'_>>),
@@ -341,7 +341,7 @@ pub(super) fn open(
     Ok(opened)
 }
 
-/// An event of an archive that is not what it must be, or not the next one of its stream.
+/// An event of an archive that is invalid, or not the next one of its stream.
 struct StreamFault(Position, FaultKind);
 
 enum OpenError {
@@ -405,7 +405,7 @@ fn problem_of(name: String, range: ArchiveRange, problem: ArchiveProblem) -> NoA
     }
 }
 
-/// How an archive is named in findings: as it is in a store.
+/// Returns an archive's name in findings: that in a store.
 fn object_name(manifest: &Manifest) -> String {
     manifest.range.object_name(manifest.origin.ledger, manifest.origin.generation)
 }

@@ -1,7 +1,7 @@
-//! What memory outside the folder confirms of a ledger: keys and tree heads that the verifier brought.
+//! The confirmation of a ledger by keys and tree heads that the verifier brought.
 //!
-//! The bytes of a folder can be whole and still be an older copy, or another ledger signed with other keys. Only who knows a
-//! key and remembers a head can tell.
+//! The bytes of a folder can be whole and still be an older copy, or another ledger signed with other keys. Only a
+//! verifier that knows a key and remembers a head can tell.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub struct KnownHead {
     pub head: UnverifiedTreeHead,
 }
 
-/// How the ledger is not the one that is remembered.
+/// The contradiction between the ledger and the one that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Divergence {
     /// The head is of another ledger, or of one under another name.
@@ -35,7 +35,7 @@ pub enum Divergence {
         file: String,
         /// The ledger in the folder.
         expected: String,
-        /// The one that the head is of.
+        /// The ledger that the head is of.
         found: String,
     },
     /// None of the ledger's keys signed the head.
@@ -77,51 +77,52 @@ pub enum Divergence {
         size: u64,
         /// The root that is remembered.
         expected: TreeHash,
-        /// What the ledger has there.
+        /// The root that the ledger has there.
         found: String,
     },
 }
 
 impl Divergence {
-    /// Whether it is that the ledger does not go on, and says nothing of what is there.
+    /// Returns `true` if the contradiction is only that the ledger ends too early; it says nothing of the existing events.
     fn is_of_the_end(&self) -> bool {
         matches!(self, Self::Shorter { .. } | Self::Generation { .. })
     }
 }
 
-/// What the verifier's own memory comes to.
+/// The confirmation by the verifier's own memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Assurance {
-    /// How many keys were brought that are the ledger's.
+    /// The number of brought keys that are the ledger's.
     pub keys: usize,
     /// The lowest number among them in the ledger's chain of signing keys.
     pub key_number: Option<u32>,
     /// The number of the key that signed for the last segment.
     pub signed_by: Option<u32>,
-    /// The numbers that are known from elsewhere: of keys that were brought, or that signed a head which was kept or which enough of the
-    /// brought witnesses cosigned.
+    /// The numbers of keys that are known from elsewhere: brought keys, and signers of a kept head or of one that
+    /// enough of the brought witnesses cosigned.
     pub known: BTreeSet<u32>,
-    /// The heads that were brought and are on this history: file and size.
+    /// The brought heads that are on this history: file and size.
     pub heads: Vec<(String, u64)>,
     /// The largest head that enough of the brought witnesses cosigned.
     pub witnessed: Option<WitnessedHead>,
-    /// How the ledger is not the one that is remembered.
+    /// The contradictions between the ledger and the remembered one.
     pub divergences: Vec<Divergence>,
-    /// Whether the tree was made again of every event's leaf or record, so that its roots are more than statements.
+    /// Set when the tree was rebuilt from every event's leaf or record, so that its roots are more than statements.
     pub whole_tree: bool,
 }
 
 impl Assurance {
-    /// Whether a key that the verifier knows stands behind what signed the last segment: it or one before it.
+    /// Returns `true` if a key that the verifier knows is, or precedes, the key that signed the last segment, and that
+    /// key is confirmed.
     ///
-    /// A leaked seed can endorse a false successor, whose seed can endorse the true one. So a successor counts only once something that the
-    /// verifier brought is by it: the key itself, a head, or one that witnesses cosigned.
+    /// A leaked seed can endorse a false successor, whose seed can endorse the true one. So a successor counts only if
+    /// the verifier brought something by it: the key itself, a head, or one that witnesses cosigned.
     #[must_use]
     pub fn has_key(&self) -> bool {
         self.is_endorsed() && self.signed_by.is_some_and(|signed_by| self.known.contains(&signed_by))
     }
 
-    /// Whether a key that the verifier knows endorsed the one that signed the last segment, or is it.
+    /// Returns `true` if a key that the verifier knows is, or endorsed, the key that signed the last segment.
     #[must_use]
     pub fn is_endorsed(&self) -> bool {
         self.key_number.zip(self.signed_by).is_some_and(|(known, signed_by)| known <= signed_by)
@@ -132,34 +133,35 @@ impl Assurance {
         self.known.extend(number);
     }
 
-    /// The size of the largest head on this history that was brought, or cosigned by witnesses who were; a head of nothing remembers nothing.
+    /// Returns the size of the largest head on this history that was brought, or cosigned by brought witnesses. A head
+    /// of size 0 does not count.
     #[must_use]
     pub fn known_size(&self) -> Option<u64> {
         let kept = self.heads.iter().map(|(_, size)| *size);
         kept.chain(self.witnessed.as_ref().map(|head| head.size)).max().filter(|size| *size > 0)
     }
 
-    /// Whether both stand behind the whole of it.
+    /// Returns `true` if both a key and a head confirm the whole ledger.
     #[must_use]
     pub fn is_given(&self) -> bool {
         self.has_key() && self.known_size().is_some() && self.whole_tree && self.divergences.is_empty()
     }
 }
 
-/// What the verifier brought, compared with the ledger's keys.
+/// The keys and heads of the verifier, compared with the ledger's keys.
 #[derive(Default)]
 pub(super) struct Brought {
-    /// Each with the number of the key that signed it.
+    /// The heads, each with the number of the key that signed it.
     heads: Vec<(String, SignedTreeHead, Option<u32>)>,
-    /// Ascending.
+    /// The sizes of the heads, ascending.
     sizes: Vec<u64>,
 }
 
-/// Whose folder this is, as far as its files say before they are checked.
+/// The identity of the folder's ledger, as its files claim it before they are checked.
 pub(super) struct Claimed<'a> {
     pub(super) name: Option<&'a LedgerName>,
     pub(super) ledger: LedgerId,
-    /// What is compared with what the verifier brought; `None` where it is not known who may sign, or for which ledger.
+    /// The chain that brought keys and heads are compared with; `None` where the signers or the ledger are unknown.
     pub(super) chain: Option<&'a SigningChain>,
 }
 
@@ -201,8 +203,7 @@ impl Brought {
         &self.sizes
     }
 
-    /// Holds the heads against what was read of a ledger. Where that is not all of it, what a head says of the rest is not
-    /// known.
+    /// Compares the heads with the ledger. Where not all of it was read, heads over the rest stay unknown.
     pub(super) fn hold(
         self,
         last: (Head, Generation),
@@ -236,7 +237,7 @@ impl Brought {
     }
 }
 
-/// A head over events that stand in archives alone. Their tree is known at some sizes without keys.
+/// Compares a head over events that are in archives alone. Without keys, their tree is known at some sizes only.
 fn hold_archived(file: String, head: &TreeHead, archives: &Archives, report: &mut Report) {
     let (size, expected) = (head.size, head.root);
     match archives.root_at(size) {
@@ -252,7 +253,7 @@ fn hold_archived(file: String, head: &TreeHead, archives: &Archives, report: &mu
     }
 }
 
-/// How a head that is remembered is not of a ledger that was read to its end.
+/// Returns the contradiction between a remembered head and a ledger that was read to its end.
 pub(super) fn on_history(
     file: &str,
     head: &TreeHead,
@@ -283,7 +284,7 @@ impl Claimed<'_> {
         origin.keys(chain).first().map(ToString::to_string)
     }
 
-    /// The problem of a key, where another one of those that are known is in the chain.
+    /// Returns the problem of a key, given that another known key is in the chain.
     fn beside(&self, problem: KeyProblem, trusted: &[VerifierKey], chain: &SigningChain) -> KeyProblem {
         let is_in_chain = |key: &VerifierKey| {
             self.origin_like(key.name()).is_some_and(|origin| origin.place_of(key, chain).is_ok())
@@ -294,13 +295,13 @@ impl Claimed<'_> {
         }
     }
 
-    /// Whether a key is named as one of this ledger.
+    /// Returns `true` if a key's name is that of this ledger.
     fn is_named_by(&self, key: &VerifierKey) -> bool {
         let named = key.name().parse::<Origin>().ok();
         named.zip(self.origin_like(key.name())).is_some_and(|(named, own)| own.is_same_ledger(&named))
     }
 
-    /// The ledger's origin, under the name that it goes by here or, where nobody said one, under that of the key.
+    /// Returns the ledger's origin, under its name here, else under that in the key's name.
     fn origin_like(&self, key_name: &str) -> Option<Origin> {
         let said = key_name.parse::<Origin>().ok().map(|origin| origin.name);
         let name = self.name.cloned().or(said)?;
@@ -334,7 +335,7 @@ impl Claimed<'_> {
 }
 
 impl Fault {
-    /// A fault of the ledger's keys, which vouch for every position.
+    /// Returns a fault of the ledger's keys, which vouch for every position.
     fn of_note(kind: FaultKind) -> Self {
         Self {
             file: NOTE.to_owned(),

@@ -1,4 +1,4 @@
-//! What is checked of the frames of a segment beyond their places in the chain.
+//! The checks of a segment's frames beyond their places in the chain.
 
 use std::thread;
 
@@ -14,36 +14,36 @@ use super::level::StoredLevel;
 use super::tree::{FoundTree, SegmentTree};
 use super::window::Window;
 
-/// Bytes of a segment read at a time: little enough to stay in the processor's cache while it is hashed.
+/// The size of one read of a segment: small enough to stay in the processor's cache while it is hashed.
 const SEGMENT_PIECE_BYTES: usize = 512 * 1024;
-/// Bytes of leaves read at a time.
+/// The size of one read of leaves.
 const LEAVES_PIECE_BYTES: usize = 128 * 1024;
 
-/// What is checked of every frame of a ledger; shared by all threads.
+/// The checks of every frame of a ledger; shared by all threads.
 #[derive(Clone, Copy)]
 pub(super) struct Checks<'a> {
     pub(super) folder: &'a LedgerFolder<'a>,
     pub(super) every_signature: bool,
-    /// Whether leaves are looked at.
+    /// Set when leaves are checked.
     pub(super) leaves: bool,
-    /// The level above them as it is stored, if it is and is looked at.
+    /// The stored level above them, if it is there and checked.
     pub(super) level: Option<&'a StoredLevel>,
-    /// What archives say of the tree.
+    /// The archives' roots of the tree.
     pub(super) archives: &'a Archives,
-    /// Who may have signed the tree heads; they are looked at if that is known.
+    /// The signers of tree heads; heads are checked if these are known.
     pub(super) signers: Option<&'a SigningChain>,
-    /// What the tree heads are compared with.
+    /// The expected values of the tree heads.
     pub(super) heads: HeadsExpected<'a>,
-    /// What opens the frames, if they are opened.
+    /// The openers of frames, if frames are opened.
     pub(super) openers: Option<&'a Openers<'a>>,
-    /// Who helps to open them, if anybody may.
+    /// The threads that help to open them, if any may.
     pub(super) idle: Option<&'a IdleThreads>,
 }
 
-/// The memory that one thread checks one segment after the other in.
+/// The memory in which one thread checks one segment after the other.
 pub(super) struct Workspace {
     pub(super) segment: Window,
-    /// What the checks of a segment's frames take.
+    /// The memory for checks of a segment's frames.
     pub(super) frames: FrameWorkspace,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct FrameWorkspace {
 }
 
 impl Workspace {
-    /// Without a decompressor nothing is opened.
+    /// Returns a workspace; without a decompressor nothing is opened.
     pub(super) fn new(decompressor: Option<Decompressor>) -> Self {
         let leaves = Window::new(LEAVES_PIECE_BYTES);
         Self { segment: Window::new(SEGMENT_PIECE_BYTES), frames: FrameWorkspace { leaves, decompressor } }
@@ -71,19 +71,19 @@ pub(super) struct SegmentChecks<'a> {
     expected: HeadsExpected<'a>,
 }
 
-/// What was found in a segment's frames.
+/// The findings of a segment's frames.
 #[derive(Default)]
 pub(super) struct Found {
-    /// What they hold, if they were opened.
+    /// The contents, if the frames were opened.
     pub(super) contents: Option<FoundContents>,
-    /// Why they were not, although they should have been.
+    /// The reason why they were not opened, although they should have been.
     pub(super) key_gap: Option<Gap>,
     pub(super) tree: FoundTree,
     pub(super) heads: FoundHeads,
 }
 
 impl<'a> Checks<'a> {
-    /// The tree heads beside a segment; read before the segment is.
+    /// Reads the tree heads beside a segment; called before the segment is read.
     pub(super) fn read_heads(&self, number: SegmentNumber) -> ReadHeads {
         match self.signers {
             Some(chain) => ReadHeads::read(self.folder, number, chain),
@@ -91,7 +91,7 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Begins with the segment of this header; before its frames are read.
+    /// Begins with the segment of this header, before its frames are read.
     pub(super) fn begin(
         &self,
         header: &SegmentHeader,
@@ -118,7 +118,7 @@ impl<'a> Checks<'a> {
         Ok(SegmentChecks { number, opened, key_gap, tree, heads, expected: self.heads })
     }
 
-    /// Opens frames for others until nobody needs that any more.
+    /// Opens frames for other threads until none needs that any more.
     pub(super) fn help(&self, workspace: &mut FrameWorkspace) {
         if let (Some(idle), Some(openers), Some(decompressor)) =
             (self.idle, self.openers, workspace.decompressor.as_mut())
@@ -129,7 +129,7 @@ impl<'a> Checks<'a> {
 }
 
 impl SegmentChecks<'_> {
-    /// Checks the next frame; or, where idle threads help, one before it and this one later.
+    /// Checks the next frame. Where idle threads help, it checks an earlier one, and this one later.
     pub(super) fn frame(&mut self, frame: &WalkedFrame<'_>) -> Result<(), Fault> {
         self.heads.frame(frame.stored.header(), frame.tip.hash);
         loop {
@@ -158,15 +158,15 @@ impl SegmentChecks<'_> {
         self.tree.grow(frame.offset, &frame.header, Some(&frame.events), &mut self.heads)
     }
 
-    /// Ends with what was found up to here.
+    /// Ends with the findings up to here.
     pub(super) fn found(self) -> Found {
         let contents = self.opened.map(OpenedFrames::into_contents);
         let heads = self.heads.found(self.expected);
         Found { contents, key_gap: self.key_gap, tree: self.tree.found(), heads }
     }
 
-    /// Checks the frames that are still handed out, what lies behind the leaves of the last one, and the tree heads; `is_closed` if no frame
-    /// can follow.
+    /// Checks the frames that are still handed out, the bytes behind the leaves of the last one, and the tree heads;
+    /// `is_closed` if no frame can follow.
     pub(super) fn end(&mut self, is_closed: bool) -> Result<(), Fault> {
         while let Some(frame) = self.opened.as_mut().and_then(OpenedFrames::take_in) {
             self.go_on(frame)?;
@@ -176,13 +176,13 @@ impl SegmentChecks<'_> {
     }
 }
 
-/// A decompressor for each thread, or why there is none.
+/// Returns a decompressor for each thread, or the reason why there is none.
 pub(super) fn decompressors(threads: usize) -> Result<Vec<Decompressor>, Gap> {
     let made: Result<Vec<_>, _> = (0..threads).map(|_| Decompressor::new()).collect();
     made.map_err(|source| Gap::Memory { source })
 }
 
-/// How many threads a machine has use for.
+/// Returns the default number of threads of this machine.
 pub(super) fn usual_threads() -> usize {
     thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -1,5 +1,7 @@
-//! Heads that witnesses cosigned, as they lie beside the segments: each signed by the ledger, of what a frame of its segment
-//! states, and, to who knows witnesses, cosigned by enough of them or not.
+//! Cosigned tree heads beside the segments, checked against the frames and the known witnesses.
+//!
+//! Each is signed by the ledger and states the root of a frame of its segment. For a verifier that knows witnesses, it
+//! is cosigned by enough of them or not.
 
 use std::io::{self, Read};
 
@@ -15,16 +17,16 @@ use super::folder::{LedgerFolder, TREE, shown_cosigned};
 use super::heads::{FrameEnd, HeadFault};
 use super::report::{Head, Report};
 
-/// What of a cosigned head is not what it must be.
+/// The fault of a cosigned head.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CosignedFault {
-    /// It is no tree head of this ledger, or of no frame of its segment.
+    /// The head is not a tree head of this ledger, or not of a frame of its segment.
     #[error(transparent)]
     Head(#[from] HeadFault),
-    /// It is not a text.
+    /// The head is not a text.
     #[error("a cosigned tree head expected, what is no UTF-8 found")]
     NoText,
-    /// A witness that the verifier knows did not make the line that bears its name.
+    /// The line under a known witness's name was not made by that witness.
     #[error(transparent)]
     Cosignature(#[from] CosignatureError),
 }
@@ -32,35 +34,35 @@ pub enum CosignedFault {
 /// The cosigned heads beside the segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CosignedChecked {
-    /// Heads that one of the ledger's keys signed, of the root that a frame of the segment states.
+    /// The heads that one of the ledger's keys signed, with the root that a frame of the segment states.
     pub heads: u64,
-    /// Cosignatures on them that witnesses made whom the verifier knows.
+    /// The cosignatures on them by known witnesses.
     pub cosignatures: u64,
-    /// Other lines on them, beside the ledger's own.
+    /// The other lines on them, beside the ledger's own.
     pub others: u64,
-    /// Whether the verifier knows any witnesses.
+    /// Set when the verifier knows any witnesses.
     pub asked: bool,
 }
 
 /// The largest head that enough witnesses cosigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WitnessedHead {
-    /// The file that it lies in.
+    /// The file of the head.
     pub file: String,
     /// Its size.
     pub size: u64,
-    /// Who cosigned it, and when.
+    /// The cosignatures, each with its witness and time.
     pub by: Vec<Cosignature>,
 }
 
-/// Where a frame ends that somebody asks for, and in which segment.
+/// The end of a wanted frame, and its segment.
 pub(super) struct PlacedEnd {
     pub(super) segment: SegmentNumber,
     pub(super) generation: Generation,
     pub(super) end: FrameEnd,
 }
 
-/// What is there, read before the segments were: what is cosigned meanwhile has its frames first.
+/// The cosigned heads, read before the segments: the frames of a head that is cosigned meanwhile are there first.
 #[derive(Default)]
 pub(super) struct CosignedHeads {
     files: Vec<(SegmentNumber, Result<ReadCosigned, CosignedFault>)>,
@@ -73,14 +75,14 @@ struct ReadCosigned {
     /// The number of the key that signed it.
     signed_by: Option<u32>,
     by: Vec<Cosignature>,
-    /// Lines of others than the ledger and these witnesses.
+    /// The number of lines by others than the ledger and these witnesses.
     others: u64,
-    /// Whether that is enough for the verifier.
+    /// Set when the verifier's policy is met.
     meets: bool,
 }
 
 impl CosignedHeads {
-    /// Reads those of the segments that are here, and those that lie behind it, and verifies every signature of a known key.
+    /// Reads the heads of the segments that are here, and those behind the last one, and verifies every signature of a known key.
     pub(super) fn read(
         folder: &LedgerFolder<'_>,
         (first, last): (SegmentNumber, SegmentNumber),
@@ -110,7 +112,7 @@ impl CosignedHeads {
         read
     }
 
-    /// The sizes of these heads and of others, ascending.
+    /// Returns the sizes of these heads and of others, ascending.
     pub(super) fn sizes_with(&self, others: &[u64]) -> Vec<u64> {
         let own = self.files.iter().filter_map(|(_, read)| Some(read.as_ref().ok()?.head.size));
         let mut sizes: Vec<u64> = own.chain(others.iter().copied()).collect();
@@ -119,8 +121,9 @@ impl CosignedHeads {
         sizes
     }
 
-    /// Holds them against a ledger that was read to its end. One that enough witnesses cosigned is as one that the verifier
-    /// kept: if the ledger is not its history, the ledger is another one. Any other one that does not fit is a fault.
+    /// Compares them with a ledger that was read to its end. A head that enough witnesses cosigned counts as one that
+    /// the verifier kept: if the ledger does not continue it, the ledger is another one. Any other head that does not
+    /// fit is a fault.
     pub(super) fn hold(
         self,
         folder: &LedgerFolder<'_>,
@@ -172,7 +175,7 @@ impl CosignedHeads {
 }
 
 impl ReadCosigned {
-    /// Whether it is of a frame of this segment.
+    /// Checks that it is of a frame of this segment.
     fn check(&self, number: SegmentNumber, ends: &[PlacedEnd]) -> Result<(), HeadFault> {
         let TreeHead { origin, size, root } = &self.head;
         let placed = ends.iter().find(|placed| placed.end.position == *size);
@@ -189,7 +192,7 @@ impl ReadCosigned {
     }
 }
 
-/// Whether a head behind the last segment covers what is not there. If a segment was written since, its frames are.
+/// Returns `true` if a head behind the last segment covers missing events. If a segment was written since, its frames are there.
 fn tells_of_a_loss(
     folder: &LedgerFolder<'_>,
     number: SegmentNumber,
@@ -234,14 +237,14 @@ fn verify(text: &str, claimed: &Claimed<'_>, chain: &SigningChain) -> Result<Sig
     Err(HeadFault::Origin { expected, found: origin.to_string() })
 }
 
-/// One byte more than a note can have is enough to refuse it.
+/// Reads the file. One byte more than a note can have is enough to refuse it.
 fn load(folder: &LedgerFolder<'_>, number: SegmentNumber) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     folder.open_cosigned(number)?.take(MAX_NOTE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The file is one note, whatever of it is wrong; it touches no position by itself.
+/// Returns the fault of the file, which is one note; it touches no position by itself.
 fn cosigned_fault(number: SegmentNumber, kind: CosignedFault) -> Fault {
     let first = match &kind {
         CosignedFault::Head(HeadFault::Size { size }) => Position::new(*size),

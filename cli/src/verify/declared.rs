@@ -1,4 +1,4 @@
-//! What the first event of a generation says, `ledger.recovered`: which tree head was lost, and what the ledger goes on from.
+//! The event `ledger.recovered`, the first of a generation: the lost tree head, and the retained head.
 
 use bitacora_formats::{
     ChainHash, Generation, LedgerId, Position, Record, RecordData, SigningChain, TreeHash,
@@ -12,33 +12,33 @@ use super::report::Head;
 /// The event's type.
 const RECOVERED_KIND: &str = "ledger.recovered";
 
-/// A loss that was declared, as the ledger itself records it.
+/// A declared loss, as the ledger itself records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredLoss {
     /// The last tree head that is not reached any more; `None` where none was known.
     pub lost: Option<LostHead>,
     /// The head that the generation went on from, with the chain hash of the last frame at that time.
     pub retained: Head,
-    /// `true`: the same events, under the same root, stand in other frames by now. Archives keep events and no frames, so that a ledger
-    /// made again from them has another chain hash there.
+    /// Set when the same events, under the same root, are in other frames now. Archives keep events and no frames, so
+    /// that a ledger restored from them has another chain hash there.
     pub in_other_frames: bool,
 }
 
-/// A tree head whose events are lost, or others by now.
+/// A tree head whose events are lost or replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostHead {
-    /// How many events it covers.
+    /// The number of events that it covers.
     pub size: u64,
-    /// The root over their leaves; `None` where only a witness told of the head.
+    /// The root over their leaves; `None` where only a witness knew the head.
     pub root: Option<TreeHash>,
-    /// The note, and who signed it; `None` where only a witness told of the head.
+    /// The note and its signer; `None` where only a witness knew the head.
     pub note: Option<LostNote>,
 }
 
-/// The note of a lost head; its signature holds.
+/// The note of a lost head; its signature is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostNote {
-    /// The note as it was signed.
+    /// The note's signed text.
     pub text: String,
     /// The generation that it was signed in.
     pub generation: Generation,
@@ -47,7 +47,8 @@ pub struct LostNote {
 }
 
 impl DeclaredLoss {
-    /// The first and the last position that are known to be lost. `None` where no head tells, or where others took their places.
+    /// Returns the first and the last position that are known to be lost. `None` where no head shows it, or where other
+    /// events took their places.
     #[must_use]
     pub fn lost_positions(&self) -> Option<(u64, u64)> {
         let last = self.lost.as_ref()?.size;
@@ -55,7 +56,7 @@ impl DeclaredLoss {
     }
 }
 
-/// The event as it stands in its record, compared with nothing yet.
+/// The event as it stands in its record, not compared with anything yet.
 pub(super) struct UncheckedLoss {
     generation: Generation,
     lost: Option<(u64, Option<TreeHash>, Option<String>)>,
@@ -85,7 +86,7 @@ struct Retained {
 }
 
 impl UncheckedLoss {
-    /// What a record says, if it is one in which the ledger declares a loss.
+    /// Reads the declared loss of a record, if the record is such an event.
     pub(super) fn read(record: &Record<'_>, ledger: LedgerId) -> Result<Option<Self>, FaultKind> {
         if record.kind != RECOVERED_KIND || record.source != service_source(ledger) {
             return Ok(None);
@@ -116,8 +117,7 @@ impl UncheckedLoss {
         Some(Self { generation: Generation(generation), lost, retained })
     }
 
-    /// Compares it with where it stands, in a generation that goes on from `before`, and verifies the signature of the head that
-    /// it calls lost.
+    /// Compares it with its place, in a generation that continues `before`, and verifies the signature of the head that it calls lost.
     pub(super) fn check(
         self,
         (ledger, generation): (LedgerId, Generation),
@@ -143,12 +143,12 @@ impl UncheckedLoss {
     }
 }
 
-/// That no loss is declared where one has to be: at the beginning of a generation after the first.
+/// Returns the fault of a missing declaration at the beginning of a generation after the first.
 pub(super) fn undeclared(generation: Generation) -> FaultKind {
     wrong("first event", format!("of generation {generation}"), "another event")
 }
 
-/// A note that is called lost is one that the ledger signed, of the size and root that are named beside it.
+/// Checks that a note called lost is one that the ledger signed, of the size and root that are named beside it.
 fn lost_note(
     text: String,
     (ledger, size, root): (LedgerId, u64, Option<TreeHash>),

@@ -1,4 +1,4 @@
-//! What verification finds to be wrong.
+//! The faults that a verification finds.
 
 use std::fmt;
 
@@ -12,30 +12,30 @@ use bitacora_formats::{
     PartError, Position, RecordError, ReleasedError, SigningChainError, TreeHash,
 };
 
-/// A place in the ledger's files that is not what it must be.
+/// An invalid place in the ledger's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The file, relative to the ledger's folder.
     pub file: String,
-    /// Where the damaged thing begins, in bytes.
+    /// The offset of the damaged part, in bytes.
     pub offset: u64,
-    /// The first position that it may touch.
+    /// The first position that it may affect.
     pub first_position: u64,
-    /// The last one, where it is known; else everything from the first on may be touched.
+    /// The last position that it may affect, if it is known; otherwise everything from the first on.
     pub last_position: Option<u64>,
-    /// What was expected and what was found.
+    /// The found and the expected value.
     pub kind: Box<FaultKind>,
-    /// Whether a write that was cut short explains it; then opening the ledger sets it aside and goes on.
+    /// Set when a write that was cut short explains it. Then opening the ledger sets it aside and goes on.
     pub torn: bool,
 }
 
 /// The check that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultKind {
-    /// The bytes or the chain do not hold.
+    /// The bytes or the chain are invalid.
     #[error(transparent)]
     Damage(#[from] DamageKind),
-    /// A segment's file is not there, and a later one is.
+    /// A segment's file is missing, and a later one is there.
     #[error("a segment expected, none found; {next} is there")]
     Missing {
         /// The next file that is there.
@@ -50,16 +50,16 @@ pub enum FaultKind {
     /// There is not one written segment.
     #[error("a ledger's first segment expected, none found")]
     Empty,
-    /// The file of a released segment does not hold.
+    /// The file of a released segment is invalid.
     #[error(transparent)]
     Released(#[from] ReleasedError),
-    /// An archive, or its manifest, does not hold.
+    /// An archive, or its manifest, is invalid.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// A segment does not begin as the archives say.
     #[error("{what} expected, another found")]
     ArchivedSegment {
-        /// What does not agree.
+        /// The part that differs.
         what: &'static str,
     },
     /// A group of leaves is not the one in the archives.
@@ -79,7 +79,7 @@ pub enum FaultKind {
     /// A header that no frame follows.
     #[error("a frame behind the segment's header expected, none found")]
     NoFrame,
-    /// The note of signing keys does not hold.
+    /// The note of signing keys is invalid.
     #[error(transparent)]
     Note(#[from] SigningChainError),
     /// The segment was certified with another key than the ledger's of that number.
@@ -89,7 +89,7 @@ pub enum FaultKind {
         number: u32,
         /// The ledger's key of that number.
         expected: String,
-        /// The one that the segment names.
+        /// The key that the segment names.
         found: String,
     },
     /// The note has another key than the one that certified the ledger's first segment.
@@ -101,7 +101,7 @@ pub enum FaultKind {
         number: u32,
         /// The key that the segment names.
         expected: String,
-        /// The one in the note.
+        /// The key in the note.
         found: String,
         /// The segment's file.
         file: String,
@@ -109,7 +109,7 @@ pub enum FaultKind {
     /// The segment names a signing key that the ledger does not have.
     #[error("a signing key numbered 1 to {known} expected, number {found} found")]
     UnknownSigner {
-        /// How many keys the ledger has.
+        /// The number of keys that the ledger has.
         known: u32,
         /// The number that the segment names.
         found: u32,
@@ -134,15 +134,15 @@ pub enum FaultKind {
     /// A sealed part does not belong to its record.
     #[error(transparent)]
     Part(#[from] PartError),
-    /// A sealed part opens to what no encoder writes.
+    /// A sealed part opens to bytes that no encoder writes.
     #[error("a sealed part expected, {0}")]
     PartRecord(RecordError),
     /// A record has a seal and no part, or the other way round.
     #[error("{expected} expected, {found} found")]
     PartPresence {
-        /// What the record says.
+        /// The record's claim.
         expected: &'static str,
-        /// What lies beside it.
+        /// The part's presence beside it.
         found: &'static str,
     },
     /// The records give another tree.
@@ -153,7 +153,7 @@ pub enum FaultKind {
         /// The root over its records.
         found: TreeHash,
     },
-    /// The file of leaves does not begin as one does.
+    /// The file of leaves has an invalid beginning.
     #[error(transparent)]
     Leaves(#[from] LeavesError),
     /// The file of leaves is of another segment.
@@ -161,9 +161,9 @@ pub enum FaultKind {
     LeavesOf {
         /// The part of its header.
         what: &'static str,
-        /// What the segment says.
+        /// The value in the segment.
         expected: String,
-        /// What the file of leaves says.
+        /// The value in the file of leaves.
         found: String,
     },
     /// A leaf has another time than its frame.
@@ -179,7 +179,7 @@ pub enum FaultKind {
     LeafCommitment {
         /// The commitment to the record.
         expected: Commitment,
-        /// The one in the leaf.
+        /// The commitment in the leaf.
         found: Commitment,
     },
     /// The leaves give another tree.
@@ -198,12 +198,12 @@ pub enum FaultKind {
         /// Bytes of the file.
         found: u64,
     },
-    /// The file of leaves ends before the segment's last leaf, although a later opening made missing ones again.
+    /// The file of leaves ends before the segment's last leaf, although a later opening rebuilt missing ones.
     #[error(
         "the file ends before the segment's last leaf, and a later opening has made missing ones again; it was cut since"
     )]
     LeavesCut,
-    /// The stored level does not begin as one does.
+    /// The stored level has an invalid beginning.
     #[error(transparent)]
     Level(#[from] LevelsError),
     /// The stored level is of another ledger.
@@ -211,7 +211,7 @@ pub enum FaultKind {
     LevelOf {
         /// The ledger.
         expected: String,
-        /// What the level says.
+        /// The ledger in the level's header.
         found: String,
     },
     /// The stored level ends before the root of a group of leaves that an epoch before the last one completed.
@@ -233,13 +233,13 @@ pub enum FaultKind {
         last: u64,
         /// The root over the leaves.
         expected: TreeHash,
-        /// The one that is stored.
+        /// The stored root.
         found: TreeHash,
     },
-    /// A tree head beside the segment is not what it must be.
+    /// A tree head beside the segment is invalid.
     #[error(transparent)]
     Head(HeadFault),
-    /// A cosigned head beside the segment is not what it must be.
+    /// A cosigned head beside the segment is invalid.
     #[error(transparent)]
     Cosigned(CosignedFault),
     /// A key that the verifier knows is not one of the ledger's.
@@ -247,7 +247,7 @@ pub enum FaultKind {
     TrustedKey {
         /// The key.
         key: String,
-        /// What is wrong.
+        /// The fault of the key.
         problem: KeyProblem,
     },
     /// A stream has a gap, or a version twice.
@@ -255,7 +255,7 @@ pub enum FaultKind {
     StreamVersion {
         /// The next version.
         expected: u64,
-        /// The one that stands there.
+        /// The version found there.
         found: u64,
     },
     /// More streams than any ledger has.
@@ -264,30 +264,30 @@ pub enum FaultKind {
         /// The limit.
         max: usize,
     },
-    /// The first event is not the making of this ledger.
+    /// The first event is not the creation of this ledger.
     #[error("ledger.created with {what} {expected} expected, {found} found")]
     Genesis {
-        /// Which of its parts.
+        /// The part of the event.
         what: &'static str,
-        /// What the folder says.
+        /// The value in the folder.
         expected: String,
-        /// What the event says.
+        /// The value in the event.
         found: String,
     },
     /// The first event of a generation does not declare the loss that it began with.
     #[error("ledger.recovered with {what} {expected} expected, {found} found")]
     Recovered {
-        /// Which of its parts.
+        /// The part of the event.
         what: &'static str,
-        /// What the segments before it say.
+        /// The value by the segments before it.
         expected: String,
-        /// What the event says.
+        /// The value in the event.
         found: String,
     },
 }
 
 impl Fault {
-    /// A fault that no torn write explains.
+    /// Returns a fault that no torn write explains.
     pub(super) fn at(
         file: String,
         offset: u64,
@@ -316,7 +316,7 @@ impl Fault {
         }
     }
 
-    /// What to do about it.
+    /// Returns the remedy.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         if self.kind.checks() == Checked::Leaf {
@@ -340,22 +340,22 @@ impl Fault {
 pub enum Checked {
     /// A segment's bytes and its place in the chain.
     Segment,
-    /// Who may sign.
+    /// The allowed signers.
     SigningKeys,
-    /// The leaves beside a segment, which itself holds, or what is stored of the tree above them.
+    /// The leaves beside a valid segment, or the stored tree above them.
     Leaf,
-    /// The tree heads beside a segment, which itself holds.
+    /// The tree heads beside a valid segment.
     Head,
-    /// A head that witnesses cosigned, beside a segment which itself holds.
+    /// A cosigned head beside a valid segment.
     Cosignature,
-    /// An archive, its manifest, or what they say of the segments that are still here.
+    /// An archive, its manifest, or their claims about segments that are still here.
     Archive,
-    /// What the frames of a segment hold, once they are opened.
+    /// The contents of a segment's opened frames.
     Record,
 }
 
 impl FaultKind {
-    /// What it is a fault of.
+    /// Returns the kind of evidence that it is a fault of.
     #[must_use]
     pub fn checks(&self) -> Checked {
         match self {

@@ -1,4 +1,4 @@
-//! A ledger's folder as a verifier reads it: segments by number, and the note of signing keys.
+//! A ledger's folder for a verifier: segments by number, and the note of signing keys.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -18,19 +18,19 @@ const SEGMENTS: &str = "segments";
 pub(super) const TREE: &str = "tree";
 /// In the folder of the tree, the level above the leaves.
 const LEVEL_1: &str = "level-1";
-/// How the level above the leaves is named in findings.
+/// The name in findings of the level above the leaves.
 pub(super) const SHOWN_LEVEL_1: &str = "tree/level-1";
 /// The folder of the archives' manifests, in the ledger's folder.
 const ARCHIVES: &str = "archives";
-/// How archives are named in findings, where it is not known which of them is meant.
+/// The name in findings of archives, where a single one is not known.
 pub(super) const SHOWN_ARCHIVES: &str = ARCHIVES;
-/// How the name of a manifest ends.
+/// The suffix of a manifest.
 const MANIFEST: &str = ".manifest";
-/// How the name of what is left of a segment ends.
+/// The suffix of the file that a released segment leaves.
 const RELEASED: &str = ".released";
-/// How the name of a file ends that is to replace another.
+/// The suffix of a file that is about to replace another.
 const UNFINISHED: &str = ".new";
-/// Bytes read at a time while only zeros were found.
+/// The size of one read while only zeros were found.
 const PIECE_BYTES: usize = 1024 * 1024;
 
 /// The folder of one ledger.
@@ -38,13 +38,13 @@ pub(crate) struct LedgerFolder<'a> {
     path: &'a Path,
 }
 
-/// What lies in the folder of segments.
+/// The contents of the folder of segments.
 pub(crate) struct Listing {
-    /// In order.
+    /// The segments, in order.
     pub(crate) segments: Vec<SegmentNumber>,
-    /// Those of which only links are left, in order.
+    /// The released segments, of which only links are left, in order.
     pub(super) released: Vec<SegmentNumber>,
-    /// Files and folders that no ledger makes there, or among the leaves.
+    /// The number of files and folders that no ledger makes there, or among the leaves.
     pub(super) strangers: usize,
 }
 
@@ -53,7 +53,7 @@ impl<'a> LedgerFolder<'a> {
         Self { path }
     }
 
-    /// Every segment, written or not.
+    /// Lists every segment, written or not.
     pub(crate) fn list(&self) -> io::Result<Listing> {
         let mut listing = Listing { segments: Vec::new(), released: Vec::new(), strangers: 0 };
         for entry in fs::read_dir(self.segments())? {
@@ -73,8 +73,8 @@ impl<'a> LedgerFolder<'a> {
         Ok(listing)
     }
 
-    /// How many files lie among the leaves that a ledger with these segments does not make there. What cannot be listed
-    /// cannot be opened either, which is told then.
+    /// Counts the files among the leaves that a ledger with these segments does not make there. A folder that cannot be
+    /// listed counts as empty: opening its files fails as well, and is reported then.
     fn tree_strangers(&self, segments: &[SegmentNumber]) -> usize {
         let Ok(entries) = fs::read_dir(self.path.join(TREE)) else { return 0 };
         let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
@@ -89,7 +89,7 @@ impl<'a> LedgerFolder<'a> {
         names.filter(|name| !name.to_str().is_some_and(belongs)).count()
     }
 
-    /// The ranges of the archives whose manifests are kept, in order. Other files there are nobody's.
+    /// Returns the ranges of the archives whose manifests are kept, in order. Other files there are ignored.
     pub(super) fn manifests(&self) -> io::Result<Vec<ArchiveRange>> {
         let mut ranges = Vec::new();
         for entry in fs::read_dir(self.path.join(ARCHIVES))? {
@@ -101,17 +101,17 @@ impl<'a> LedgerFolder<'a> {
         Ok(ranges)
     }
 
-    /// The manifest of an archive; of a file that is longer than any one byte more.
+    /// Reads the manifest of an archive; of a file longer than any manifest, one byte more.
     pub(super) fn manifest(&self, range: ArchiveRange) -> io::Result<Vec<u8>> {
         self.load_whole(&shown_manifest(range), MAX_MANIFEST_BYTES)
     }
 
-    /// What is left of a segment; of a file that is longer than any one byte more.
+    /// Reads the `.released` file of a segment; of a longer file than any, one byte more.
     pub(super) fn load_released(&self, number: SegmentNumber) -> io::Result<Vec<u8>> {
         self.load_whole(&shown_released(number), MAX_RELEASED_BYTES)
     }
 
-    /// The copy of what is left of a segment; `None` where none lies there.
+    /// Reads the copy of a segment's `.released` file; `None` where there is none.
     pub(super) fn load_released_copy(&self, number: SegmentNumber) -> io::Result<Option<Vec<u8>>> {
         match self.load_whole(&shown_released_copy(number), MAX_RELEASED_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -125,17 +125,17 @@ impl<'a> LedgerFolder<'a> {
         Ok(bytes)
     }
 
-    /// The numbers behind `last` under which tree heads lie, in order.
+    /// Returns the numbers behind `last` that have tree heads, in order.
     pub(super) fn heads_behind(&self, last: SegmentNumber) -> io::Result<Vec<SegmentNumber>> {
         self.behind(last, ".heads")
     }
 
-    /// The numbers behind `last` under which cosigned heads lie, in order.
+    /// Returns the numbers behind `last` that have cosigned heads, in order.
     pub(super) fn cosigned_behind(&self, last: SegmentNumber) -> io::Result<Vec<SegmentNumber>> {
         self.behind(last, ".cosigned")
     }
 
-    /// Whether there is no such segment, or one of zeros.
+    /// Returns `true` if there is no such segment, or one of zeros.
     pub(super) fn holds_nothing(&self, number: SegmentNumber) -> bool {
         match self.is_blank(number) {
             Ok(is_blank) => is_blank,
@@ -165,32 +165,32 @@ impl<'a> LedgerFolder<'a> {
         self.path.join(SEGMENTS)
     }
 
-    /// The segment's file.
+    /// Opens the segment's file.
     pub(super) fn open(&self, number: SegmentNumber) -> io::Result<File> {
         open_regular(&self.path_of(number))
     }
 
-    /// The file of the segment's leaves.
+    /// Opens the file of the segment's leaves.
     pub(super) fn open_leaves(&self, number: SegmentNumber) -> io::Result<File> {
         open_regular(&self.path.join(shown_leaves(number)))
     }
 
-    /// The file of the level above the leaves.
+    /// Opens the file of the level above the leaves.
     pub(super) fn open_level(&self) -> io::Result<File> {
         open_regular(&self.path.join(SHOWN_LEVEL_1))
     }
 
-    /// The file of the segment's tree heads.
+    /// Opens the file of the segment's tree heads.
     pub(crate) fn open_heads(&self, number: SegmentNumber) -> io::Result<File> {
         open_regular(&self.path.join(shown_heads(number)))
     }
 
-    /// The file of the segment's cosigned head.
+    /// Opens the file of the segment's cosigned head.
     pub(crate) fn open_cosigned(&self, number: SegmentNumber) -> io::Result<File> {
         open_regular(&self.path.join(shown_cosigned(number)))
     }
 
-    /// The whole segment; of a file that is longer than any segment one byte more, which is enough to refuse it.
+    /// Reads the whole segment; of a file longer than any segment, one byte more, which is enough to refuse it.
     pub(crate) fn load(&self, number: SegmentNumber) -> io::Result<Vec<u8>> {
         let file = self.open(number)?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
@@ -199,14 +199,15 @@ impl<'a> LedgerFolder<'a> {
         Ok(bytes)
     }
 
-    /// The beginning of a segment, as much as `bytes`.
+    /// Reads the beginning of a segment, up to `bytes`.
     pub(crate) fn load_start(&self, number: SegmentNumber, bytes: usize) -> io::Result<Vec<u8>> {
         let mut start = Vec::with_capacity(bytes);
         self.open(number)?.take(bytes as u64).read_to_end(&mut start)?;
         Ok(start)
     }
 
-    /// Whether the segment holds only zeros: made ahead and not written yet. No segment is made longer than it can be.
+    /// Returns `true` if the segment holds only zeros: it was made ahead and is not written yet. A file longer than any
+    /// segment was not made ahead.
     pub(super) fn is_blank(&self, number: SegmentNumber) -> io::Result<bool> {
         let mut file = self.open(number)?;
         if file.metadata()?.len() > MAX_SEGMENT_BYTES as u64 {
@@ -225,12 +226,12 @@ impl<'a> LedgerFolder<'a> {
         }
     }
 
-    /// Bytes of the segment's file; 0 where it cannot be told.
+    /// Returns the size of the segment's file; 0 where it is unknown.
     pub(super) fn file_bytes(&self, number: SegmentNumber) -> u64 {
         fs::metadata(self.path_of(number)).map_or(0, |metadata| metadata.len())
     }
 
-    /// The note of signing keys; of a file that is longer than any note one byte more.
+    /// Reads the note of signing keys; of a file longer than any note, one byte more.
     pub(super) fn note(&self) -> io::Result<Vec<u8>> {
         let mut note = Vec::new();
         open_regular(&self.path.join(NOTE))?.take(MAX_KEYRING_BYTES as u64 + 1).read_to_end(&mut note)?;
@@ -242,43 +243,43 @@ impl<'a> LedgerFolder<'a> {
     }
 }
 
-/// How a segment is named in findings: relative to the ledger's folder.
+/// Returns the name of a segment in findings: relative to the ledger's folder.
 pub(super) fn shown(number: SegmentNumber) -> String {
     format!("{SEGMENTS}/{}", file_name(number))
 }
 
-/// How what is left of a segment is named in findings.
+/// Returns the name of a `.released` file in findings.
 pub(super) fn shown_released(number: SegmentNumber) -> String {
     format!("{SEGMENTS}/{:010}{RELEASED}", number.0)
 }
 
-/// The name, in findings, of the copy of a `.released` file.
+/// Returns the name of the copy of a `.released` file in findings.
 pub(super) fn shown_released_copy(number: SegmentNumber) -> String {
     format!("{TREE}/{:010}{RELEASED}", number.0)
 }
 
-/// How the manifest of an archive is named in findings.
+/// Returns the name of an archive's manifest in findings.
 pub(super) fn shown_manifest(range: ArchiveRange) -> String {
     format!("{ARCHIVES}/{}{MANIFEST}", range.file_stem())
 }
 
-/// How a segment's leaves are named in findings.
+/// Returns the name of a segment's leaves in findings.
 pub(super) fn shown_leaves(number: SegmentNumber) -> String {
     format!("{TREE}/{:010}.leaves", number.0)
 }
 
-/// How a segment's tree heads are named in findings.
+/// Returns the name of a segment's tree heads in findings.
 pub(super) fn shown_heads(number: SegmentNumber) -> String {
     format!("{TREE}/{:010}.heads", number.0)
 }
 
-/// How a segment's cosigned head is named in findings.
+/// Returns the name of a segment's cosigned head in findings.
 pub(super) fn shown_cosigned(number: SegmentNumber) -> String {
     format!("{TREE}/{:010}.cosigned", number.0)
 }
 
-/// A file of this folder and nothing else: who opens a pipe waits for its writer, and what a link leads to is no evidence that
-/// a copy of the folder would hold.
+/// Opens a regular file of this folder and nothing else. Opening a pipe would wait for its writer, and the target of a
+/// link is no evidence that a copy of the folder would hold.
 pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match open(path, flags, Mode::empty()) {
@@ -292,12 +293,12 @@ fn file_name(number: SegmentNumber) -> String {
     format!("{:010}.seg", number.0)
 }
 
-/// The number in the name of a file beside a segment, which ends so.
+/// Returns the number in the name of a file beside a segment, which has this suffix.
 fn number_in(name: &str, ending: &str) -> Option<SegmentNumber> {
     segment_number(&format!("{}.seg", name.strip_suffix(ending)?))
 }
 
-/// The number in a segment's file name; `None` for anything that is not exactly such a name.
+/// Returns the number in a segment's file name; `None` for anything that is not exactly such a name.
 fn segment_number(name: &str) -> Option<SegmentNumber> {
     let number = SegmentNumber(name.strip_suffix(".seg")?.parse().ok()?);
     (number.0 > 0 && file_name(number) == name).then_some(number)

@@ -1,4 +1,4 @@
-//! Opening the frames of one segment: their records, and what order they stand in.
+//! The opening of one segment's frames: their records, and the order of their streams.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::helpers::{HandedFrame, IdleThreads, LooseFrame};
 use super::parts::{FoundParts, Parts};
 use super::streams::{Place, SegmentStreams};
 
-/// What opens the frames of one ledger, shared by all who open some.
+/// The opener of one ledger's frames, shared by all threads.
 pub(super) struct Openers<'a> {
     keyring: &'a Keyring,
     name: Option<&'a str>,
@@ -26,7 +26,7 @@ pub(super) struct Openers<'a> {
     parts: Parts,
 }
 
-/// What opens the frames of one segment.
+/// The opener of one segment's frames.
 pub(super) struct SegmentOpener {
     opener: FrameOpener,
     signing_key: [u8; 32],
@@ -39,23 +39,23 @@ pub(super) struct OpenedFrames<'a> {
     segment: Arc<SegmentOpener>,
     decompressor: &'a mut Decompressor,
     idle: Option<&'a IdleThreads>,
-    /// In their order.
+    /// The frames handed out, in their order.
     handed_out: VecDeque<HandedFrame>,
     contents: FoundContents,
 }
 
-/// What a frame holds, whatever lies before it.
+/// The contents of a frame, independent of the frames before it.
 pub(super) struct OpenedFrame {
     pub(super) offset: u64,
     pub(super) header: FrameHeader,
-    /// Up to the first one that is not what it must be.
+    /// The events, up to the first invalid one.
     pub(super) events: Vec<OpenedEvent>,
     parts: FoundParts,
     declared: Option<UncheckedLoss>,
     fault: Option<FrameFault>,
 }
 
-/// What of an event is compared with those before it and with the tree.
+/// The members of an event that are compared with earlier events and with the tree.
 pub(super) struct OpenedEvent {
     pub(super) commitment: Commitment,
     pub(super) leaf: TreeHash,
@@ -63,7 +63,7 @@ pub(super) struct OpenedEvent {
     stream_version: u64,
 }
 
-/// What the opened frames of a segment hold.
+/// The contents of a segment's opened frames.
 #[derive(Default)]
 pub(super) struct FoundContents {
     pub(super) events: u64,
@@ -73,7 +73,7 @@ pub(super) struct FoundContents {
     pub(super) declared: Option<UncheckedLoss>,
 }
 
-/// What is not what it must be, and in which event; in none if the whole frame is meant.
+/// A fault and the event that it is in; `None` stands for the whole frame.
 pub(super) struct FrameFault {
     pub(super) position: Option<Position>,
     pub(super) kind: FaultKind,
@@ -97,12 +97,12 @@ impl<'a> Openers<'a> {
         Self { keyring, name, ledger, keys, parts }
     }
 
-    /// The store of subjects' keys, and what was found of it.
+    /// Returns the store of subjects' keys, with its findings.
     pub(super) fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// Begins with the frames of a segment; with the threads that help to open them, if any may.
+    /// Begins with the frames of a segment, and with the threads that help to open them, if any may.
     pub(super) fn begin(
         &'a self,
         header: &SegmentHeader,
@@ -187,7 +187,7 @@ impl OpenedFrame {
 }
 
 impl OpenedFrames<'_> {
-    /// Hands out the next frame to be opened by whoever has time; `false` if it cannot be, or not yet.
+    /// Hands out the next frame to be opened by an idle thread; `false` if it cannot be, or not yet.
     pub(super) fn hand_out(&mut self, frame: &WalkedFrame<'_>) -> bool {
         let handed = self.idle.and_then(|idle| idle.hand_out(&self.segment, frame));
         let is_out = handed.is_some();
@@ -195,15 +195,15 @@ impl OpenedFrames<'_> {
         is_out
     }
 
-    /// The first one of those that are handed out.
+    /// Takes in the first frame that is handed out.
     pub(super) fn take_in(&mut self) -> Option<OpenedFrame> {
         let (idle, handed) = self.idle.zip(self.handed_out.pop_front())?;
         let opened = idle.take_in(handed, self.openers, self.decompressor);
-        // Who opened it has come to grief; then so does this thread, and its panic is passed on.
+        // If the helping thread panicked, this thread opens the frame too, and its panic is passed on.
         Some(opened.unwrap_or_else(|frame| self.openers.open_loose(&self.segment, &frame, self.decompressor)))
     }
 
-    /// Opens the next frame here and now.
+    /// Opens the next frame on this thread.
     pub(super) fn open(&mut self, frame: &WalkedFrame<'_>) -> OpenedFrame {
         let mut opened = OpenedFrame::nothing_of(frame.offset, *frame.stored.header());
         let done = self.openers.open(&self.segment, &frame.stored, self.decompressor, &mut opened);
@@ -211,7 +211,7 @@ impl OpenedFrames<'_> {
         opened
     }
 
-    /// Goes on with a frame: each event must be the next one of its stream.
+    /// Continues the streams with a frame: each event must be the next one of its stream.
     pub(super) fn go_on(&mut self, frame: &mut OpenedFrame) -> Result<(), FrameFault> {
         let first = frame.header.first_position;
         let positions = (0..).map_while(|distance| first.plus(distance));

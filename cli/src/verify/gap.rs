@@ -1,18 +1,18 @@
-//! What verification could not check.
+//! The gaps of a verification: what it could not check.
 
 use bitacora_formats::{CompressionError, SegmentError};
 
 /// Something that had to be checked and could not be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Gap {
-    /// Events that stand in archives alone, and the archive is not there or does not open.
+    /// The events are in archives alone, and the archive is missing or does not open.
     #[error("positions {first} to {last} are archived, and were not checked: {what}")]
     Archive {
         /// The first position.
         first: u64,
         /// The last one.
         last: u64,
-        /// Why.
+        /// The reason.
         what: String,
     },
     /// A file or folder could not be read.
@@ -20,7 +20,7 @@ pub enum Gap {
     Unreadable {
         /// The path.
         path: String,
-        /// What the system said.
+        /// The system's error.
         what: String,
     },
     /// A `.released` file without a signature and without a footer.
@@ -31,7 +31,7 @@ pub enum Gap {
         /// The file.
         file: String,
     },
-    /// The note of signing keys is gone.
+    /// The note of signing keys is missing.
     #[error("{file}: missing; that the segments were signed with the ledger's keys was not checked")]
     NoNote {
         /// The file.
@@ -44,7 +44,7 @@ pub enum Gap {
         file: String,
         /// The first position whose contents were not checked.
         first_position: u64,
-        /// Which key is missing or wrong.
+        /// The missing or wrong key.
         source: SegmentError,
     },
     /// A data subject's key is there and cannot be used.
@@ -52,17 +52,17 @@ pub enum Gap {
     SubjectKey {
         /// The key's file.
         path: String,
-        /// What is wrong with it.
+        /// The fault of the key's file.
         what: String,
     },
-    /// Keys of data subjects are not there, and the log does not record that they were erased.
+    /// Keys of data subjects are missing, and the log does not record that they were erased.
     #[error(
         "the keys of {absent} data subjects are not in subjects/, and the log records {erased} erasures; what is sealed under lost keys is lost with them: restore subjects/ from a copy"
     )]
     SubjectKeysLost {
-        /// Keys that records name and that are not there.
+        /// The keys that records name and that are missing.
         absent: u64,
-        /// Subjects whose erasure the log records.
+        /// The subjects whose erasure the log records.
         erased: u64,
     },
     /// A file of leaves is there and cannot be read.
@@ -72,7 +72,7 @@ pub enum Gap {
     Leaves {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         what: String,
         /// The first position whose leaf was not checked.
         first_position: u64,
@@ -82,15 +82,15 @@ pub enum Gap {
     Level {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         what: String,
     },
-    /// Leaves were asked for and are not there.
+    /// Leaves were asked for and are missing.
     #[error(
         "the leaves of {events} events, the first at position {first_position}, are not there; that these stand in the tree was not checked by them"
     )]
     NoLeaves {
-        /// How many.
+        /// The number of them.
         events: u64,
         /// The first one's position.
         first_position: u64,
@@ -100,7 +100,7 @@ pub enum Gap {
     Heads {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         what: String,
     },
     /// A head that the verifier brought cannot be used.
@@ -108,7 +108,7 @@ pub enum Gap {
     KnownHead {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The fault of the head's file.
         what: String,
     },
     /// Witnesses were asked for, and too few of them cosigned.
@@ -116,7 +116,7 @@ pub enum Gap {
         "no tree head beside the segments is cosigned by enough of the witnesses that you named: {heads} cosigned heads are there, none with more than {most} of their cosignatures"
     )]
     NotWitnessed {
-        /// Cosigned heads that are there.
+        /// The cosigned heads that are there.
         heads: u64,
         /// The most cosignatures by the named witnesses that one of them has.
         most: usize,
@@ -124,7 +124,7 @@ pub enum Gap {
     /// There is no memory for a decompressor.
     #[error("{source}; contents were not checked")]
     Memory {
-        /// What failed.
+        /// The decompressor's error.
         source: CompressionError,
     },
 }

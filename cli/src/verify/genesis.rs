@@ -1,11 +1,11 @@
-//! Position 1: the event that says which ledger this is and who signs for it.
+//! The event at position 1, which names the ledger and its first signing key.
 
 use bitacora_formats::{LedgerId, Record, RecordData, SigningChain};
 use serde::Deserialize;
 
 use super::fault::FaultKind;
 
-/// What the folder says of the ledger, to be compared with what its first event says.
+/// The folder's claims about the ledger, to be compared with its first event.
 #[derive(Clone, Copy)]
 pub(super) struct Genesis<'a> {
     pub(super) ledger: LedgerId,
@@ -16,8 +16,8 @@ pub(super) struct Genesis<'a> {
 }
 
 impl Genesis<'_> {
-    /// Returns `true` where the first segment is certified by this key or by a successor: a ledger that was made again from archives is
-    /// certified by the key in use then.
+    /// Returns `true` if the first segment is certified by this key or by a successor: a restored ledger is certified
+    /// by the key in use at its restoration.
     fn is_signed_under(&self, made_by: &str) -> bool {
         let number = |is_meant: &dyn Fn(&[u8; 32]) -> bool| {
             let mut numbers = 1..=self.signers.active_index();
@@ -28,7 +28,7 @@ impl Genesis<'_> {
     }
 }
 
-/// As much of `ledger.created` as is compared.
+/// The compared members of `ledger.created`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Created {
@@ -37,7 +37,7 @@ struct Created {
     signing_key: String,
 }
 
-/// Checks that the event at position 1 is the making of this ledger.
+/// Checks that the event at position 1 is the creation of this ledger.
 pub(super) fn check_genesis(record: &Record<'_>, genesis: Genesis<'_>) -> Result<(), FaultKind> {
     let same = |what, expected: &str, found: &str| {
         let (expected, found_text) = (expected.to_owned(), found.escape_debug().to_string());

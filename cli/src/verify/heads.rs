@@ -1,5 +1,7 @@
-//! The tree heads beside one segment: each signed by the ledger, of what a frame of the segment states, and tied by its event
-//! to the stored bytes.
+//! The tree heads beside one segment, checked against its frames and the stored bytes.
+//!
+//! Each is signed by the ledger, states the root of a frame of the segment, and is tied to the stored bytes by its
+//! event.
 
 mod read;
 mod released;
@@ -16,7 +18,7 @@ use read::ReadHead;
 pub(super) use read::ReadHeads;
 pub(super) use released::{ReleasedHead, check_released};
 
-/// What of a tree head is not what it must be.
+/// The fault of a tree head.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeadFault {
     /// The file is not one of heads, or an entry of it is damaged.
@@ -27,28 +29,28 @@ pub enum HeadFault {
     Of {
         /// The part of its header.
         what: &'static str,
-        /// What the segment says.
+        /// The value in the segment.
         expected: String,
-        /// What the file of heads says.
+        /// The value in the file of heads.
         found: String,
     },
-    /// The note is no tree head that one of the ledger's keys signed.
+    /// The note is not a tree head that one of the ledger's keys signed.
     #[error(transparent)]
     Note(#[from] TreeHeadError),
     /// It is signed as another ledger, or in another generation.
     #[error("a tree head of {expected} expected, of {found} found")]
     Origin {
-        /// Whose it has to be.
+        /// The expected origin.
         expected: String,
-        /// Whose it is.
+        /// The origin in the head.
         found: String,
     },
-    /// Heads grow: each covers its own event, which stands behind the head before it.
+    /// The heads do not grow: each covers its own event, which stands behind the head before it.
     #[error(
         "a tree head whose event at position {position} lies behind size {before} and under its own expected, one of size {size} found"
     )]
     Order {
-        /// Where its event stands.
+        /// The position of its event.
         position: u64,
         /// The size of the head before it.
         before: u64,
@@ -74,12 +76,12 @@ pub enum HeadFault {
     /// The event is not the one in the tree.
     #[error("commitment {expected} of the event that heads the tree expected, {found} found")]
     Commitment {
-        /// What the leaf holds.
+        /// The commitment in the leaf.
         expected: Commitment,
-        /// What blind and record give.
+        /// The commitment from blind and record.
         found: Commitment,
     },
-    /// The event says nothing of stored bytes.
+    /// The event names no stored bytes.
     #[error(transparent)]
     Event(#[from] HeadedError),
     /// The frame that the event names has another chain hash, or is none.
@@ -89,12 +91,12 @@ pub enum HeadFault {
         size: u64,
         /// The chain hash of the frame that ends there.
         expected: String,
-        /// The one that it names.
+        /// The chain hash that the event names.
         found: ChainHash,
     },
 }
 
-/// The state of chain and tree where a frame ends.
+/// The state of chain and tree at the end of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameEnd {
     pub(super) position: u64,
@@ -102,7 +104,7 @@ pub(super) struct FrameEnd {
     pub(super) root: TreeHash,
 }
 
-/// What an event names in a segment before its own.
+/// The head that an event names in an earlier segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NamedBefore {
     offset: u64,
@@ -110,42 +112,42 @@ pub(super) struct NamedBefore {
     pub(super) headed: Headed,
 }
 
-/// The heads of one segment, up to some frame, and the places of frames that are asked for.
+/// The heads of one segment, up to some frame, and the wanted ends of frames.
 pub(super) struct SegmentHeads {
     read: ReadHeads,
     ledger: LedgerId,
     generation: Generation,
     first_position: Position,
-    /// Positions at which it is asked how chain and tree stand, ascending.
+    /// The positions at which the state of chain and tree is wanted, ascending.
     wanted: Vec<u64>,
     next_wanted: usize,
     ends: Vec<FrameEnd>,
-    /// The first head whose event no frame had yet.
+    /// The first head whose event has not been in a frame yet.
     next_event: usize,
-    /// Whether all of them were held against the frames, and hold.
+    /// Set when all of them were compared with the frames, and are valid.
     hold: bool,
 }
 
-/// What was found of a segment's heads.
+/// The findings of a segment's heads.
 #[derive(Default)]
 pub(super) struct FoundHeads {
-    /// Heads that hold.
+    /// The number of valid heads.
     pub(super) heads: u64,
-    /// Those of them whose event is the one in the tree and names stored bytes that are there.
+    /// The number of those whose event is the one in the tree and names stored bytes that are there.
     pub(super) events: u64,
     /// The size of the last one.
     pub(super) last_size: Option<u64>,
     pub(super) named_before: Vec<NamedBefore>,
-    /// Where frames end that cosigned heads and the verifier's own ones name.
+    /// The ends of frames that cosigned heads and the verifier's own ones name.
     pub(super) ends: Vec<FrameEnd>,
     pub(super) gap: Option<Gap>,
 }
 
-/// What the heads of every segment are compared with.
+/// The expected values of every segment's heads.
 #[derive(Clone, Copy)]
 pub(super) struct HeadsExpected<'a> {
     pub(super) name: Option<&'a LedgerName>,
-    /// Sizes of cosigned heads and of those that the verifier brought, ascending.
+    /// The sizes of cosigned heads and of those that the verifier brought, ascending.
     pub(super) sizes: &'a [u64],
 }
 
@@ -169,7 +171,7 @@ impl SegmentHeads {
         }
     }
 
-    /// The next frame, with the chain hash after it.
+    /// Takes in the next frame, with the chain hash after it.
     pub(super) fn frame(&mut self, header: &FrameHeader, hash: ChainHash) {
         let last = header.last_position().get();
         while let Some(position) = self.wanted.get(self.next_wanted).filter(|wanted| **wanted <= last) {
@@ -180,7 +182,7 @@ impl SegmentHeads {
         }
     }
 
-    /// The commitments of the next frame's events, as the tree holds them, by their number in the frame.
+    /// Takes in the commitments of the next frame's events, as the tree holds them, by their number in the frame.
     pub(super) fn leaves(&mut self, header: &FrameHeader, commitment: impl Fn(usize) -> Option<Commitment>) {
         let (first, last) = (header.first_position, header.last_position());
         while let Some(head) = self.read.heads.get_mut(self.next_event).filter(|head| head.position <= last) {
@@ -190,7 +192,7 @@ impl SegmentHeads {
         }
     }
 
-    /// All frames are through: every head is held against them.
+    /// Ends after the last frame: every head is compared with the frames.
     pub(super) fn end(&mut self, expected: HeadsExpected<'_>) -> Result<(), Fault> {
         self.check_file()?;
         let mut before = self.first_position.get() - 1;
@@ -237,7 +239,7 @@ impl SegmentHeads {
         ledger.and(number).map_err(|kind| head_fault(self.read.number, 0, self.first_position, kind))
     }
 
-    /// Checks what a head says of itself, and that it follows the one before it.
+    /// Checks a head's own claims, and that it follows the one before it.
     fn check_place(&self, head: &ReadHead, before: u64, name: Option<&LedgerName>) -> Result<(), HeadFault> {
         let ReadHead { origin, position, size, .. } = head;
         let name = name.unwrap_or(&origin.name);
@@ -270,7 +272,7 @@ impl SegmentHeads {
         }
     }
 
-    /// Whether its event names a frame of a segment before.
+    /// Returns `true` if its event names a frame of an earlier segment.
     fn is_before(&self, head: &ReadHead) -> bool {
         head.headed.size < self.first_position
     }
@@ -286,7 +288,7 @@ impl SegmentHeads {
 }
 
 impl NamedBefore {
-    /// Compares what it names with the chain hash there.
+    /// Compares the named chain hash with the one there.
     pub(super) fn check(&self, number: SegmentNumber, found: Option<ChainHash>) -> Result<(), Fault> {
         let compared = check_hash(&self.headed, found);
         compared.map_err(|kind| head_fault(number, self.offset, self.position, kind))
@@ -301,7 +303,7 @@ fn check_hash(headed: &Headed, in_chain: Option<ChainHash>) -> Result<(), HeadFa
     Err(HeadFault::Hash { size: headed.size.get(), expected, found: headed.hash })
 }
 
-/// A head touches what it covers; where its event stands is what it is found by.
+/// Returns the fault of a head, by the position of its event.
 pub(super) fn head_fault(number: SegmentNumber, offset: u64, position: Position, kind: HeadFault) -> Fault {
     Fault::at(shown_heads(number), offset, position, Some(position), FaultKind::Head(kind))
 }

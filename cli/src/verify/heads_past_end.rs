@@ -1,5 +1,5 @@
-//! Tree heads that lie behind the last segment: who takes a segment away, or fills it with zeros, and leaves its heads, leaves
-//! signed proof of what is lost.
+//! Tree heads behind the last segment: signed proof of events that were cut off.
+//! An attacker who removes a segment, or fills it with zeros, and leaves its heads, leaves this proof.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use super::folder::{LedgerFolder, TREE};
 use super::heads::ReadHeads;
 use super::report::Report;
 
-/// Looks for a head that the ledger signed and does not reach. To be asked once the segments up to `last` were read.
+/// Looks for a head that the ledger signed and does not reach. Call it once the segments up to `last` were read.
 ///
-/// A service may have written a segment since: its frames lie there before its heads do. So only heads beside a segment that
-/// holds nothing now tell of a loss.
+/// A service may have written a segment since: its frames are there before its heads are. So only heads beside a
+/// segment that holds nothing now show a loss.
 pub(super) fn look(
     folder: &LedgerFolder<'_>,
     last: SegmentNumber,
@@ -43,7 +43,7 @@ pub(super) fn look(
     }
 }
 
-/// The first head over events that are not there. One of an earlier generation was given up when a loss was declared.
+/// Returns the first head over missing events as a fault. A head of an earlier generation was given up when a loss was declared.
 fn lost(read: &ReadHeads, report: &Report) -> Option<Fault> {
     let (ledger, generation, head) = (report.ledger?, report.generation?, report.head?);
     read.first_lost(ledger, generation, head.position)

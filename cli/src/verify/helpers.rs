@@ -1,5 +1,7 @@
-//! Threads that have no segment left to pass over open frames for those that have. Who hands a frame out takes it in again
-//! in its order, and opens frames itself while it waits: so nobody depends on there being an idle thread.
+//! Idle threads, which open frames for threads that still check segments.
+//!
+//! A thread that hands a frame out takes it in again in its order, and opens frames itself while it waits. So no thread
+//! depends on an idle one.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,35 +12,35 @@ use bitacora_formats::{Decompressor, FrameHeader, WalkedFrame};
 
 use super::frames::{OpenedEvent, OpenedFrame, Openers, SegmentOpener};
 
-/// Bytes of all frames that are handed out, and of what they hold once they are opened, at most.
+/// The most bytes of all frames that are handed out, and of their opened contents.
 const AHEAD_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes of the body of a frame that is handed out, at least: a smaller one is opened sooner than another thread is woken.
+/// The fewest bytes of the body of a frame that is handed out: a smaller one is opened sooner than another thread is woken.
 const MIN_HANDED_BODY_BYTES: u32 = 16 * 1024;
 
-/// The frames that wait for somebody to open them; shared by all threads.
+/// The frames that wait to be opened; shared by all threads.
 pub(super) struct IdleThreads {
     state: Mutex<State>,
     changed: Condvar,
-    /// Whether there are more threads than segments to be passed over, or soon will be.
+    /// Set when there are more threads than segments to be passed over, or soon will be.
     expected: AtomicBool,
-    /// Of [`AHEAD_BYTES`], those that are taken.
+    /// The part of [`AHEAD_BYTES`] that is taken.
     taken_bytes: Arc<AtomicUsize>,
 }
 
 struct State {
     waiting: VecDeque<WaitingFrame>,
-    /// Threads that may still hand out frames.
+    /// The number of threads that may still hand out frames.
     passing: usize,
 }
 
-/// A frame out of its segment.
+/// A frame detached from its segment.
 pub(super) struct LooseFrame {
     pub(super) offset: u64,
     pub(super) header: FrameHeader,
     pub(super) bytes: Vec<u8>,
 }
 
-/// A frame that waits to be opened, and to whom it goes then.
+/// A frame that waits to be opened, and the receiver of its contents.
 struct WaitingFrame {
     segment: Arc<SegmentOpener>,
     frame: Arc<LooseFrame>,
@@ -59,7 +61,7 @@ struct TakenBytes {
 }
 
 impl IdleThreads {
-    /// Of so many threads, all of which pass over segments at first.
+    /// Returns the state for this many threads, all of which pass over segments at first.
     pub(super) fn new(threads: usize) -> Self {
         Self {
             state: Mutex::new(State { waiting: VecDeque::new(), passing: threads }),
@@ -69,12 +71,12 @@ impl IdleThreads {
         }
     }
 
-    /// From now on frames are handed out.
+    /// Starts the handing out of frames.
     pub(super) fn expect(&self) {
         self.expected.store(true, Ordering::Relaxed);
     }
 
-    /// Hands out a frame, unless nobody is expected to open it, it is not worth it or too many are handed out.
+    /// Hands out a frame, unless no thread is expected to open it, it is too small, or too many are handed out.
     pub(super) fn hand_out(
         &self,
         segment: &Arc<SegmentOpener>,
@@ -95,7 +97,7 @@ impl IdleThreads {
         Some(HandedFrame { frame, opened })
     }
 
-    /// A frame that was handed out, opened; while it is not, others are opened.
+    /// Returns a frame that was handed out, opened. While it is not, this thread opens others.
     pub(super) fn take_in(
         &self,
         handed: HandedFrame,
@@ -149,7 +151,7 @@ impl IdleThreads {
 impl WaitingFrame {
     fn open(self, openers: &Openers<'_>, decompressor: &mut Decompressor) {
         let opened = openers.open_loose(&self.segment, &self.frame, decompressor);
-        // Who handed it out may have stopped at a frame before it.
+        // The thread that handed it out may have stopped at an earlier frame.
         let _unwanted = self.opened.send((opened, self.taken)).is_err();
     }
 }
@@ -160,7 +162,7 @@ impl Drop for TakenBytes {
     }
 }
 
-/// A thread that passes over segments, until it ends or panics.
+/// A guard for a thread that passes over segments, until it ends or panics.
 pub(super) struct Passing<'a>(pub(super) &'a IdleThreads);
 
 impl Drop for Passing<'_> {

@@ -1,11 +1,11 @@
-//! The chain hash at a position that lies behind: what an event of a later segment names.
+//! The chain hashes at earlier positions, which events of later segments name.
 
 use bitacora_formats::{ChainHash, FrameHeader, Position, SegmentHeader, SegmentNumber};
 
 use super::folder::LedgerFolder;
 use super::segment::CheckedSegment;
 
-/// The segments that were checked, by their positions.
+/// The checked segments, by their positions.
 pub(super) struct History<'a> {
     folder: &'a LedgerFolder<'a>,
     segments: Vec<Past>,
@@ -33,8 +33,8 @@ impl<'a> History<'a> {
         });
     }
 
-    /// The chain hash before the frame that begins at this position, in a segment that was checked; `None` if none begins there, or it
-    /// cannot be read any more.
+    /// Returns the chain hash before the frame that begins at this position, in a checked segment; `None` if none
+    /// begins there, or it cannot be read any more.
     pub(super) fn hash_before(&self, position: Position) -> Option<ChainHash> {
         let behind = self.segments.partition_point(|past| past.first_position <= position);
         let past = self.segments.get(behind.checked_sub(1)?).filter(|past| position < past.next_position)?;
@@ -46,10 +46,11 @@ impl<'a> History<'a> {
         self.hash_at(Position::new(position.get() - 1)?)
     }
 
-    /// The chain hash after the frame that ends at this position; `None` if none does, or it cannot be read any more.
+    /// Returns the chain hash after the frame that ends at this position; `None` if none does, or it cannot be read any
+    /// more.
     ///
-    /// Most often it is the last frame of a segment. Another one is looked for by the headers alone: the chain over them was
-    /// checked, and the header after a frame states the hash that was.
+    /// Most often it is the last frame of a segment. Another one is found by the headers alone: the chain over them was
+    /// checked, and the header after a frame states its hash.
     pub(super) fn hash_at(&self, position: Position) -> Option<ChainHash> {
         let behind = self.segments.partition_point(|past| past.first_position <= position);
         let past = self.segments.get(behind.checked_sub(1)?)?;

@@ -15,31 +15,31 @@ use super::window::Window;
 pub(super) struct SegmentLeaves<'a> {
     file: File,
     window: &'a mut Window,
-    /// Bytes that the file had when it was opened.
+    /// The size of the file when it was opened.
     file_bytes: u64,
-    /// Where the next event's entry begins.
+    /// The offset of the next event's entry.
     offset: u64,
 }
 
-/// The entries of one frame, and where in the file they begin.
+/// The entries of one frame, and their offset in the file.
 pub(super) struct FrameLeaves<'a> {
     pub(super) offset: u64,
     pub(super) entries: &'a [[u8; LEAF_ENTRY_BYTES]],
 }
 
 impl FrameLeaves<'_> {
-    /// Whether from this place on its entries are zeros, as a loss of power leaves them.
+    /// Returns `true` if the entries from this offset on are zeros, as a loss of power leaves them.
     pub(super) fn has_zeros_from(&self, offset: u64) -> bool {
         let skipped = usize::try_from(offset.saturating_sub(self.offset)).unwrap_or(usize::MAX);
         is_all_zeros(self.entries.as_flattened().get(skipped..).unwrap_or_default())
     }
 }
 
-/// Why there are no leaves to go on with.
+/// The reason why there are no leaves to continue with.
 pub(super) enum NoLeaves {
     /// There is no such file.
     Absent,
-    /// The file ends before they do, at so many bytes: they were cut off, or are not written yet.
+    /// The file ends too early, at this size: the leaves were cut off, or are not written yet.
     Cut(u64),
     Unreadable(io::Error),
     Fault(Fault),
@@ -52,8 +52,8 @@ impl From<io::Error> for NoLeaves {
 }
 
 impl<'a> SegmentLeaves<'a> {
-    /// Opens the leaves of the segment with this header. This comes before any frame is read: what a service writes
-    /// meanwhile has its frames first and its leaves afterwards.
+    /// Opens the leaves of the segment with this header. Call it before any frame is read: the frames of leaves that
+    /// are written meanwhile are there first.
     pub(super) fn open(
         folder: &LedgerFolder<'_>,
         header: &SegmentHeader,
@@ -62,7 +62,7 @@ impl<'a> SegmentLeaves<'a> {
         let mut file = folder.open_leaves(header.number)?;
         let file_bytes = file.metadata()?.len();
         window.begin();
-        // What is shorter than a header was cut short when it was made.
+        // A file shorter than a header was cut short at its creation.
         if file_bytes < LEAVES_HEADER_BYTES as u64 || !window.fill(&mut file, LEAVES_HEADER_BYTES)? {
             return Err(NoLeaves::Cut(file_bytes));
         }
@@ -75,7 +75,7 @@ impl<'a> SegmentLeaves<'a> {
         Ok(Self { file, window, file_bytes, offset })
     }
 
-    /// The entries of the next frame, if all of them are there.
+    /// Returns the entries of the next frame, if all of them are there.
     pub(super) fn next(&mut self, header: &FrameHeader) -> Result<FrameLeaves<'_>, NoLeaves> {
         let needed = header.count as usize * LEAF_ENTRY_BYTES;
         let offset = self.offset;
@@ -89,18 +89,18 @@ impl<'a> SegmentLeaves<'a> {
         Ok(FrameLeaves { offset, entries: entries.as_chunks().0 })
     }
 
-    /// Where the next entry begins.
+    /// Returns the offset of the next entry.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes that the file had when it was opened.
+    /// Returns the size of the file when it was opened.
     pub(super) fn file_bytes(&self) -> u64 {
         self.file_bytes
     }
 }
 
-/// Each of its bytes follows from the segment's header.
+/// Checks the header: each of its bytes follows from the segment's header.
 fn check_header(bytes: &[u8], segment: &SegmentHeader) -> Result<(), FaultKind> {
     let header = LeavesHeader::parse(bytes)?;
     let same = |what, expected: &dyn ToString, found: &dyn ToString| {

@@ -1,4 +1,4 @@
-//! The level above the leaves as it is stored, held against the groups of leaves that a segment completes.
+//! The stored level above the leaves, compared with the groups of leaves that a segment completes.
 
 use std::fs::File;
 use std::io;
@@ -13,19 +13,19 @@ use bitacora_formats::{
 use super::fault::{FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_LEVEL_1};
 
-/// Bytes read at a time where zeros are expected.
+/// The size of one read where zeros are expected.
 const ZEROS_PIECE_BYTES: usize = 256 * 1024;
 
 /// The file of the level; shared by all threads.
 pub(super) struct StoredLevel {
     file: File,
-    /// Bytes that it had when it was opened: it is added to.
+    /// The size of the file when it was opened: it grows.
     file_bytes: u64,
     /// The first group for which only zeros are stored, or nothing.
     lost: Mutex<Option<LostGroup>>,
 }
 
-/// A group whose root was not stored yet, or lost with the power: if so, zeros go on behind it, or nothing comes.
+/// A group whose root was not stored yet, or lost with the power. In the second case zeros follow it, or nothing.
 #[derive(Clone, Copy)]
 struct LostGroup {
     group: Group,
@@ -37,11 +37,11 @@ struct LostGroup {
 pub(super) struct Completed {
     /// The frame's first position.
     pub(super) first: Position,
-    /// The opening that wrote it.
+    /// The epoch of the opening that wrote it.
     pub(super) epoch: Epoch,
 }
 
-/// What of it is not what it must be, and where that begins.
+/// A fault of the level, and its offset.
 pub(super) struct WrongLevel {
     pub(super) offset: u64,
     pub(super) kind: FaultKind,
@@ -55,7 +55,7 @@ pub(super) struct Group {
 }
 
 impl StoredLevel {
-    /// `None` where there is none: it is made again when there is reason to.
+    /// Opens the level; `None` where there is none: the ledger rebuilds it when it is needed.
     pub(super) fn open(folder: &LedgerFolder<'_>) -> Result<Option<Self>, Gap> {
         let opened = folder.open_level().and_then(|file| Ok((file.metadata()?.len(), file)));
         match opened {
@@ -80,8 +80,8 @@ impl StoredLevel {
         Err(WrongLevel { offset: 0, kind })
     }
 
-    /// Compares a group, completed by such a frame, with what is stored for it. Whether zeros, or a file that ends before, are what was
-    /// lost with the power is told at the end.
+    /// Compares a group, completed by such a frame, with its stored root. Zeros, or a file that ends before, may be a
+    /// loss of power; that is decided at the end.
     pub(super) fn check(&self, group: Group, completed: Completed) -> Result<(), WrongLevel> {
         let offset = LevelsHeader::offset_of(group.number);
         let mut stored = [0; TREE_HASH_BYTES];
@@ -100,16 +100,17 @@ impl StoredLevel {
         }
     }
 
-    /// Ends the check, once all segments are through with so many events. If a group is zeros, all groups of the tree behind it have to be
-    /// zeros too. Groups of epochs before the last one have to be there, since the opening of the last epoch stored them. Bytes behind the
-    /// last group are not looked at. Gives the fault, and the first position that it may touch.
+    /// Ends the check, once all segments with this many events were checked. If a group is zeros, all groups of the
+    /// tree behind it have to be zeros too. Groups of epochs before the last one have to be there, since the opening of
+    /// the last epoch stored them. Bytes behind the last group are ignored. Returns the fault, and the first position
+    /// that it may affect.
     pub(super) fn end(&self, events: u64, last: Epoch) -> Result<(), (Position, WrongLevel)> {
         let lost = *self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(LostGroup { group, completed: Completed { first, epoch } }) = lost else { return Ok(()) };
         let mut stored = [0; TREE_HASH_BYTES];
         let offset = LevelsHeader::offset_of(group.number);
         let is_read = self.read(&mut stored, offset).is_some();
-        // Who opens the ledger stores it again.
+        // An opening of the ledger stores the root again.
         if is_read && TreeHash(stored) == group.root {
             return Ok(());
         }
@@ -124,12 +125,12 @@ impl StoredLevel {
         if self.has_zeros(offset, end) { Ok(()) } else { Err((first, group.wrong(TreeHash(stored)))) }
     }
 
-    /// `None` where the file became shorter, which who replaces it makes it.
+    /// Reads bytes; `None` where the file became shorter, as a replacement makes it.
     fn read(&self, bytes: &mut [u8], offset: u64) -> Option<()> {
         self.file.read_exact_at(bytes, offset).ok()
     }
 
-    /// Whether there are only zeros from here to there.
+    /// Returns `true` if there are only zeros from `offset` to `end`.
     fn has_zeros(&self, mut offset: u64, end: u64) -> bool {
         let mut piece = vec![0; ZEROS_PIECE_BYTES];
         while offset < end {
@@ -145,13 +146,13 @@ impl StoredLevel {
 }
 
 impl Group {
-    /// The positions of its first and its last leaf.
+    /// Returns the positions of its first and its last leaf.
     pub(super) fn positions(self) -> (u64, u64) {
         let first = self.number * TILE_WIDTH as u64 + 1;
         (first, first + TILE_WIDTH as u64 - 1)
     }
 
-    /// The file ends at so many bytes, before its root does.
+    /// Returns the fault of a file that ends at this size, before the group's root does.
     fn cut(self, file_bytes: u64) -> WrongLevel {
         let (first, last) = self.positions();
         let offset = file_bytes.min(LevelsHeader::offset_of(self.number + 1));
@@ -175,7 +176,7 @@ mod tests {
         Position::new(number).unwrap()
     }
 
-    /// Completed in the last epoch.
+    /// Returns a frame of the last epoch that begins here.
     fn at(first: u64) -> Completed {
         Completed { first: position(first), epoch: Epoch(3) }
     }
@@ -184,7 +185,7 @@ mod tests {
         Group { number, root: ROOT }
     }
 
-    /// A level of so many groups of which nothing is stored, but a byte of something in these places.
+    /// Returns a level of this many groups, all zeros but for a byte at each of these offsets.
     fn zeros(groups: u64, bytes_at: &[u64]) -> StoredLevel {
         let (file, file_bytes) = (tempfile::tempfile().unwrap(), LevelsHeader::offset_of(groups));
         file.set_len(file_bytes).unwrap();
@@ -194,7 +195,7 @@ mod tests {
         StoredLevel { file, file_bytes, lost: Mutex::new(None) }
     }
 
-    /// Which group is wrong in the end, by its place, and from which position on.
+    /// Returns the faulty group at the end, by its offset, and the first position affected.
     fn wrong_in(level: &StoredLevel, groups: u64) -> Option<(u64, Position)> {
         let ended = level.end(groups * TILE_WIDTH as u64, Epoch(3));
         ended.err().map(|(first, wrong)| (wrong.offset, first))
@@ -242,7 +243,7 @@ mod tests {
         let stored_again = lost();
         stored_again.file.write_all_at(&ROOT.0, LevelsHeader::offset_of(0)).unwrap();
         assert_eq!(wrong_in(&stored_again, 3), None);
-        // What is behind the end that it had is being written.
+        // Bytes behind the size at the opening are still being written.
         let longer = zeros(2, &[LevelsHeader::offset_of(3) - 1]);
         assert!(longer.check(group(2), at(1)).is_ok());
     }

@@ -1,4 +1,4 @@
-//! The sealed parts of records about a data subject: they open while the subject's key is there.
+//! The sealed parts of records about data subjects, which open while the subject's key is there.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -14,15 +14,16 @@ use bitacora_formats::{
 
 use super::fault::{FaultKind, Gap};
 
-/// Keys held in memory; past it they are read from their files again.
+/// The most keys held in memory; past it they are read from their files again.
 const MAX_CACHED_KEYS: usize = 1 << 16;
 
-/// How the sealed parts fared.
+/// The counts of checked parts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PartCounts {
-    /// Opened, and what their records' seals were made of.
+    /// Parts that were opened, and match the seals of their records.
     pub opened: u64,
-    /// Not opened: the subject's key is not in the ledger's store, because the subject was erased or the store is elsewhere.
+    /// Parts that were not opened, because the subject's key is not in the ledger's store: the subject was erased, or
+    /// the store is elsewhere.
     pub without_key: u64,
 }
 
@@ -30,7 +31,7 @@ pub struct PartCounts {
 #[derive(Default)]
 pub(crate) struct FoundParts {
     pub(crate) counts: PartCounts,
-    /// What kept the first key that is there and cannot be used from being used.
+    /// The gap of the first key that is there and cannot be used.
     pub(crate) gap: Option<Arc<Gap>>,
 }
 
@@ -40,23 +41,23 @@ pub(crate) struct Parts {
     ledger: LedgerId,
     files: SubjectFiles,
     cached: Mutex<HashMap<[u8; 16], FoundKey>>,
-    /// Ids of keys that are not there, as many as are counted.
+    /// The ids of missing keys, as many as are counted.
     absent: Mutex<HashSet<[u8; 16]>>,
     /// The subjects whose erasure the log records.
     erased: Mutex<HashSet<String>>,
 }
 
-/// What was found of a subject's key.
+/// The result of looking for a subject's key.
 #[derive(Clone)]
 enum FoundKey {
     Held(Arc<Secret>),
     Absent,
-    /// Its file is there and cannot be used.
+    /// The key's file is there and cannot be used.
     Unusable(Arc<Gap>),
 }
 
-/// Whose erasure a record says, if it does. A record names a key by its id, and an erasure a subject by a hash of the name: which
-/// key was whose is not known once it is gone, so both are counted.
+/// Returns the subject whose erasure a record declares, if it does. A record names a key by its id, and an erasure
+/// names a subject by a hash of the name. The owner of a missing key is therefore unknown, so both are counted.
 pub(super) fn erased_subject(record: &Record<'_>) -> Option<String> {
     let is_erasure = record.kind == SubjectErased::KIND;
     let RecordData::Json(json) = is_erasure.then_some(&record.data)? else { return None };
@@ -65,7 +66,7 @@ pub(super) fn erased_subject(record: &Record<'_>) -> Option<String> {
 }
 
 impl Parts {
-    /// The store of the ledger in `folder`.
+    /// Returns the store of the ledger in `folder`.
     pub(crate) fn new(folder: &Path, ledger: LedgerId, keys: &LedgerKeys) -> Self {
         let store = folder.join("subjects").join("by-id");
         let files = SubjectFiles::new(ledger, keys.index_key().clone());
@@ -87,7 +88,7 @@ impl Parts {
         }
     }
 
-    /// The keys that are gone, where they are more than the log records erasures of.
+    /// Returns the gap of missing keys, where they are more than the log records erasures of.
     pub(super) fn lost(&self) -> Option<Gap> {
         let count = |ids: usize| ids as u64;
         let absent = count(self.absent.lock().unwrap_or_else(PoisonError::into_inner).len());
@@ -95,7 +96,7 @@ impl Parts {
         (absent > erased).then_some(Gap::SubjectKeysLost { absent, erased })
     }
 
-    /// Checks the part that lies beside a record against it.
+    /// Checks the part beside a record against it.
     pub(crate) fn check(
         &self,
         record: &Record<'_>,
@@ -169,7 +170,7 @@ impl Parts {
     }
 }
 
-/// One byte more than such a file has is enough to refuse it.
+/// Reads a key's file. One byte more than such a file has is enough to refuse it.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(SUBJECT_KEY_FILE_BYTES + 1);
     File::open(path)?.take(SUBJECT_KEY_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
@@ -177,7 +178,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 impl FoundParts {
-    /// Takes in those of a later frame.
+    /// Takes in the findings of a later frame.
     pub(super) fn add(&mut self, other: Self) {
         self.counts.add(other.counts);
         self.gap = self.gap.take().or(other.gap);

@@ -1,5 +1,5 @@
-//! Segments are passed over side by side, and what they pass with is joined in their order: so findings do not depend on who
-//! was faster.
+//! The parallel passes over segments, joined in order.
+//! So findings do not depend on which thread was faster.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -33,10 +33,10 @@ use super::tree::level_fault;
 use super::work_queue::{Claims, Stopping};
 use super::{LeavesWanted, Progress, VerifyOptions};
 
-/// Threads that pass over segments at most.
+/// The most threads that pass over segments.
 const MAX_THREADS: usize = 64;
 
-/// In the place of a ledger's id where nobody knows it: of no ledger, since ids are random.
+/// The id in the place of an unknown ledger's: of no ledger, since ids are random.
 const UNKNOWN: LedgerId = LedgerId([0; 16]);
 
 pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Report {
@@ -130,7 +130,7 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     report
 }
 
-/// What stands before the segments that are here.
+/// The state before the segments that are here.
 struct Before<'a> {
     archives: &'a Archives,
     end: Option<SegmentEnd>,
@@ -138,7 +138,7 @@ struct Before<'a> {
     ledger: LedgerId,
 }
 
-/// Checks the archives against what is left of the segments, and opens them where there are keys.
+/// Checks the archives against the released segments' links, and opens them where there are keys.
 fn read_archives(
     folder: &LedgerFolder<'_>,
     options: &VerifyOptions<'_>,
@@ -264,7 +264,7 @@ fn check_segments(
     ends
 }
 
-/// The stored level has to be that of the archives too.
+/// Checks that the stored level is that of the archives too.
 fn archived_level(level: &StoredLevel, before: &Before<'_>) -> Result<(), Fault> {
     let epoch = before.end.as_ref().map_or(Epoch(u32::MAX), |end| end.epoch);
     for group in before.archives.groups() {
@@ -275,8 +275,8 @@ fn archived_level(level: &StoredLevel, before: &Before<'_>) -> Result<(), Fault>
     Ok(())
 }
 
-/// The ledger by the header of its first segment, or by what is left of that, if it can be read; whether it holds is found when it is
-/// checked.
+/// Returns the ledger in the header of its first segment, or in that segment's `.released` file, if it can be read. The
+/// header is checked later.
 fn ledger_in(folder: &LedgerFolder<'_>, plan: &Plan) -> Option<LedgerId> {
     if plan.first > SegmentNumber::FIRST {
         let released = folder.load_released(SegmentNumber::FIRST).ok()?;
@@ -296,7 +296,7 @@ fn workspaces(count: usize, decompressors: Vec<Decompressor>) -> Vec<Workspace> 
     some.take(count).map(Workspace::new).collect()
 }
 
-/// Passes over whatever segments are left, until there are none or nobody wants more; then helps those that still do.
+/// Passes over the remaining segments, until there are none or the check has ended; then helps the threads that still pass.
 fn pass_claimed(
     claims: &Claims,
     checks: &Checks<'_>,

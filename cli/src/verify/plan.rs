@@ -1,4 +1,4 @@
-//! What there is to read: which segments are written, and which files were only made ahead.
+//! The plan of a verification: the written segments, and the files that were only made ahead.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,38 +12,37 @@ use super::folder::{LedgerFolder, Listing, shown};
 
 /// The segments of a ledger at one moment.
 pub(super) struct Plan {
-    /// The last written one before a gap. All before it are complete: a segment's first write comes after the one before
-    /// was ended and synced, so what a service writes meanwhile lies in this one or behind it.
+    /// The last written segment before a gap. All before it are complete: the first write to a segment comes after the
+    /// one before was ended and synced. So a service writes meanwhile to this one or behind it.
     pub(super) last: SegmentNumber,
-    /// The first one that is there: of those before it only links are left.
+    /// The first segment that is there: of those before it only links are left.
     pub(super) first: SegmentNumber,
     pub(super) missing: Option<Missing>,
-    /// Files of zeros behind the last one.
+    /// The number of files of zeros behind the last one.
     pub(super) blank: usize,
-    /// Files that no ledger makes.
+    /// The number of files that no ledger makes.
     pub(super) strangers: usize,
-    /// Bytes of the written segments.
+    /// The size of the written segments.
     pub(super) bytes: u64,
 }
 
-/// A file that is not there although a later one is.
+/// A missing file, although a later one is there.
 #[derive(Clone, Copy)]
 pub(super) struct Missing {
     number: SegmentNumber,
     next: SegmentNumber,
-    /// Where the next one begins, if its header can be read.
+    /// The position at which the next segment begins, if its header can be read.
     next_position: Option<Position>,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 pub(super) enum NoPlan {
     Fault(Fault),
     Unreadable(PathBuf, io::Error),
 }
 
 impl Plan {
-    /// Looks at the folder, and again if something seems to be missing: a service that starts removes files and makes them
-    /// anew.
+    /// Looks at the folder, and again if something seems to be missing: a service that starts removes files and makes them anew.
     pub(super) fn make(folder: &LedgerFolder<'_>, patience: Patience) -> Result<Self, NoPlan> {
         let mut plan = Self::look(folder);
         for _ in 0..patience.retries {
@@ -100,14 +99,14 @@ impl Plan {
         }
     }
 
-    /// The segments of which only links are left.
+    /// Returns the released segments, of which only links are left.
     pub(super) fn released(&self) -> impl Iterator<Item = SegmentNumber> + use<> {
         (1..self.first.0).map(SegmentNumber)
     }
 }
 
-/// The first segment that was not released. Segments are released in order: of those of which both are there the last ones count
-/// as segments, and one with a released one behind it came back.
+/// Returns the first segment that was not released. Segments are released in order. Where both files of segments are
+/// there, the last such segments count as segments; one with a released one behind it came back.
 fn first_here(listing: &Listing) -> SegmentNumber {
     let left = |number: &SegmentNumber| listing.released.binary_search(number).is_ok();
     let is_gone = |number: &SegmentNumber| listing.segments.binary_search(number).is_err();
@@ -122,7 +121,7 @@ impl Missing {
         Self { number, next, next_position }
     }
 
-    /// The fault, where everything before `first` is there.
+    /// Returns the fault, given that everything before `first` is there.
     pub(super) fn fault(&self, first: Position) -> Fault {
         let last = self.next_position.map(|next| next.get() - 1).filter(|last| *last >= first.get());
         Fault {

@@ -1,4 +1,4 @@
-//! What is left of the segments that were let go: their links, from the first one to the first that is still here.
+//! The links of released segments, from the first one to the first segment that is still here.
 
 use bitacora_formats::{
     LedgerName, MAX_SEGMENT_HEADER_BYTES, Position, ReleasedError, ReleasedSegment, SegmentEnd,
@@ -11,19 +11,19 @@ use super::heads::{ReadHeads, ReleasedHead, check_released};
 use super::plan::Plan;
 use super::signers::Signers;
 
-/// The released segments, whose links hold.
+/// The released segments, with valid links.
 #[derive(Default)]
 pub(super) struct ReleasedSegments {
     pub(super) headers: Vec<SegmentHeader>,
-    /// Where the last of them ended; `None` where there is none.
+    /// The end of the last of them; `None` where there is none.
     pub(super) end: Option<SegmentEnd>,
     /// The last position in them.
     pub(super) through: u64,
-    /// Files that have bytes under no signature, and copies that cannot be read.
+    /// The gaps of files with unsigned bytes, and of copies that cannot be read.
     pub(super) gaps: Vec<Gap>,
 }
 
-/// Why there are no links to go on from.
+/// The reason why there are no links to continue.
 pub(super) enum NoLinks {
     Fault(Fault),
     Gap(Gap),
@@ -88,7 +88,7 @@ impl ReleasedSegments {
         Ok(())
     }
 
-    /// Compares the copy, where one lies there, with the file.
+    /// Compares the copy, if there is one, with the file.
     fn compare_copy(
         &mut self,
         folder: &LedgerFolder<'_>,
@@ -109,7 +109,7 @@ impl ReleasedSegments {
         }
     }
 
-    /// Checks the tree heads beside them, where it is known who may have signed these.
+    /// Checks the tree heads beside them, if the allowed signers are known.
     pub(super) fn heads(
         &self,
         folder: &LedgerFolder<'_>,

@@ -1,4 +1,4 @@
-//! What a verification has seen and found.
+//! The report of a verification.
 
 use std::time::Duration;
 
@@ -17,79 +17,79 @@ use super::parts::PartCounts;
 use super::segment::CheckedSegment;
 use super::tree::FoundTree;
 
-/// What a verification has seen and found, up to the fault if there is one.
+/// The report of a verification, up to the fault if there is one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The ledger that the folder is of.
+    /// The ledger of the folder.
     pub ledger: Option<LedgerId>,
     /// Its generation, by the last segment.
     pub generation: Option<Generation>,
-    /// Where each generation begins that was met; one after the first is a declared loss. Of many the last ones.
+    /// The beginnings of the generations that were met; each after the first is a declared loss. Of many, the last ones.
     pub generations: Vec<BegunGeneration>,
-    /// The first of its signing keys, as a verifier key; who knows it to be right knows all.
+    /// The first of its signing keys, as a verifier key. A verifier that trusts it trusts all.
     pub first_key: Option<String>,
-    /// Bytes of segment files checked, zeros behind the last frame included.
+    /// The size of the checked segment files, zeros behind the last frame included.
     pub bytes: u64,
-    /// Segments that hold events.
+    /// The number of segments that hold events.
     pub segments: u64,
-    /// Written segments that there were to check.
+    /// The number of written segments that there were to check.
     pub segments_planned: u64,
-    /// Those of them that hold from their first byte to their last, whatever lies beside or in them.
+    /// The number of those that are valid from their first byte to their last, whatever is beside or in them.
     pub segments_passed: u64,
-    /// Segments of which only links are left: their events are archived.
+    /// The number of released segments, of which only links are left: their events are archived.
     pub released_segments: u64,
-    /// The archives; `None` where there is neither one that is known nor a released segment.
+    /// The archives; `None` where there is neither a known one nor a released segment.
     pub archives: Option<ArchivesChecked>,
-    /// Segments made ahead and never written.
+    /// The number of segments made ahead and never written.
     pub blank_segments: usize,
-    /// Files beside the segments that are none, and were not looked at.
+    /// The number of other files beside the segments, which were ignored.
     pub other_files: usize,
-    /// Frames.
+    /// The number of frames.
     pub frames: u64,
-    /// Events.
+    /// The number of events.
     pub events: u64,
-    /// Signatures verified.
+    /// The number of verified signatures.
     pub signatures: u64,
     /// The time of the first frame.
     pub first_time: Option<Micros>,
     /// The time of the last frame.
     pub last_time: Option<Micros>,
-    /// Where the ledger stands.
+    /// The last position with its hashes.
     pub head: Option<Head>,
-    /// What was checked with keys; `None` without.
+    /// The checks with keys; `None` without keys.
     pub contents: Option<ContentsChecked>,
-    /// What lies in clear beside the segments, for the tree; `None` if nobody asked.
+    /// The leaves in clear beside the segments; `None` if nobody asked.
     pub leaves: Option<LeavesChecked>,
-    /// The tree heads beside the segments; `None` where nobody knows who may sign them.
+    /// The tree heads beside the segments; `None` where the allowed signers are unknown.
     pub heads: Option<HeadsChecked>,
-    /// The cosigned heads beside the segments; `None` where they were not looked at.
+    /// The cosigned heads beside the segments; `None` where they were not checked.
     pub cosigned: Option<CosignedChecked>,
-    /// What memory outside of the folder confirms.
+    /// The confirmation by evidence from outside the folder.
     pub assurance: Assurance,
-    /// The first thing that is not what it must be.
+    /// The first fault.
     pub fault: Option<Fault>,
-    /// What had to be checked and could not be.
+    /// The necessary checks that could not be made.
     pub gaps: Vec<Gap>,
-    /// How long it took.
+    /// The duration.
     pub elapsed: Duration,
 }
 
-/// A generation, and where it begins.
+/// A generation and its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BegunGeneration {
     /// The generation.
     pub generation: Generation,
     /// Its first position.
     pub first_position: u64,
-    /// What it goes on from, with the chain hash that its first segment names: after the footer, where the segment before has one.
-    /// `None` at the ledger's beginning.
+    /// The head that it continues, with the chain hash that its first segment names: after the footer, where the
+    /// segment before has one. `None` at the ledger's beginning.
     pub before: Option<Head>,
-    /// The loss that its first event declares; `None` where that was not opened, and of a generation that begins with none.
+    /// The loss that its first event declares; `None` where that was not opened, and for a generation that begins with none.
     pub declared: Option<DeclaredLoss>,
 }
 
 impl BegunGeneration {
-    /// The generation of the segment with this header, if it is the first one of it.
+    /// Returns the generation of the segment with this header, if it is the first one of it.
     fn of(header: &SegmentHeader) -> Self {
         let before = header.frontier.size();
         let before = (before > 0).then(|| Head {
@@ -101,14 +101,14 @@ impl BegunGeneration {
         Self { generation, first_position, before, declared: None }
     }
 
-    /// Whether it began with a loss.
+    /// Returns `true` if it began with a loss.
     #[must_use]
     pub fn follows_loss(&self) -> bool {
         self.generation > Generation::FIRST
     }
 }
 
-/// The last position, and what commits to all up to it.
+/// The last position, and the hashes that commit to everything up to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// The last position.
@@ -119,38 +119,38 @@ pub struct Head {
     pub tree_root: TreeHash,
 }
 
-/// What was checked with keys.
+/// The checks with keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ContentsChecked {
-    /// Events whose records were opened, and made the tree again.
+    /// The number of events whose records were opened, and gave the same tree.
     pub events: u64,
-    /// Streams, each without a gap.
+    /// The number of streams, each without a gap.
     pub streams: usize,
     /// The sealed parts of events about data subjects.
     pub parts: PartCounts,
 }
 
-/// Ranges of absent leaves that are told one by one.
+/// The most ranges of absent leaves that are listed.
 const MAX_ABSENT_RANGES: usize = 64;
 
-/// Generations whose beginnings are told one by one.
+/// The most generations whose beginnings are listed.
 const MAX_GENERATIONS: usize = 64;
 
-/// The leaves that lie beside the segments: with them the tree is made again without keys.
+/// The leaves beside the segments, from which the tree is rebuilt without keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeavesChecked {
-    /// Events whose leaves make the roots in their frames.
+    /// The number of events whose leaves give the roots in their frames.
     pub events: u64,
-    /// Events whose leaves are not there.
+    /// The number of events whose leaves are missing.
     pub absent_events: u64,
-    /// Where, from the first position to the last; of many gaps the first ones.
+    /// The ranges of missing leaves, from the first position to the last; of many, the first ones.
     pub absent: Vec<(u64, u64)>,
-    /// Bytes behind the leaves of the last frame: of frames that came while it was read, or that a copy does not have.
+    /// The number of bytes behind the leaves of the last frame: of frames that were written meanwhile, or that a copy does not have.
     pub bytes_ahead: u64,
 }
 
 impl LeavesChecked {
-    /// That not all were there.
+    /// Returns the gap of missing leaves.
     pub(super) fn gap(&self) -> Option<Gap> {
         let (first_position, _) = *self.absent.first()?;
         Some(Gap::NoLeaves { events: self.absent_events, first_position })
@@ -178,11 +178,11 @@ impl LeavesChecked {
 /// The signed tree heads beside the segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeadsChecked {
-    /// Heads that one of the ledger's keys signed, of the root that a frame states.
+    /// The number of heads that one of the ledger's keys signed, with the root that a frame states.
     pub heads: u64,
-    /// Those of them whose event stands in the tree and names the chain hash of stored bytes.
+    /// The number of those whose event is in the tree and names the chain hash of stored bytes.
     pub events: u64,
-    /// Segments without any.
+    /// The number of segments without any.
     pub segments_without: u64,
     /// The size of the last one; 0 where there is none.
     pub last_size: u64,
@@ -198,23 +198,23 @@ impl HeadsChecked {
     }
 }
 
-/// What a verification comes to, the worse the greater.
+/// The verdict of a verification, the worse the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// All is what it must be, and a key and a tree head that the verifier brought stand behind it.
+    /// Everything is valid, and a key and a tree head that the verifier brought confirm it.
     Confirmed,
-    /// All is what it must be, as far as the folder alone can tell.
+    /// Everything is valid, as far as the folder alone can show.
     Alone,
     /// Something that had to be checked could not be.
     Incomplete,
-    /// All that was read is what it must be, and it is not the history that the verifier remembers.
+    /// Everything that was read is valid, and it is not the history that the verifier remembers.
     Diverged,
-    /// Something is not what it must be.
+    /// Something is invalid.
     Invalid,
 }
 
 impl Report {
-    /// What it comes to. No signature verified is no verification.
+    /// Returns the verdict. Without a verified signature there is no verification.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         if self.fault.is_some() {
@@ -230,17 +230,17 @@ impl Report {
         }
     }
 
-    /// Whether the reading ended before the last segment did: then nothing is known of what lies behind.
+    /// Returns `true` if the reading ended before the last segment did: then nothing is known of the rest.
     pub(super) fn ended_early(&self) -> bool {
         self.gaps.iter().any(|gap| matches!(gap, Gap::Unreadable { .. }))
     }
 
-    /// The last segment that was read.
+    /// Returns the last segment that was read.
     pub(super) fn last_segment(&self) -> SegmentNumber {
         SegmentNumber(u32::try_from(self.released_segments + self.segments).unwrap_or(u32::MAX))
     }
 
-    /// Holds what the verifier brought against a ledger without a fault.
+    /// Compares the verifier's keys and heads with a ledger without a fault.
     pub(super) fn settle(
         &mut self,
         folder: &LedgerFolder<'_>,
@@ -253,13 +253,13 @@ impl Report {
         let of_records = self.contents.is_some_and(|contents| contents.events == self.events);
         self.assurance.whole_tree = (of_leaves || of_records) && archives.are_whole();
         brought.hold((head, generation), (ends, archives), self);
-        // Where the reading ended early, a head may be of what was not read.
+        // If the reading ended early, a head may be of events that were not read.
         if self.heads.is_some() && !self.ended_early() {
             cosigned.hold(folder, (head, generation), ends, self);
         }
     }
 
-    /// Takes in a segment of which only links are left.
+    /// Takes in a released segment, of which only links are left.
     pub(super) fn count_released(&mut self, header: &SegmentHeader) {
         self.ledger = Some(header.ledger);
         self.begin(BegunGeneration::of(header));
@@ -268,7 +268,7 @@ impl Report {
         self.signatures += 2;
     }
 
-    /// Takes in a segment, or as much of it as holds.
+    /// Takes in a segment, or its valid part.
     pub(super) fn count(&mut self, segment: &CheckedSegment) {
         self.ledger = Some(segment.header.ledger);
         self.begin(BegunGeneration::of(&segment.header));
@@ -285,7 +285,7 @@ impl Report {
         }
     }
 
-    /// Keeps where a generation begins, if it is not the one before.
+    /// Notes the beginning of a generation, if it is a new one.
     fn begin(&mut self, begun: BegunGeneration) {
         if self.generation.replace(begun.generation) == Some(begun.generation) {
             return;
@@ -305,7 +305,7 @@ mod tests {
         Position::new(number).unwrap()
     }
 
-    /// The leaves of events of which those from `absent_from` on have none.
+    /// Returns the leaves of events of which those from `absent_from` on have none.
     fn leaves(events: u64, absent_from: Option<u64>) -> FoundTree {
         FoundTree { events, absent_from: absent_from.map(position), bytes_ahead: 3, cut: None, gap: None }
     }

@@ -1,4 +1,4 @@
-//! The walk over one segment in its turn: it says what is wrong with one that did not pass.
+//! The walk over one segment that did not pass, which finds its first fault.
 
 use bitacora_formats::{
     ChainHash, ChainTip, HeaderStep, LedgerId, Micros, SegmentEnd, SegmentHeader, SegmentNumber, SegmentWalk,
@@ -10,20 +10,20 @@ use super::fault::{Fault, FaultKind};
 use super::folder::shown;
 use super::heads::ReadHeads;
 
-/// A segment, or as much of it as holds: every frame is linked, and its writer proven.
+/// A segment, or its valid part: every frame is linked, and its writer proven.
 pub(super) struct CheckedSegment {
     pub(super) number: SegmentNumber,
     pub(super) header: SegmentHeader,
-    /// Bytes of the file.
+    /// The size of the file.
     pub(super) file_bytes: u64,
     pub(super) frames: u64,
-    /// Signatures verified: certificate, footer or last frame, and every frame where that was asked.
+    /// The number of verified signatures: certificate, footer or last frame, and every frame where that was asked.
     pub(super) signatures: u64,
     /// The time of the first frame.
     pub(super) first_time: Option<Micros>,
     /// The chain hash after the last frame.
     pub(super) head_hash: Option<ChainHash>,
-    /// What the next segment must go on with.
+    /// The end that the next segment must continue.
     pub(super) end: SegmentEnd,
     pub(super) found: Found,
 }
@@ -33,19 +33,19 @@ impl CheckedSegment {
         self.end.next_position.get() - self.header.first_position.get()
     }
 
-    /// Whether it goes on from the end of the one before; of the first one, whether it begins a ledger.
+    /// Returns `true` if it continues the end of the one before, or, if it is the first one, begins a ledger.
     pub(super) fn goes_on_from(&self, end: Option<&SegmentEnd>) -> bool {
         let end = end.copied().unwrap_or_else(|| SegmentEnd::before_first(self.header.ledger));
         self.first_time.is_some_and(|first| end.check_next(&self.header, first).is_ok())
     }
 }
 
-/// The certificate; the footer or the last frame; every frame where that was asked.
+/// Returns the number of signatures: the certificate, the footer or the last frame, and every frame where that was asked.
 pub(super) fn signatures(is_closed: bool, every_signature: bool, frames: u64) -> u64 {
     1 + u64::from(is_closed || !every_signature) + if every_signature { frames } else { 0 }
 }
 
-/// Where a frame begins, and what the chain is after it.
+/// The beginning of a frame, and the chain after it.
 #[derive(Clone, Copy)]
 struct FramePlace {
     offset: u64,
@@ -53,10 +53,10 @@ struct FramePlace {
     tip: ChainTip,
 }
 
-/// Walks over a segment, whose tree heads were read before it, that must go on from `expect`; the first one has nothing to go on from.
+/// Walks over a segment that must continue `expect`, or begin the ledger. Its tree heads were read before it.
 ///
-/// The first value is what of it holds, the second the fault that ends it: the one in its frames' contents or leaves before
-/// the one that ends the chain, since those frames come before.
+/// The first value is its valid part, the second the fault that ends it. A fault in the contents or leaves of frames
+/// precedes one that ends the chain, since those frames come before.
 pub(super) fn walk(
     (number, heads): (SegmentNumber, ReadHeads),
     bytes: &[u8],
@@ -114,7 +114,7 @@ pub(super) fn walk(
     (Some(segment), earlier.or(fault))
 }
 
-/// Checks the frames that hold; of a whole segment, closed or not, also what lies behind them.
+/// Checks the valid frames; of a whole segment, closed or not, also the rest behind them.
 fn check_frames(
     bytes: &[u8],
     frames: &[FramePlace],
@@ -130,7 +130,7 @@ fn check_frames(
     whole.map_or(Ok(()), |is_closed| checks.end(is_closed))
 }
 
-/// The first segment says itself which ledger it is of.
+/// Returns the ledger that the first segment names.
 fn ledger_of(bytes: &[u8]) -> LedgerId {
     SegmentHeader::parse(bytes).map_or(LedgerId([0; 16]), |header| header.ledger)
 }
@@ -146,7 +146,7 @@ fn not_started(number: SegmentNumber, expect: &SegmentEnd, step: &HeaderStep) ->
     }
 }
 
-/// Header and first frame are one write: one without the other was torn.
+/// Returns the fault of a header without a frame. Both are one write: one without the other was torn.
 fn no_frame(number: SegmentNumber, offset: u64, end: &SegmentEnd) -> Fault {
     let fault = Fault::at(shown(number), offset, end.next_position, None, FaultKind::NoFrame);
     Fault { torn: true, ..fault }

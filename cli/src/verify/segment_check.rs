@@ -1,4 +1,5 @@
-//! The pass over one segment by whoever has time for it, whatever lies before: it knows only whether all holds.
+//! The pass over one segment, independent of the segments before.
+//! It finds out only whether all is valid.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +13,7 @@ use super::checks::{Checks, SegmentChecks, Workspace};
 use super::segment::{CheckedSegment, signatures};
 use super::window::Window;
 
-/// Passes over a segment. `None` if anything is not what it must be: [`walk`](super::segment::walk) says what.
+/// Passes over a segment. `None` if anything is invalid: [`walk`](super::segment::walk) finds the fault.
 pub(super) fn check_segment(
     number: SegmentNumber,
     checks: &Checks<'_>,
@@ -45,7 +46,7 @@ pub(super) fn check_segment(
     })
 }
 
-/// Every frame, and the footer if there is one. Gives the chain hash after the last frame.
+/// Passes over every frame, and the footer if there is one. Returns the chain hash after the last frame.
 fn pass_frames(
     file: &mut Reading<'_>,
     pass: &mut SegmentPass,
@@ -72,7 +73,7 @@ fn pass_frames(
     Some(head_hash)
 }
 
-/// Everything from here to the end of the file.
+/// Passes over the zeros from here to the end of the file.
 fn pass_zeros(file: &mut Reading<'_>) -> Option<()> {
     while is_all_zeros(file.window.bytes()) {
         file.window.advance();
@@ -83,12 +84,12 @@ fn pass_zeros(file: &mut Reading<'_>) -> Option<()> {
     None
 }
 
-/// A segment's file while it is read.
+/// A segment's file in the middle of being read.
 struct Reading<'a> {
     file: File,
     window: &'a mut Window,
     progress: Option<&'a dyn Progress>,
-    /// Of the bytes read, those that progress was told of.
+    /// The number of bytes read that were reported to the progress.
     told_bytes: u64,
 }
 

@@ -1,5 +1,5 @@
-//! What the segments passed with, joined in their order. One that does not pass, or does not go on from the one before, is
-//! walked over again in its turn.
+//! The join of the segments' findings, in order.
+//! A segment that does not pass, or does not continue the one before, is walked over again in its turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,40 +26,40 @@ use super::signers::Signers;
 use super::streams::{Place, Streams};
 use super::work_queue::Claims;
 
-/// A segment and what it passed with.
+/// A segment with its findings.
 pub(super) type Passed = (SegmentNumber, Option<CheckedSegment>);
 
-/// Everything that goes from one segment to the next.
+/// The state that is carried from one segment to the next.
 pub(super) struct Joining<'a> {
     folder: &'a LedgerFolder<'a>,
     options: &'a VerifyOptions<'a>,
     plan: &'a Plan,
     signers: Signers,
-    /// For segments that are walked over again.
+    /// The checks for segments that are walked over again.
     checks: Checks<'a>,
     workspace: Workspace,
-    /// Where the chain stands.
+    /// The end of the chain.
     end: Option<SegmentEnd>,
     streams: Streams,
-    /// What is wrong with the leaves of the segment before if this one goes on from it.
+    /// A fault in the leaves of the segment before, if this one continues it.
     leaves_behind: Option<Fault>,
-    /// The first leaves that are cut, with the epoch of their segment: a fault if a later one has begun.
+    /// The first cut leaves, with the epoch of their segment: a fault if a later epoch has begun.
     leaves_cut: Option<(Epoch, Fault)>,
-    /// Where the segments lie that heads may name frames of.
+    /// The places of the segments whose frames heads may name.
     history: History<'a>,
-    /// Where frames end that cosigned heads and the verifier's own ones name.
+    /// The ends of frames that cosigned heads and the verifier's own ones name.
     ends: Vec<PlacedEnd>,
-    /// Why the first part that could not be opened was not.
+    /// The reason why the first unopened part was not opened.
     part_gap: Option<Arc<Gap>>,
     report: &'a mut Report,
 }
 
-/// Nothing after this is checked: the fault or gap is in the report.
+/// The end of the check: its fault or gap is in the report.
 struct Ended;
 
 impl<'a> Joining<'a> {
-    /// Before the first segment that is here; with what those are checked by that are walked over again, and with where chain and
-    /// streams stand after those that were released.
+    /// Begins before the first segment that is here. Takes the checks for segments that are walked over again, and the
+    /// state of chain and streams after the released ones.
     pub(super) fn begin(
         plan: &'a Plan,
         options: &'a VerifyOptions<'a>,
@@ -110,7 +110,8 @@ impl<'a> Joining<'a> {
         self.report.fault = self.checks.archives.check_links(&self.history).err();
     }
 
-    /// Returns the ends of frames that heads name, the gap of a part that was not opened, and the last epoch. The report lacks these yet.
+    /// Returns the ends of frames that heads name, the gap of a part that was not opened, and the last epoch. They are
+    /// not in the report yet.
     pub(super) fn found(self) -> (Vec<PlacedEnd>, Option<Arc<Gap>>, Option<Epoch>) {
         (self.ends, self.part_gap, self.end.map(|end| end.epoch))
     }
@@ -144,10 +145,11 @@ impl<'a> Joining<'a> {
         self.ended(fault)
     }
 
-    /// Walks over a segment that does not pass, or not from here.
+    /// Walks over a segment that does not pass, or does not continue the chain.
     ///
-    /// The last one may be written to at this moment, and heads may be added to the one before it. A reader can meet half a frame
-    /// or half a head, or a frame whole and the one before it not yet: so there a fault counts only once it has stayed.
+    /// The last segment may be written to at this moment, and heads may be added to the one before it. A reader can
+    /// meet half a frame or half a head, or a whole frame before the one that precedes it. So there a fault counts only
+    /// once it has stayed.
     fn walk_again(
         &mut self,
         number: SegmentNumber,
@@ -178,7 +180,7 @@ impl<'a> Joining<'a> {
         }
     }
 
-    /// Takes in what the frames of a segment hold. Gives the fault that comes first, of `fault` and any in the streams.
+    /// Takes in the contents of a segment's frames. Returns the first fault, of `fault` and any in the streams.
     fn take_in(&mut self, segment: CheckedSegment, fault: Option<Fault>) -> Option<Fault> {
         let SegmentHeader { generation, epoch, .. } = segment.header;
         let number = segment.number;
@@ -223,7 +225,7 @@ impl<'a> Joining<'a> {
         [undeclared, broken, fault].into_iter().flatten().min_by_key(|fault| fault.first_position)
     }
 
-    /// Takes in the loss that the first event of a segment declares: where a generation begins, it has to.
+    /// Takes in the loss that the first event of a segment declares; at the beginning of a generation it must declare one.
     fn take_in_declared(
         &mut self,
         first: Position,
@@ -241,7 +243,7 @@ impl<'a> Joining<'a> {
         Ok(())
     }
 
-    /// Takes in the tree heads of a segment; what their events name in segments before it is looked up.
+    /// Takes in the tree heads of a segment, and looks up the earlier frames that their events name.
     fn take_in_heads(
         &mut self,
         (number, generation): (SegmentNumber, Generation),
@@ -254,7 +256,7 @@ impl<'a> Joining<'a> {
         let placed = |end| PlacedEnd { segment: number, generation, end };
         self.ends.extend(heads.ends.into_iter().map(placed));
         self.report.gaps.extend(heads.gap);
-        // What frames that were let go came to, no archive tells without keys.
+        // Without keys, no archive gives the chain hash of a released frame.
         let through = self.checks.archives.released_through();
         let mut named_here = heads.named_before.iter().filter(|named| named.headed.size.get() > through);
         let named =
@@ -268,13 +270,13 @@ impl<'a> Joining<'a> {
     }
 }
 
-/// Whether a segment's file holds nothing; one that is longer than it can be was made by nobody.
+/// Returns `true` if a segment's file holds only zeros. A file longer than any segment was not made ahead.
 fn is_unwritten(segment: &[u8]) -> bool {
     segment.len() <= MAX_SEGMENT_BYTES && is_all_zeros(segment)
 }
 
-/// More leaves than events. In a segment that another one goes on from that is a fault: it is ended, with or without a footer.
-/// If none goes on from it, its frames may be what is missing.
+/// Returns the fault of more leaves than events. In a segment that another one continues it is a fault: the segment is
+/// ended, with or without a footer. Otherwise its frames may be what is missing.
 fn leaves_behind(segment: &CheckedSegment) -> Option<Fault> {
     let (number, found) = (segment.number, segment.found.tree.bytes_ahead);
     let expected = (segment.events() + 1) * LEAF_ENTRY_BYTES as u64;

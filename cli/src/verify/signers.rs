@@ -1,5 +1,5 @@
-//! Which keys may certify a ledger's segments: those of the clear note, which a keyring must agree with, and no key that
-//! was left behind.
+//! The keys that may certify a ledger's segments: those of the clear note, in rising order.
+//! A keyring must agree with the note, and no key may be used after a later one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,13 +16,13 @@ use super::folder::{LedgerFolder, NOTE};
 pub(super) struct Signers {
     chain: Option<SigningChain>,
     met: BTreeMap<u32, [u8; 32]>,
-    /// The note, while nothing but itself says that its keys are the ledger's.
+    /// The note, while nothing else confirms that its keys are the ledger's.
     unvouched_note: Option<String>,
 }
 
 impl Signers {
-    /// Reads the note. Without one the keyring's own keys count; without either the segments are compared with each other
-    /// alone, and the gap is told.
+    /// Reads the note. Without one the keyring's own keys count. Without either, the segments are compared only with
+    /// each other, and the gap is reported.
     pub(super) fn read(
         folder: &LedgerFolder<'_>,
         keyring: Option<&Keyring>,
@@ -36,7 +36,7 @@ impl Signers {
                 return Ok((Self { chain: own.cloned(), met, unvouched_note: None }, gap));
             }
         };
-        // What is no text is no note either, from where it stops being text.
+        // A note ends at the first byte that is no text.
         let text = String::from_utf8_lossy(&note);
         let chain = parse_signing_chain(&text).map_err(|error| note_fault(&text, error.into()))?;
         if let Some(own) = own {
@@ -46,25 +46,25 @@ impl Signers {
         Ok((Self { chain: Some(chain), met, unvouched_note }, None))
     }
 
-    /// A key that the verifier brought is one of the note's.
+    /// Notes that a key that the verifier brought is in the note.
     pub(super) fn vouch_for_note(&mut self) {
         self.unvouched_note = None;
     }
 
-    /// The ledger's keys, where they are known.
+    /// Returns the ledger's keys, where they are known.
     pub(super) fn chain(&self) -> Option<&SigningChain> {
         self.chain.as_ref()
     }
 
-    /// The number of the key that certified the last segment met.
+    /// Returns the number of the key that certified the last segment met.
     pub(super) fn last(&self) -> Option<u32> {
         self.met.last_key_value().map(|(number, _)| *number)
     }
 
-    /// Checks who certified a segment, whose file is named so.
+    /// Checks the certificate of a segment, in the file of this name.
     ///
-    /// A first segment that another key certified than the one in the note is a fault of the note, which has no checksum, unless
-    /// more than the note says whose ledger this is.
+    /// The first segment may be certified by another key than the one in the note. Then the note is at fault, because it has no
+    /// checksum, unless more than the note confirms the ledger's keys.
     pub(super) fn check(&mut self, file: String, header: &SegmentHeader) -> Result<(), Fault> {
         let first = header.first_position;
         self.check_key(header).map_err(|kind| match (kind, self.unvouched_note.take()) {
@@ -77,8 +77,7 @@ impl Signers {
         Ok(())
     }
 
-    /// Checks the signature of a released segment's file. Of a key that nobody names nothing can be said; that the note is missing was
-    /// told.
+    /// Checks the signature of a released segment's file. Nothing is known of a key that nobody names; the missing note was reported.
     pub(super) fn check_released(&self, released: &ReleasedSegment) -> Result<(), ReleasedError> {
         let met = |key| self.met.get(&key);
         match (&self.chain, released.signed.and_then(|signed| met(signed.key))) {
@@ -105,7 +104,8 @@ impl Signers {
     }
 }
 
-/// Whoever brings a keyring knows by it whose ledger this is; the note may be older or newer, but of the same keys.
+/// Checks that a note and a keyring agree. A keyring confirms the ledger's keys; the note may be older or newer, but
+/// must have the same keys.
 fn agree(own: &SigningChain, note: &SigningChain) -> Result<(), FaultKind> {
     for number in 1..=own.active_index().min(note.active_index()) {
         if let (Some(own), Some(note)) = (own.key(number), note.key(number)) {
@@ -130,7 +130,7 @@ fn gap(error: &io::Error) -> Gap {
     }
 }
 
-/// The note vouches for every position.
+/// Returns a fault of the note, which vouches for every position.
 fn note_fault(text: &str, kind: FaultKind) -> Fault {
     let line = match &kind {
         FaultKind::Note(SigningChainError::Line { line, .. }) => *line,

@@ -7,7 +7,7 @@ use bitacora_formats::{Position, StreamKey};
 
 use super::fault::FaultKind;
 
-/// Streams whose versions are followed; a ledger has no more. Tests of this file reach fewer.
+/// The most streams whose versions are followed; a ledger has no more. Tests of this file reach fewer.
 const MAX_STREAMS: usize = if cfg!(test) { 8 } else { 1 << 22 };
 
 /// The streams of one segment.
@@ -20,11 +20,11 @@ pub(super) struct SegmentStreams {
 struct Span {
     first_version: u64,
     last_version: u64,
-    /// Where the first of them stands.
+    /// The place of the first of them.
     place: Place,
 }
 
-/// An event, and where its frame begins in the segment.
+/// An event's position, and the offset of its frame in the segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) position: Position,
@@ -32,7 +32,7 @@ pub(super) struct Place {
 }
 
 impl SegmentStreams {
-    /// The next event of a stream.
+    /// Takes in the next event of a stream.
     pub(super) fn follow(&mut self, stream: StreamKey, found: u64, place: Place) -> Result<(), FaultKind> {
         let room = self.spans.len() < MAX_STREAMS;
         match self.spans.entry(stream) {
@@ -55,17 +55,17 @@ impl SegmentStreams {
 #[derive(Default)]
 pub(super) struct Streams {
     versions: HashMap<StreamKey, u64>,
-    /// Whether events before these were not looked at: then a stream may begin with any version.
+    /// Set when earlier events were not checked: then a stream may begin with any version.
     has_hole: bool,
 }
 
 impl Streams {
-    /// The streams after events that were not all looked at.
+    /// Returns the streams after events that were not all checked.
     pub(super) fn after_hole(self) -> Self {
         Self { has_hole: true, ..self }
     }
 
-    /// Goes on with the streams of the next segment, up to the first event that is not the next one of its stream.
+    /// Continues with the streams of the next segment, up to the first event that is not the next one of its stream.
     pub(super) fn go_on(&mut self, segment: &SegmentStreams) -> Result<(), (Place, FaultKind)> {
         let mut fault = None;
         let mut new = Vec::new();

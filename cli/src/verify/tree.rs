@@ -1,5 +1,7 @@
-//! The tree over one segment's events: grown again from what its header starts with, and held against the root in every
-//! frame. Its leaves are those of the records where these are opened, else those that lie beside the segment.
+//! The tree over one segment's events, rebuilt and compared with the root in every frame.
+//!
+//! It grows from the state in the segment's header. Its leaves are those of the opened records, or without keys those
+//! beside the segment.
 
 use bitacora_formats::{
     Epoch, FrameHeader, Frontier, LEAF_ENTRY_BYTES, LeafEntry, Position, SegmentHeader, SegmentNumber,
@@ -15,37 +17,37 @@ use super::leaves::{FrameLeaves, NoLeaves, SegmentLeaves};
 use super::level::{Completed, Group, StoredLevel, WrongLevel};
 use super::window::Window;
 
-/// The tree, up to some frame of a segment.
+/// The tree over a segment's events, up to some frame.
 pub(super) struct SegmentTree<'a> {
     number: SegmentNumber,
     epoch: Epoch,
     frontier: Frontier,
-    /// `None` from the first frame on whose leaves are not there.
+    /// The leaves beside the segment; `None` from the first frame without leaves on.
     leaves: Option<SegmentLeaves<'a>>,
-    /// What is wrong with the first leaf of zeros, unless zeros go on to the segment's last one: then they were lost with the power.
+    /// The fault of the first leaf of zeros, unless zeros follow up to the segment's last one: then they were lost with the power.
     lost: Option<Fault>,
-    /// What the groups of leaves that it completes are compared with.
+    /// The stored level that completed groups of leaves are compared with.
     level: Option<&'a StoredLevel>,
     archives: &'a Archives,
     found: FoundTree,
 }
 
-/// What was found of a segment's tree.
+/// The findings of a segment's tree.
 #[derive(Default)]
 pub(super) struct FoundTree {
-    /// Events whose leaves, as they lie beside the segment, were compared.
+    /// The number of events whose leaves beside the segment were compared.
     pub(super) events: u64,
-    /// The first event that has no leaf beside the segment; so have none behind it.
+    /// The first event without a leaf beside the segment; all events behind it have none either.
     pub(super) absent_from: Option<Position>,
-    /// What is wrong with leaves that a crash or a service which writes them explains, unless a later opening made them again.
+    /// A fault of leaves that a crash or a running service explains, unless a later opening rebuilt them.
     pub(super) cut: Option<Fault>,
-    /// Bytes behind the leaves of the last frame, in a segment that is not ended.
+    /// The number of bytes behind the leaves of the last frame, in a segment that is not ended.
     pub(super) bytes_ahead: u64,
-    /// Why leaves that are there were not read.
+    /// The reason why existing leaves were not read.
     pub(super) gap: Option<Gap>,
 }
 
-/// A leaf that is not what it must be, and where it begins.
+/// An invalid leaf, and its offset.
 struct WrongLeaf {
     offset: u64,
     position: Position,
@@ -71,7 +73,7 @@ impl<'a> SegmentTree<'a> {
         Ok(tree)
     }
 
-    /// The same for who looks at no leaves.
+    /// Begins a tree whose leaves are not checked.
     pub(super) fn without_leaves(header: &SegmentHeader, archives: &'a Archives) -> Self {
         Self {
             number: header.number,
@@ -85,7 +87,7 @@ impl<'a> SegmentTree<'a> {
         }
     }
 
-    /// Grows by the events of the frame that begins here; as they were opened, if they were.
+    /// Grows by the events of the frame at this offset; by its opened events, if there are any.
     pub(super) fn grow(
         &mut self,
         offset: u64,
@@ -147,7 +149,7 @@ impl<'a> SegmentTree<'a> {
         Ok(())
     }
 
-    /// Compares the groups that a frame completes with those that are stored, and with those in archives.
+    /// Compares the groups that a frame completes with the stored ones, and with those in archives.
     fn check_level(&self, header: &FrameHeader, groups: &[Group]) -> Result<(), Fault> {
         for group in groups {
             self.archives.check_group(*group).map_err(|expected| {
@@ -171,7 +173,7 @@ impl<'a> SegmentTree<'a> {
         Fault::at(file, offset, header.first_position, Some(header.last_position()), kind)
     }
 
-    /// From this event on there are none to go on with.
+    /// Notes that there are no leaves from this event on.
     fn no_leaves(&mut self, first: Position, none: NoLeaves) -> Result<(), Fault> {
         match none {
             NoLeaves::Fault(fault) => return Err(fault),
@@ -190,7 +192,7 @@ impl<'a> SegmentTree<'a> {
         Ok(())
     }
 
-    /// All frames are through. Behind the leaves of an ended segment there is nothing.
+    /// Ends after the last frame. No bytes may follow the leaves of an ended segment.
     pub(super) fn end(&mut self, is_closed: bool) -> Result<(), Fault> {
         let Some(leaves) = &self.leaves else { return Ok(()) };
         let (expected, found) = (leaves.offset(), leaves.file_bytes());
@@ -208,7 +210,7 @@ impl<'a> SegmentTree<'a> {
     }
 }
 
-/// Grows the tree by the leaves as they are stored.
+/// Grows the tree by the stored leaves.
 fn grow_by(
     frontier: &mut Frontier,
     header: &FrameHeader,
@@ -222,20 +224,20 @@ fn grow_by(
     Ok(())
 }
 
-/// Puts a leaf into the tree, and the group that it completes, if it does, to the others.
+/// Adds a leaf to the tree, and the group that it completes, if any, to `groups`.
 fn push(frontier: &mut Frontier, leaf: TreeHash, groups: &mut Vec<Group>) {
     if let Some(root) = frontier.push_grouping(leaf) {
         groups.push(Group { number: frontier.size() / TILE_WIDTH as u64 - 1, root });
     }
 }
 
-/// A fault in the stored level, found at the frame that begins here.
+/// Returns a fault in the stored level, found at the frame that begins here.
 pub(super) fn level_fault(first: Position, wrong: WrongLevel) -> Fault {
     let WrongLevel { offset, kind } = wrong;
     Fault::at(SHOWN_LEVEL_1.to_owned(), offset, first, None, kind)
 }
 
-/// Compares the leaves as they are stored with those that the records make.
+/// Compares the stored leaves with those of the records.
 fn compare(stored: &FrameLeaves<'_>, header: &FrameHeader, events: &[OpenedEvent]) -> Result<(), WrongLeaf> {
     for ((position, (offset, entry)), event) in positions(header).zip(entries(stored)).zip(events) {
         check_time(header, position, offset, &entry)?;
@@ -261,7 +263,7 @@ fn check_time(
     Err(WrongLeaf { offset, position, kind: FaultKind::LeafTime { expected, found } })
 }
 
-/// Each entry, and where it begins.
+/// Returns each entry and its offset.
 fn entries<'a>(stored: &FrameLeaves<'a>) -> impl Iterator<Item = (u64, LeafEntry)> + 'a {
     (stored.offset..).step_by(LEAF_ENTRY_BYTES).zip(stored.entries.iter().map(LeafEntry::decode))
 }

@@ -1,17 +1,17 @@
-//! A file as it is read: a piece at a time, small enough to stay in the processor's cache while it is hashed.
+//! A sliding window over a file: small enough to stay in the processor's cache while it is hashed.
 
 use std::io::{self, Read};
 
-/// A part of a file, moved forward over it. Its memory serves one file after the other.
+/// A part of a file, moved forward over it. Its memory is reused for one file after the other.
 pub(super) struct Window {
-    /// Bytes read at a time, where no more are needed at once.
+    /// The size of one read, where no more bytes are needed at once.
     piece_bytes: usize,
     bytes: Vec<u8>,
-    /// What is read and not behind: from here …
+    /// The beginning of the current bytes in the memory.
     start: usize,
-    /// … to here.
+    /// The end of the current bytes in the memory.
     end: usize,
-    /// Bytes of the file before `start`.
+    /// The number of the file's bytes before `start`.
     passed: u64,
 }
 
@@ -25,12 +25,12 @@ impl Window {
         (self.start, self.end, self.passed) = (0, 0, 0);
     }
 
-    /// What is read and not behind.
+    /// Returns the current bytes: read, and not left behind.
     pub(super) fn bytes(&self) -> &[u8] {
         self.bytes.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Leaves everything behind before this place in the file.
+    /// Moves forward to this offset in the file.
     pub(super) fn advance_to(&mut self, offset: u64) {
         let forward = usize::try_from(offset.saturating_sub(self.passed)).unwrap_or(usize::MAX);
         let forward = forward.min(self.end - self.start);
@@ -38,17 +38,17 @@ impl Window {
         self.passed += forward as u64;
     }
 
-    /// Leaves everything behind that is read.
+    /// Moves forward behind all bytes read.
     pub(super) fn advance(&mut self) {
         self.advance_to(u64::MAX);
     }
 
-    /// Bytes of the file that are read.
+    /// Returns the number of the file's bytes that were read.
     pub(super) fn read_bytes(&self) -> u64 {
         self.passed + (self.end - self.start) as u64
     }
 
-    /// Reads on until so many bytes are there, and as many more as one piece takes; `false` if the file has no more.
+    /// Reads until `needed` bytes are there, and as many more as one piece takes; `false` if the file has no more.
     pub(super) fn fill(&mut self, file: &mut impl Read, needed: usize) -> io::Result<bool> {
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Gives a byte at a time, after an error.
+    /// A reader that gives one byte at a time, after an error.
     struct Failing(Option<io::ErrorKind>);
 
     impl Read for Failing {

@@ -1,10 +1,10 @@
-//! Who checks which segment: they are handed out in order, and never far ahead of those whose findings are taken in.
+//! The distribution of segments to threads: in order, and never far ahead of the findings taken in.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use bitacora_formats::SegmentNumber;
 
-/// The segments of a ledger, for several threads that each take the next one.
+/// The segments of a ledger, of which several threads each take the next one.
 pub(super) struct Claims {
     state: Mutex<State>,
     changed: Condvar,
@@ -13,20 +13,20 @@ pub(super) struct Claims {
 struct State {
     next: u32,
     last: u32,
-    /// Segments handed out beyond those taken in, at most.
+    /// The most segments handed out beyond those taken in.
     ahead: u32,
-    /// The last one whose findings are taken in.
+    /// The last segment whose findings are taken in.
     taken_in: u32,
 }
 
 impl Claims {
-    /// Every segment from `first` to `last`.
+    /// Returns the claims of every segment from `first` to `last`.
     pub(super) fn new(first: SegmentNumber, last: SegmentNumber, ahead: u32) -> Self {
         let state = State { next: first.0, last: last.0, ahead, taken_in: first.0.saturating_sub(1) };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// The next segment; waits until the findings before it are taken in far enough. `None` when there are no more.
+    /// Returns the next segment; waits until the findings before it are taken in far enough. `None` when there are no more.
     pub(super) fn claim(&self) -> Option<SegmentNumber> {
         let mut state = self.state();
         while state.next <= state.last && state.next > state.taken_in.saturating_add(state.ahead) {
@@ -37,13 +37,13 @@ impl Claims {
         Some(number)
     }
 
-    /// Whether every segment is handed out.
+    /// Returns `true` if every segment is handed out.
     pub(super) fn are_all_out(&self) -> bool {
         let state = self.state();
         state.next > state.last
     }
 
-    /// The findings up to this segment are taken in.
+    /// Notes that the findings up to this segment are taken in.
     pub(super) fn taken_in(&self, number: SegmentNumber) {
         self.state().taken_in = number.0;
         self.changed.notify_all();
@@ -61,7 +61,7 @@ impl Claims {
     }
 }
 
-/// Whoever goes, by its end or by a panic, leaves nobody waiting: nothing more is handed out.
+/// A guard whose drop, at the end or by a panic, wakes all waiting threads: nothing more is handed out.
 pub(super) struct Stopping<'a>(pub(super) &'a Claims);
 
 impl Drop for Stopping<'_> {

@@ -1,4 +1,4 @@
-//! A call as it would be asked for, as the `tool.requested` that it would become.
+//! The `tool.requested` event that a call would be recorded as.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -10,17 +10,17 @@ use serde_json::value::RawValue;
 
 use crate::call::CallRequest;
 
-/// The call is none that the ledger takes.
+/// The error for a call that the ledger would not take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the member `{member}` of the call is not taken: {fault}")]
 pub struct UnfitCall {
-    /// Which of what is sent.
+    /// The member.
     pub member: &'static str,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: String,
 }
 
-/// What a call would be recorded as.
+/// The request event of a call.
 pub(super) struct AskedCall {
     /// The data of its request.
     pub(super) request: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) struct AskedCall {
     pub(super) run: Option<String>,
 }
 
-/// What is sent of a call, by the names of its members.
+/// The members of a call by name, as they are sent.
 struct Sent<'a>(BTreeMap<&'a str, &'a RawValue>);
 
 impl<'a> CallMembers<'a> for Sent<'a> {
@@ -45,7 +45,7 @@ impl<'a> CallMembers<'a> for Sent<'a> {
     }
 }
 
-/// A call as the ledger would record that it was asked for.
+/// Returns the request event that the ledger would record for a call.
 pub(super) fn predicted(call: &CallRequest) -> Result<AskedCall, UnfitCall> {
     let unfit = |error: serde_json::Error| UnfitCall { member: "call", fault: error.to_string() };
     // As it is sent, so that nothing is read here in another way than there.

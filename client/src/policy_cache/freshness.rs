@@ -1,39 +1,40 @@
-//! How old what is known may be, and what the service's clock shows by now.
+//! The age of a replica, and the service's clock by now.
 
 use std::time::{Duration, Instant};
 
 use bitacora_formats::Micros;
 
-/// When something was known, by the service's clock, and what of that this side saw pass.
+/// The time of a replica by the service's clock, and the time that has passed since on this side.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Freshness {
-    /// When the connection was asked for, which is before the service said its first time.
+    /// The time of the connection request, which is before the service sent its first time.
     asked: Instant,
     first: Micros,
-    /// The time that the service said last, and when that was heard.
+    /// The last time that the service sent, and the moment at which it arrived.
     last: Micros,
     heard: Instant,
 }
 
 impl Freshness {
-    /// The service says its first time over a connection that was asked for then.
+    /// Begins with the first time of the service, over a connection that was requested at `asked`.
     pub(crate) fn begin(asked: Instant, first: Micros, heard: Instant) -> Self {
         Self { asked, first, last: first, heard }
     }
 
-    /// It says another one.
+    /// Takes in another time of the service.
     pub(crate) fn hear(&mut self, time: Micros, heard: Instant) {
         (self.last, self.heard) = (time, heard);
     }
 
-    /// How old what was known then may be: never less than it is, where both clocks run alike. What takes long on its way counts.
+    /// Returns an upper bound of the replica's age: never less than its age, where both clocks run alike. Delays on the
+    /// way count.
     pub(crate) fn age(&self, now: Instant) -> Duration {
         let said_after = Duration::from_micros(self.last.0.saturating_sub(self.first.0));
         let since_asked = now.saturating_duration_since(self.asked).saturating_sub(said_after);
         since_asked.max(now.saturating_duration_since(self.heard))
     }
 
-    /// What the service's clock shows now, at the earliest and at the latest.
+    /// Returns the service's clock now, at the earliest and at the latest.
     pub(crate) fn service_time(&self, now: Instant) -> (Micros, Micros) {
         let past = |passed: Duration| {
             Micros(self.last.0.saturating_add(u64::try_from(passed.as_micros()).unwrap_or(u64::MAX)))

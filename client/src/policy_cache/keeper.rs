@@ -1,4 +1,4 @@
-//! The task that keeps a policy cache fresh: connects, takes what the service says, and connects again.
+//! The task that keeps a policy cache fresh: connects, takes in messages, and connects again.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,11 +17,11 @@ use crate::error::ClientError;
 use crate::limits::{MAX_MESSAGE_BYTES, MAX_PIECES, MAX_STATE_DIMENSIONS, NEWS_PATIENCE};
 use crate::messages::Messages;
 
-/// Why a connection is given up.
+/// The reason why a connection is given up.
 enum GivenUp {
-    /// Another one may tell more.
+    /// A passing fault: another connection may get further.
     Passing(Option<ClientError>),
-    /// None will.
+    /// A lasting fault: no connection will get further.
     ForGood(String),
     /// The service decides by other rules; it may be replaced by one that does not.
     OtherRules,
@@ -33,7 +33,7 @@ impl From<ClientError> for GivenUp {
     }
 }
 
-/// Keeps what is known fresh, until nobody asks any more.
+/// Keeps the cache fresh, until its last handle is gone.
 pub(super) async fn keep(
     mut connection: Connection,
     path: String,
@@ -67,7 +67,7 @@ pub(super) async fn keep(
     }
 }
 
-/// Takes what the service says over one connection, as long as it says something.
+/// Takes in the messages of one connection, until it ends.
 async fn follow(connection: &mut Connection, path: &str, shared: &Shared, has_told: &mut bool) -> GivenUp {
     let asked = Instant::now();
     let pieces = match connection.follow(path, None).await {
@@ -81,13 +81,13 @@ async fn follow(connection: &mut Connection, path: &str, shared: &Shared, has_to
     }
 }
 
-/// Who takes what comes over one connection.
+/// The receiver of one connection's messages.
 struct Listener<'s> {
     shared: &'s Shared,
     asked: Instant,
-    /// A state of which not every piece has come.
+    /// A new state of which not every piece has arrived.
     coming: Option<Box<Kept>>,
-    /// Pieces of a change of which not every one has come.
+    /// The pieces of a change of which not every one has arrived.
     pieces: Vec<StatePatch>,
 }
 
@@ -100,7 +100,7 @@ impl Listener<'_> {
     ) -> Result<(), GivenUp> {
         let mut messages = Messages::default();
         loop {
-            // Whoever is silent for that long is gone, whatever the connection says.
+            // A service that is silent for that long is gone, whatever the state of the connection.
             let Ok(piece) = timeout(NEWS_PATIENCE, pieces.next()).await else { return Ok(()) };
             let Some(piece) = piece? else { return Ok(()) };
             messages.push(&piece);
@@ -128,7 +128,7 @@ impl Listener<'_> {
         }
     }
 
-    /// Takes one message in; `Err(None)` where it is none that is understood.
+    /// Takes one message in; `Err(None)` where it is not understood.
     fn take(&mut self, news: ReplicaNews, heard: Instant) -> Result<(), Option<GivenUp>> {
         let ReplicaNews { begin, position, time, patch, more } = news;
         if let Some(ReplicaBegin { rules, form, executor, is_bound, .. }) = begin {
@@ -202,7 +202,7 @@ mod tests {
         json!({"ledger": "l", "rules": rules, "form": form, "executor": {"actor": "agent:local"}, "isBound": false})
     }
 
-    /// A piece that tells of one dimension.
+    /// Returns a piece that names one dimension.
     fn piece(context: &str, position: u64, more: bool) -> Value {
         let dimension = Dimension::new("t", context, "-", "-").unwrap();
         let trust = json!({"put": [[dimension, TrustRecord::default()]]});
@@ -213,7 +213,7 @@ mod tests {
         listener.take(serde_json::from_str(&news.to_string()).unwrap(), Instant::now())
     }
 
-    /// Where what is asked stands, and how many dimensions it knows.
+    /// Returns the replica's position, and the number of its dimensions.
     fn stands(shared: &Shared) -> Option<(u64, usize)> {
         match &*shared.known.read().unwrap() {
             Known::Replica(kept) => Some((kept.position, kept.replica.dimensions())),

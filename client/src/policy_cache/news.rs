@@ -1,20 +1,20 @@
-//! What the service says of a policy cache, message by message.
+//! Messages of the service about the state of a policy cache.
 
 use bitacora_governance::ReplicaNews;
 use serde::Deserialize;
 
 use crate::messages::{Fields, NoMessage, read_fields};
 
-/// What the service says.
+/// A message of the service.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// How things stand.
+    /// The state, or a change of it.
     State(Box<ReplicaNews>),
-    /// It ends.
+    /// The stream ends.
     Ending,
-    /// It ends on an error.
+    /// The stream ends on an error.
     Failed { what: String, is_retryable: bool },
-    /// Nothing for us.
+    /// A message that is not for us.
     Other,
 }
 

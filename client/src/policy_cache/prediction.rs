@@ -1,4 +1,4 @@
-//! What is predicted of a call, and what became of one that was looked at before it was asked for.
+//! The prediction for a call, and the answer to a call that was checked by the cache first.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use bitacora_governance::Prediction;
 
 use crate::answers::{Decision, Verdict};
 
-/// What would be said of a call, as far as the cache can tell. Nothing is allowed by it.
+/// A predicted verdict, as far as the cache can tell. Nothing is allowed by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Predicted {
     pub(super) prediction: Prediction,
@@ -16,7 +16,7 @@ pub struct Predicted {
 }
 
 impl Predicted {
-    /// What would be said.
+    /// Returns the predicted verdict.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
         match self.prediction.verdict {
@@ -26,59 +26,59 @@ impl Predicted {
         }
     }
 
-    /// Whether it would be meant: in mode `observe` everything is allowed, whatever would be said.
+    /// Returns `true` if the verdict would be enforced. In mode `observe` every call is allowed in spite of it.
     #[must_use]
     pub const fn is_enforced(&self) -> bool {
         matches!(self.prediction.mode, Mode::Enforce)
     }
 
-    /// Why, in one word.
+    /// Returns the reason, in one word.
     #[must_use]
     pub const fn reason_code(&self) -> ReasonCode {
         self.prediction.reason_code
     }
 
-    /// Why, in words that an agent can act on.
+    /// Returns the reason, in words that an agent can act on.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.prediction.reason
     }
 
-    /// The last event that it rests on.
+    /// Returns the position of the last event that it rests on.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.position
     }
 
-    /// How old what it rests on may be.
+    /// Returns the age of the replica that it rests on, at most.
     #[must_use]
     pub const fn age(&self) -> Duration {
         self.age
     }
 
-    /// Whether the call may be taken for denied without asking: the no is meant, and stands until something is recorded that takes it
-    /// back. A rate that passes by itself is no such no.
+    /// Returns `true` if the call may be denied without asking the ledger. Then the denial is enforced, and stands
+    /// until an event is recorded that lifts it. A rate limit that passes by itself is no such denial.
     #[must_use]
     pub const fn denies(&self) -> bool {
         self.prediction.denies()
     }
 }
 
-/// What was said of a call.
+/// The answer to a call that was checked by the cache first.
 #[derive(Debug, Clone)]
 pub enum Said {
-    /// By the ledger, which has recorded it.
+    /// The ledger's decision, which it has recorded.
     Decided(Box<Decision>),
-    /// By the cache: a no that nobody has recorded.
+    /// The cache's denial, which nobody has recorded.
     Denied(Denied),
 }
 
-/// A no of the cache's. The ledger does not know of the call.
+/// A denial by the cache. The ledger does not know of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied(pub(crate) Predicted);
 
 impl Denied {
-    /// What it rests on.
+    /// Returns the prediction that it rests on.
     #[must_use]
     pub const fn predicted(&self) -> &Predicted {
         &self.0
@@ -86,7 +86,7 @@ impl Denied {
 }
 
 impl Said {
-    /// Whether the call may begin now. Only the ledger says so.
+    /// Returns `true` if the call may begin now. Only the ledger says so.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         match self {
@@ -95,7 +95,7 @@ impl Said {
         }
     }
 
-    /// Why, in words that an agent can act on.
+    /// Returns the reason, in words that an agent can act on.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {

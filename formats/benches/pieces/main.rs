@@ -1,5 +1,6 @@
-//! The inner pieces of an append, a read and a verification, one by one and without a disk:
-//! `cargo bench -p bitacora-formats`.
+//! Benchmarks of the inner pieces of an append, a read and a verification, without a disk.
+//!
+//! `cargo bench -p bitacora-formats` runs them.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on must fail")]
 

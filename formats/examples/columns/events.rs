@@ -1,4 +1,4 @@
-//! Events of lines: CloudEvents as they are, observations of trust and actions of agents as an import maps them.
+//! Events made of lines: CloudEvents as they are, and observations and actions as an import maps them.
 
 use bitacora_formats::{BodyForm, Data, Event, Json, Micros, format_time, parse_events, parse_time};
 use serde_json::{Map, Value};

@@ -1,7 +1,8 @@
-//! What columns make of a file of events: bytes, events a second in and out on one core, and how long a few events of a group take.
+//! A measurement of a file of events as columns: bytes, speed each way, and the time for a few events.
 //!
-//! `cargo run --release -p bitacora-formats --example columns -- FILE [LEVEL]`. The file has one JSON value a line, compressed by
-//! zstd perhaps: CloudEvents, or one of the kinds that `bitacora import` makes events of.
+//! `cargo run --release -p bitacora-formats --example columns -- FILE [LEVEL]` measures on one core. The file has one
+//! JSON value a line and may be compressed by zstd. The values are CloudEvents, or of one of the kinds that `bitacora
+//! import` makes events of.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,7 +29,7 @@ const GROUP_BYTES: usize = 8 << 20;
 const REQUEST_EVENTS: usize = 1_000;
 /// Events of a group that are taken out by themselves, equally far from one another.
 const FEW: usize = 20;
-/// How often everything is done; the fastest time counts.
+/// Repetitions of every measurement; the fastest time counts.
 const ROUNDS: usize = 3;
 
 struct Stored {

@@ -87,7 +87,7 @@ fn archive() -> (Vec<u8>, Vec<Vec<u8>>) {
     (bytes, pieces)
 }
 
-/// What is sealed in the parts of the index.
+/// Returns the opened contents of the parts of the index.
 fn index_pieces(archive: &[u8]) -> Vec<Vec<u8>> {
     use bitacora_formats::archive::{ARCHIVE_TRAILER_BYTES, ArchiveKey, ArchiveTrailer, Outline};
     let length = archive.len() as u64;

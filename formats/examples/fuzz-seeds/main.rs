@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets in `formats/fuzz`: valid values of every layout, small and the same at every run.
+//! Seeds of the fuzz targets in `formats/fuzz`: valid values of every layout, small and repeatable.
 //!
 //! `cargo run -p bitacora-formats --example fuzz-seeds -- FOLDER` writes them to FOLDER, one folder for each target.
 

@@ -1,4 +1,4 @@
-//! Seeds that are texts: what clients send, and the keyring.
+//! Seeds that are texts: the requests of clients, and the keyring.
 
 use bitacora_formats::Keyring;
 

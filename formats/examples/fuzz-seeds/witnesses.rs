@@ -1,4 +1,4 @@
-//! Seeds that witnesses make and read: cosigned notes, policies, and what they are asked and answer.
+//! Seeds that witnesses make and read: cosigned notes, policies, requests and answers.
 
 use bitacora_formats::{AddCheckpoint, TreeHash, WitnessKey, cosign, prove_consistency, sign_note};
 use ed25519_dalek::SigningKey;

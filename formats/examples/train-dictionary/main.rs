@@ -20,9 +20,9 @@ use generated::{HELD_OUT_SEED, TRAINING_SEED, Vocabulary, frame_bodies};
 
 /// The dictionary's size, in bytes.
 const DICTIONARY_BYTES: usize = 32 * 1024;
-/// How many frames' bodies it is trained on.
+/// Number of frames' bodies on which the dictionary is trained.
 const TRAINING_BODIES: usize = 20_000;
-/// How many it is measured on.
+/// Number of frames' bodies on which the dictionary is measured.
 const HELD_OUT_BODIES: usize = 10_000;
 /// The level it is measured at.
 const LEVEL: i32 = 3;

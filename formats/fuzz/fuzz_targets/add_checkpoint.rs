@@ -1,4 +1,4 @@
-//! Any text is what a witness is asked, or answers, or a typed error; each has one text.
+//! Any text is a request to a witness, its answer or a typed error; each has one text.
 #![no_main]
 
 use bitacora_formats::limits::MAX_ADD_CHECKPOINT_HASHES;

@@ -1,5 +1,7 @@
-//! Any bytes are no archive and give a typed error, or one whose every byte is under the signature of a key in it: its parts open
-//! or give a typed error, and changed in one byte it is refused.
+//! Any bytes are an archive that a key in it signed, or give a typed error.
+//!
+//! Every byte of an archive is under the signature of a key in it. Its parts open or give a typed error. With one byte
+//! changed, the archive is refused.
 #![no_main]
 
 use bitacora_formats::Decompressor;

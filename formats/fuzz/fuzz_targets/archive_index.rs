@@ -1,5 +1,6 @@
-//! Any bytes are a piece of an archive's index, or its times, or a typed error; what is asked of one names groups that there are,
-//! in order.
+//! Any bytes are a piece of an archive's index, or its times, or a typed error.
+//!
+//! A look-up in a piece names groups that exist, in order.
 #![no_main]
 
 use bitacora_formats::archive::{ArchiveHeader, ArchiveKey, ArchiveLabel, GroupTimes, IndexShard};

@@ -1,6 +1,7 @@
-//! Any body is a list of events or a typed error, in every form and with or without a stream of the request. JSON has many
-//! spellings, so what is written need not be what came in; but it is the same events, and is itself written back as it
-//! is. Every event that is taken has a record.
+//! Any body is a list of events or a typed error, in every form, with or without a request's stream.
+//!
+//! JSON has many spellings, so the bytes written back may differ from the bytes read. They hold the same events, and
+//! they are written back unchanged. Every accepted event has a record.
 #![no_main]
 
 use bitacora_formats::{

@@ -1,6 +1,7 @@
-//! Any bytes are a group of columns or a typed error, some rows of a group are those that all have, and the rows of a group come back
-//! from another one. Any lines are records, or
-//! the data of some, that come back from a group as they are.
+//! Any bytes are a group of columns or a typed error.
+//!
+//! Selected rows of a group are the same as in the whole group. The rows of a group come back from another group. Any
+//! lines, taken as records or as the data of records, come back from a group unchanged.
 #![no_main]
 
 use bitacora_formats::{
@@ -10,7 +11,7 @@ use bitacora_formats::{
 use bitacora_formats_fuzz::assert_one_line;
 use libfuzzer_sys::fuzz_target;
 
-/// A fast level: what zstd does is not looked at here.
+/// A fast level: compression is not under test here.
 const LEVEL: i32 = 1;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -31,7 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
     come_back(&rows);
 });
 
-/// Asks for rows by themselves that the bytes themselves choose. What all rows are made of, they are too.
+/// Asks for single rows that the bytes themselves choose. They must equal those among all rows.
 fn some_of(bytes: &[u8]) {
     let all = decode_columns(bytes);
     let group = match ColumnGroup::open(bytes) {

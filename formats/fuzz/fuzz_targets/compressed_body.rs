@@ -1,5 +1,7 @@
-//! Any bytes, under any codec and announced length, are a compressed body or a typed error: never of another length, and
-//! never room for more than was announced. A body has many compressed forms; the one that is written opens again.
+//! Any bytes, under any codec and announced length, are a compressed body or a typed error.
+//!
+//! A body never has another length than announced, and no more memory than that is ever reserved. A body has many
+//! compressed forms; the one that is written opens again.
 //!
 //! An input is the codec's number, the announced length (`u32`, little-endian) and the compressed bytes.
 #![no_main]

@@ -1,5 +1,7 @@
-//! Any text is a note with cosignatures, a witness's key or a typed error. Who cosigned a note, and when, is worked out here a
-//! second time; added to a note that is signed, cosignatures leave a line a witness, and the note stays what it was.
+//! Any text is a note with cosignatures, a witness's key or a typed error.
+//!
+//! The target works out the cosigners and their times a second time. Cosignatures added to a signed note leave one
+//! line a witness, and the note stays unchanged.
 #![no_main]
 
 use base64::Engine as _;
@@ -38,7 +40,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// Whatever text is cosigned is one that a note can have.
+/// Checks that any text that can be cosigned is the text of a valid note.
 fn check_cosigning(text: &str) {
     let (seconds, key) = (text.len() as u64, SigningKey::from_bytes(&[0x31; 32]));
     if let Ok(line) = cosign(text, WITNESSES[0].name(), &key, seconds) {

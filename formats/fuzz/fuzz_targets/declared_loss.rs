@@ -1,4 +1,4 @@
-//! Any bytes are a declared loss or a typed error; what is read is written to bytes that are read the same.
+//! Any bytes are a declared loss or a typed error; a loss written again reads the same.
 #![no_main]
 
 use bitacora_formats::LossDeclaration;

@@ -1,5 +1,7 @@
-//! Any bytes are the evidence of an event or a typed error. Evidence that verifies shows the record that was committed to, as
-//! an event that a ledger takes; written again it proves the same. Its JSON has many texts.
+//! Any bytes are the evidence of an event or a typed error.
+//!
+//! Evidence that verifies shows the record that was committed to, as an event that a ledger takes. Written again it
+//! proves the same. Its JSON has many texts.
 #![no_main]
 
 use bitacora_formats::{
@@ -9,7 +11,7 @@ use bitacora_formats_fuzz::assert_one_line;
 use bitacora_formats_fuzz::signed::{self, KEYRING};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 
-/// How much longer a record becomes by one mutation.
+/// Bytes that one mutation may add to a record.
 const ROOM_BYTES: usize = 64;
 
 // Every other time the record alone is mutated: no mutation of base64 meets much of what a record can be.

@@ -6,7 +6,7 @@ use bitacora_formats_fuzz::assert_one_line;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    // How many entries there are stands in the frame's header; without one, the first answer says.
+    // The number of entries stands in the frame's header; without one, the first answer gives it.
     match decode_body(bytes, 0) {
         Ok(body) => assert!(body.requests.is_empty() && bytes.is_empty()),
         Err(error @ BodyError::Entries { found, .. }) => {

@@ -1,5 +1,7 @@
-//! Any bytes are a file of heads that a walk over it answers for: every byte before its end is in an entry that encodes to it,
-//! and exactly what no whole entry follows is torn. What counts as an entry is worked out here a second time.
+//! Any bytes are a file of heads, and a walk accounts for all of them.
+//!
+//! Every byte before the end is in an entry that encodes to it. Bytes are torn exactly if no whole entry follows them.
+//! The target works out a second time which bytes are an entry.
 #![no_main]
 
 use bitacora_formats::limits::{MAX_HEADED_RECORD_BYTES, MAX_NOTE_BYTES};
@@ -43,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What stands behind the last entry, and what it was called.
+/// Checks the last step of a walk against the bytes behind the last entry.
 fn check_end(step: &HeadStep, rest: &[u8]) {
     assert_eq!(*step == HeadStep::End, is_all_zeros(rest));
     assert_eq!(entry_bytes(rest), None);
@@ -55,7 +57,7 @@ fn check_end(step: &HeadStep, rest: &[u8]) {
     }
 }
 
-/// How long the entry is that the bytes begin with, if it is one.
+/// Returns the length of the entry that the bytes begin with, if they begin with one.
 fn entry_bytes(bytes: &[u8]) -> Option<usize> {
     let record = length_at(bytes, FIXED_BYTES).filter(|record| *record <= MAX_HEADED_RECORD_BYTES)?;
     let note_at = FIXED_BYTES + FIELD_BYTES + record;
@@ -74,7 +76,7 @@ fn length_at(bytes: &[u8], offset: usize) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(*field)).ok()
 }
 
-/// What its event says, as if it were in the tree: a size before itself, of this ledger alone.
+/// Checks the entry's event as if it were in the tree: its size lies before it, and it is of this ledger alone.
 fn check_event(entry: &HeadEntry, ledger: LedgerId) {
     let in_tree = commitment(&entry.blind, &entry.record);
     match entry.headed(ledger, &in_tree) {

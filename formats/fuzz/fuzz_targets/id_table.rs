@@ -1,5 +1,6 @@
-//! Any bytes begin with the header of an id table or give a typed error; a header has one encoding. No block opens that was
-//! not sealed for its place, and one that was, whatever it holds, gives entries or a typed error.
+//! Any bytes begin with the header of an id table or give a typed error; a header has one encoding.
+//!
+//! A block opens only if it was sealed for its place. Such a block gives entries or a typed error, whatever it holds.
 //!
 //! An input is a table: its header, blocks of entries as if they had been sealed, and what else a table has.
 #![no_main]
@@ -40,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Opens a block. What it holds is sealed to the same bytes, unless its keys do not rise or zeros are missing behind them.
+/// Opens a block. Its contents are sealed to the same bytes, unless its keys do not rise or zeros are missing behind them.
 fn open(blocks: &IdBlocks, number: u64, bytes: &[u8; ID_BLOCK_BYTES]) {
     let block = match blocks.open(number, bytes) {
         Err(error) => return assert_one_line(&error),

@@ -1,5 +1,6 @@
-//! Any text is an identity or a place, or a typed error; whatever is read is written back as it was, but for zeros before a
-//! decimal number, which are read and not written.
+//! Any text is an identity or a place, or a typed error.
+//!
+//! An accepted text is written back unchanged, except for zeros before a decimal number, which are read and not written.
 #![no_main]
 
 use std::fmt::{Debug, Display};
@@ -40,7 +41,7 @@ fuzz_target!(|text: &str| {
     assert_eq!(place, after.and_then(|after| Position::new(after.get())));
 });
 
-/// What is read of the text, written again.
+/// Returns the value read from the text, written again.
 fn written<T: FromStr<Err = IdError> + Display + Debug>(text: &str) -> Option<String> {
     match text.parse::<T>() {
         Ok(id) => {

@@ -1,6 +1,7 @@
-//! Any bytes begin with the header of a block of the index or give a typed error, and a header has one encoding. Nothing
-//! opens that was not sealed for its place; a directory and pages that were, whatever they hold, give entries or a typed
-//! error; entries that ascend come out of a block as they went in.
+//! Any bytes begin with the header of an index block or give a typed error; a header has one encoding.
+//!
+//! Nothing opens that was not sealed for its place. A directory and pages that were sealed give entries or a typed
+//! error, whatever they hold. Entries that ascend come out of a block as they went in.
 //!
 //! An input is a header and, behind it, the directory and the pages before they are sealed.
 #![no_main]

@@ -1,5 +1,7 @@
-//! Any bytes are JSON that every reader understands alike, or a typed error. There is no encoder: what is checked stays the
-//! bytes it was. Instead another reader is asked, and everything that is promised of a value is counted in its answer.
+//! Any bytes are JSON that every reader understands alike, or a typed error.
+//!
+//! There is no encoder, because checked bytes are kept unchanged. Instead, another reader is asked, and the limits
+//! promised for a value are counted in its answer.
 #![no_main]
 
 use bitacora_formats::limits::{MAX_JSON_DEPTH, MAX_JSON_NUMBER};

@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Whatever was read can go on: a rotated keyring is read back too.
+/// Checks that any keyring that was read can be rotated, and that the rotated keyring is read back too.
 fn rotate(mut keyring: Keyring) {
     let mut next = 0_u8;
     let mut counting = |bytes: &mut [u8]| {

@@ -1,5 +1,6 @@
-//! Any bytes begin with the header of leaves or of a level, or give a typed error; each header has one encoding, and so has
-//! each entry behind it.
+//! Any bytes begin with the header of leaves or of a level, or give a typed error.
+//!
+//! Each header has one encoding, and so has each entry behind it.
 #![no_main]
 
 use bitacora_formats::{

@@ -1,5 +1,7 @@
-//! Any leaf, place, sizes and hashes are a proof or give a typed error, and what is a proof is one by the steps that RFC 9162
-//! words, too. Since no mutation meets a root, the root that a proof leads to is taken from the error and shown again.
+//! Any leaf, place, sizes and hashes are a proof or give a typed error.
+//!
+//! A proof also holds by the steps that RFC 9162 gives in words. No mutation meets a root by chance. The target
+//! therefore takes the root that a proof leads to from the error, and shows it again.
 #![no_main]
 
 use bitacora_formats::{ProofError, TreeHash, node_hash, verify_consistency, verify_inclusion};

@@ -1,5 +1,6 @@
-//! Any text is a receipt or a typed error. One that verifies has one text, proves its own event and nothing else, and holds
-//! under no other key.
+//! Any text is a receipt or a typed error.
+//!
+//! A receipt that verifies has one text, proves its own event and nothing else, and holds under no other key.
 #![no_main]
 
 use bitacora_formats::{Position, Receipt, UnverifiedReceipt, UnverifiedTreeHead, verify_inclusion};

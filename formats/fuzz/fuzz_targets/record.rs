@@ -1,5 +1,7 @@
-//! Any bytes are a record or a typed error. A record has one encoding but for integers that are written longer than they
-//! need to be (`docs/formats/record.md`): those are read, and written back shorter.
+//! Any bytes are a record or a typed error.
+//!
+//! A record has one encoding, except for integers that are written longer than they need to be
+//! (`docs/formats/record.md`). Those are read, and written back shorter.
 #![no_main]
 
 use bitacora_formats::{

@@ -1,5 +1,7 @@
-//! Any text is a time or a typed error. A time has many spellings, so it is not written back as it came, but as the same
-//! microsecond. Any number of microseconds can be written.
+//! Any text is a time or a typed error.
+//!
+//! A time has many spellings, so it is not written back as it came, but as the same microsecond. Any number of
+//! microseconds can be written.
 #![no_main]
 
 use bitacora_formats::{Micros, TimeError, check_time, format_time, parse_time};

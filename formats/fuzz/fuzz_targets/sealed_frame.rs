@@ -1,5 +1,6 @@
-//! Any bytes that a frame is sealed of, whatever codec and length it announces, come out of it again or are refused
-//! before it is sealed; what is said to be a compressed body within it is opened or gives a typed error.
+//! Any bytes sealed in a frame, under any codec and length, come out of it again or are refused before.
+//!
+//! The bytes that a frame declares as a compressed body are opened or give a typed error.
 //!
 //! An input is the codec's number, the announced length (`u32`, little-endian) and the compressed bytes.
 #![no_main]

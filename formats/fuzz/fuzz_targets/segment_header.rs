@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut encoded = Vec::new();
     header.encode(&mut encoded);
     assert_eq!(encoded, bytes[..header.stored_bytes()]);
-    // Whatever the fields say, the next steps of a reader are total too.
+    // The next steps of a reader are total too, for any values of the fields.
     let _ = (header.tip(), header.frontier.root(), header.verify_certificate());
     // A mutation finds the id of a key that is there, too; but never bytes that it opens.
     let known = STRANGE.active_kek().0;

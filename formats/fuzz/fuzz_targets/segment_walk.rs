@@ -1,5 +1,7 @@
-//! Any bytes are a segment file that a walk over it answers for: every byte of a sound one is accounted for, a torn end
-//! cut off leaves a sound one, who knows the segment before is told the same as who does not, and exactly what is sound passes.
+//! Any bytes are a segment file, and a walk accounts for all of them.
+//!
+//! Every byte of a sound file is accounted for. A file whose torn end is cut off is sound. A walk that knows the
+//! segment before gives the same answers as one that does not. Exactly the sound files pass.
 #![no_main]
 
 use bitacora_formats::limits::MAX_FRAME_BYTES;
@@ -42,7 +44,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What a segment passes with that is given in pieces: its end, and how many frames it has.
+/// Returns the end and the number of frames of a segment that passes when it is given in pieces.
 fn passed(bytes: &[u8]) -> Option<(SegmentEnd, u64)> {
     let (mut pass, _) = SegmentPass::start(bytes, false)?;
     let piece_bytes = 1 + bytes.len() % 1_000;
@@ -67,7 +69,7 @@ fn passed(bytes: &[u8]) -> Option<(SegmentEnd, u64)> {
     Some((passed.end, passed.frames))
 }
 
-/// How the steps of a walk ended.
+/// The last step of a walk.
 #[derive(Debug, PartialEq, Eq)]
 enum Last {
     End,
@@ -78,11 +80,11 @@ enum Last {
 /// All that a walk gave out.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
-    /// Where each frame begins, and its bytes.
+    /// The offset of each frame, and its bytes.
     frames: Vec<(u64, Vec<u8>)>,
     footer: Option<SegmentFooter>,
     last: Last,
-    /// Where the walk stopped.
+    /// The offset at which the walk stopped.
     offset: u64,
     end: SegmentEnd,
 }
@@ -167,7 +169,7 @@ impl Found {
         self.frames.iter().take(self.frames.len() - usize::from(taken_back)).map(|(_, frame)| frame)
     }
 
-    /// What a writer of this header, these frames and this footer leaves in a file of this length.
+    /// Returns the file of this length that a writer of this header, these frames and this footer leaves.
     fn encoded(&self, header: &SegmentHeader, file_bytes: usize) -> Vec<u8> {
         let mut encoded = Vec::new();
         header.encode(&mut encoded);
@@ -181,7 +183,7 @@ impl Found {
         encoded
     }
 
-    /// What an opening does with a torn end: zeros over it, and nothing before it has changed.
+    /// Checks that a torn end can be overwritten with zeros, as an opening does, without a change to anything before it.
     fn check_torn(&self, damage: Damage, bytes: &[u8]) {
         let at = usize::try_from(damage.offset).unwrap();
         assert!(!is_all_zeros(&bytes[at..]));
@@ -197,7 +199,7 @@ impl Found {
     }
 }
 
-/// A file that has no header to begin with; who knows the segment before sees none either.
+/// Checks a file that has no header to begin with; a walk that knows the segment before sees none either.
 fn check_unread(bytes: &[u8], step: HeaderStep) {
     assert_one_line(&step);
     assert_eq!(step == HeaderStep::Unwritten, is_all_zeros(bytes));

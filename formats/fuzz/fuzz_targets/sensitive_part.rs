@@ -1,5 +1,6 @@
-//! Any bytes are a sensitive part or a typed error; as in a record, only integers have longer forms that are read. Any
-//! bytes can be sealed, and nothing that was not sealed opens.
+//! Any bytes are a sensitive part or a typed error.
+//!
+//! As in a record, only integers have longer forms that are read. Any bytes can be sealed, and nothing that was not sealed opens.
 #![no_main]
 
 use bitacora_formats::{

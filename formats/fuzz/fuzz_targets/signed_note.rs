@@ -1,5 +1,6 @@
-//! Any text is a signed note, a verifier key or a typed error, and each has one text. Who signed a note is worked out here a
-//! second time. Whatever text is signed is read back.
+//! Any text is a signed note, a verifier key or a typed error, and each has one text.
+//!
+//! The target works out the signers of a note a second time. Any text that is signed is read back.
 #![no_main]
 
 use base64::Engine as _;

@@ -1,5 +1,6 @@
-//! Any bytes are no state snapshot and give a typed error; a header has one encoding. What is sealed opens to what it was,
-//! and not with one byte changed.
+//! Any bytes are no state snapshot and give a typed error; a header has one encoding.
+//!
+//! A sealed snapshot opens to the same bytes. With one byte changed it does not open.
 #![no_main]
 
 use bitacora_formats::{

@@ -1,5 +1,6 @@
-//! Any bytes begin with a stored frame or give a typed error, a frame has one encoding, and nothing that was not sealed
-//! opens.
+//! Any bytes begin with a stored frame or give a typed error.
+//!
+//! A frame has one encoding, and nothing that was not sealed opens.
 #![no_main]
 
 use bitacora_formats::limits::MAX_FRAME_BYTES;
@@ -30,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut encoded = Vec::new();
     header.encode(&mut encoded);
     assert!(bytes.starts_with(&encoded));
-    // What follows the header is not decoded here but borrowed.
+    // The bytes after the header are not decoded here but borrowed.
     assert_eq!(stored.bytes(), &bytes[..header.stored_bytes()]);
 
     let (covered, checksum) = stored.bytes().split_last_chunk().unwrap();

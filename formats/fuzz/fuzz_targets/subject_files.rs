@@ -1,5 +1,6 @@
-//! Any bytes are a file of the store of subject keys or a typed error, for one ledger and one name alone; a file has one
-//! encoding for its nonce. Whatever is sealed opens.
+//! Any bytes are a file of the store of subject keys, for one ledger and one name, or a typed error.
+//!
+//! A file has one encoding for its nonce. Everything that is sealed opens.
 #![no_main]
 
 use bitacora_formats::{
@@ -11,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 /// The ledger and the name of the seeds.
 const LEDGER: LedgerId = LedgerId([0xA0; 16]);
 const NAME: [u8; 16] = [0xB1; 16];
-/// Where the nonce lies in a file.
+/// The offset of the nonce in a file.
 const NONCE_OFFSET: usize = 44;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -29,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
     check_sealed(&files, bytes);
 });
 
-/// Seals what the bytes are taken for, and opens it under its own name alone.
+/// Seals the bytes as a file, and opens it under its own name alone.
 fn check_sealed(files: &SubjectFiles, bytes: &[u8]) -> Option<()> {
     let (name, rest) = bytes.split_first_chunk::<16>()?;
     let (nonce, rest) = rest.split_first_chunk::<SUBJECT_NONCE_BYTES>()?;

@@ -1,7 +1,8 @@
-//! Any bytes begin with the header of a tip table or give a typed error, and a header has one encoding. No chunk opens that
-//! was not sealed for its place, and one that was, whatever it holds, gives entries or a typed error.
+//! Any bytes begin with the header of a tip table or give a typed error; a header has one encoding.
 //!
-//! An input is a header and, behind it, what a chunk holds before it is sealed.
+//! A chunk opens only if it was sealed for its place. Such a chunk gives entries or a typed error, whatever it holds.
+//!
+//! An input is a header and, behind it, the contents of a chunk before it is sealed.
 #![no_main]
 
 use bitacora_formats::{MAX_TIP_TABLE_HEADER_BYTES, TipChunks, TipTableError, TipTableHeader};

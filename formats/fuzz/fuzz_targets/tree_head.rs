@@ -1,5 +1,6 @@
-//! Any text is a tree head or a typed error, and says of itself what its first lines say. One that verifies is the text that
-//! was signed, line for line, and signed again it is the same head.
+//! Any text is a tree head or a typed error, and a head agrees with its first lines.
+//!
+//! One that verifies is the text that was signed, line for line. Signed again it is the same head.
 #![no_main]
 
 use bitacora_formats::UnverifiedTreeHead;

@@ -1,5 +1,7 @@
-//! Any bytes are a policy of witnesses or a typed error. Whether some witnesses are enough is worked out from its text a second
-//! time; no witness less is ever better, and lines that say nothing change nothing.
+//! Any bytes are a policy of witnesses or a typed error.
+//!
+//! The target decides a second time, from the text, which witnesses are enough. Fewer witnesses are never better, and
+//! comments and empty lines change nothing.
 #![no_main]
 
 use bitacora_formats::{WitnessKey, WitnessPolicy};

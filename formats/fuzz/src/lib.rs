@@ -1,4 +1,4 @@
-//! What the fuzz targets share: mutated bytes made consistent again, so that a checksum is not where every run ends.
+//! Shared code of the fuzz targets: makes mutated bytes consistent, so that runs pass the checksums.
 
 pub mod mend;
 pub mod sealed;

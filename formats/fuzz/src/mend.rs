@@ -1,7 +1,7 @@
-//! Checksums and links made right after a mutation; how far, the mutation's seed says.
+//! Checksums and links made right after a mutation, as far as the mutation's seed says.
 //!
-//! This is done while an input is mutated and not in the target: an input in the corpus, or one that was found to fail,
-//! is exactly the bytes that the decoder is given.
+//! This is done while an input is mutated and not in the target. An input in the corpus, or one that was found to
+//! fail, is exactly the bytes that the decoder is given.
 
 use bitacora_formats::{
     FOOTER_BYTES, FRAME_OVERHEAD_BYTES, KeyUse, MAX_SEGMENT_HEADER_BYTES, MIN_SEGMENT_HEADER_BYTES,
@@ -10,21 +10,21 @@ use bitacora_formats::{
 
 pub use crate::segment::segment;
 
-/// Where `header_bytes` lies in a segment's header.
+/// The offset of `header_bytes` in a segment's header.
 const HEADER_BYTES_OFFSET: usize = 12;
-/// Where `sealed_bytes` lies in a frame's header.
+/// The offset of `sealed_bytes` in a frame's header.
 const SEALED_BYTES_OFFSET: usize = 32;
-/// The word before the check of a keyring, and what ends the line before.
+/// The word before the check of a keyring, with the end of the line before.
 const CHECK: &[u8] = b"\ncheck ";
 
-/// How far an input is made consistent again.
+/// The extent to which an input is made consistent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Extent {
     /// Not at all: the raw mutation.
     Nothing,
     /// Checksums alone.
     Checksums,
-    /// Hashes of what lies before, and signatures.
+    /// Hashes of everything before, and signatures.
     Links,
     /// Numbers, positions, sizes and times too.
     Places,

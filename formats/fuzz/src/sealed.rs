@@ -1,11 +1,13 @@
-//! Parts of derived state sealed as they have to be, whatever they hold: only so does hostile content get past the seal to
-//! the decoder behind it. The layouts are those of `docs/formats`, written a second time.
+//! Parts of derived state with any contents, sealed correctly.
+//!
+//! Only a valid seal lets hostile contents reach the decoder behind it. The layouts are those of `docs/formats`,
+//! written a second time.
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce};
 use bitacora_formats::{ID_BLOCK_BYTES, IdTableHeader, IndexHeader, KeyUse, Secret, TipTableHeader, derive};
 
-/// Bytes of the tag behind what is sealed.
+/// Bytes of the tag behind the ciphertext.
 pub const TAG_BYTES: usize = 16;
 
 /// Bytes of an id table's header that its blocks are bound to.
@@ -30,7 +32,7 @@ pub fn id_block(header: &IdTableHeader, number: u64, block: &mut [u8; ID_BLOCK_B
     check.copy_from_slice(&hash.as_bytes()[..ID_BLOCK_CHECK_BYTES]);
 }
 
-/// What this chunk of this table is stored as if it holds these bytes.
+/// Returns the stored bytes of a chunk of this table that holds `plain`.
 #[must_use]
 pub fn tip_chunk(header: &TipTableHeader, chunk: u64, plain: &[u8]) -> Vec<u8> {
     let (header, number) = (header.encode(), chunk.to_le_bytes());

@@ -46,11 +46,11 @@ fn certify(header: &mut [u8]) {
     overwrite(header, |out| parsed.encode(out));
 }
 
-/// Goes over what follows a header, and knows what the next frame or footer should say.
+/// Goes over everything behind a header, and knows the next frame or footer that is due.
 struct Mender {
     extent: Extent,
     key: SigningKey,
-    /// What the footer should say; its signature is that of the tip.
+    /// The footer that would follow; its signature is that of the tip.
     footer: SegmentFooter,
     frames: u64,
     tip: ChainTip,
@@ -87,7 +87,7 @@ impl Mender {
         }
     }
 
-    /// The frame's length, if what follows can still be reached over it.
+    /// The frame's length, if the bytes behind the frame can still be reached over it.
     fn mend_frame(&mut self, rest: &mut [u8]) -> Option<usize> {
         let stored = frame_part(rest)?;
         mend_checksum(stored);
@@ -144,7 +144,7 @@ impl Mender {
     }
 }
 
-/// Writes what is encoded over the first of these bytes.
+/// Writes an encoding over the first of these bytes.
 fn overwrite(bytes: &mut [u8], encode: impl FnOnce(&mut Vec<u8>)) {
     let mut encoded = Vec::with_capacity(bytes.len());
     encode(&mut encoded);

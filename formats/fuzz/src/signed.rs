@@ -1,5 +1,6 @@
-//! Signed texts made right again after a mutation: checks, roots, and the signature of a key that is known. The layouts are
-//! those of `docs/formats`, written a second time.
+//! Signed texts made right again after a mutation: checks, roots, and the signature of a known key.
+//!
+//! The layouts are those of `docs/formats`, written a second time.
 
 use std::sync::LazyLock;
 
@@ -14,9 +15,9 @@ use serde_json::{Map, Value};
 
 use crate::mend::Extent;
 
-/// What parts a note's text from its signatures.
+/// The separator between a note's text and its signatures.
 const EMPTY_LINE: &str = "\n\n";
-/// Where the length of a record lies in an entry of heads, behind position and blind.
+/// The offset of a record's length in an entry of heads, behind position and blind.
 const HEAD_RECORD_OFFSET: usize = 4 + 8 + 32;
 /// Bytes of the header of a file of heads.
 const HEADS_HEADER_BYTES: usize = 32;
@@ -317,7 +318,7 @@ fn decode_hash(text: &str) -> Option<TreeHash> {
     BASE64.decode(text).ok()?.try_into().ok().map(TreeHash)
 }
 
-/// Writes what was mended over an input, if it fits.
+/// Writes the mended text over an input, if it fits.
 fn replace(bytes: &mut [u8], size: usize, mended: Option<String>) -> usize {
     let Some(mended) = mended else { return size };
     let Some(place) = bytes.get_mut(..mended.len()) else { return size };

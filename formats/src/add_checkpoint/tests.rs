@@ -1,4 +1,4 @@
-//! The request and the answer of others are those that c2sp.org/tlog-witness shows.
+//! Requests and answers checked against those that c2sp.org/tlog-witness shows.
 
 use super::*;
 use crate::headed_example::{events, head, keyring};

@@ -47,7 +47,7 @@ impl BitWriter {
     }
 }
 
-/// Reads what a [`BitWriter`] wrote; `None` where the bytes end or hold no such number.
+/// A reader of the numbers of a [`BitWriter`]; `None` where the bytes end or hold no such number.
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
     held: u64,
@@ -91,7 +91,7 @@ impl<'a> BitReader<'a> {
         Some(self.take(below)? | 1 << below)
     }
 
-    /// Whether only the zeros that fill up the last byte are left.
+    /// Returns `true` if only the zeros that fill up the last byte are left.
     pub(super) fn at_end(mut self) -> bool {
         self.fill();
         self.bytes.is_empty() && self.bits < 8 && self.held == 0

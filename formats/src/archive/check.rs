@@ -1,4 +1,4 @@
-//! Whether an archive is what it says: its tree without keys, its events with them.
+//! Checks of an archive: of its tree without keys, of its events with them.
 
 use super::error::ArchiveError;
 use super::group::GroupSummary;
@@ -25,8 +25,8 @@ pub fn check_roots(manifest: &Manifest, stored: &[u8]) -> Result<Vec<TreeHash>, 
     }
 }
 
-/// Checks an archive's events, with the keys: that they are those of the tree, and that manifest and index say of them what is
-/// so. Takes the groups in order, and holds what the index would hold.
+/// Checks an archive's events with the keys: against the tree, the manifest and the index. It takes the groups in
+/// order, and holds as much as the index would hold.
 pub struct ContentCheck<'a> {
     outline: &'a Outline,
     key: &'a ArchiveKey,
@@ -95,7 +95,7 @@ impl<'a> ContentCheck<'a> {
     /// After the last group: opens the pieces of the index with `open`, and compares all with the events.
     ///
     /// # Errors
-    /// What `open` gives; [`ArchiveError::Contents`].
+    /// The errors of `open`; [`ArchiveError::Contents`].
     pub fn finish<E: From<ArchiveError>>(
         mut self,
         mut open: impl FnMut(&PartEntry) -> Result<Vec<u8>, E>,

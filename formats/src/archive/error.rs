@@ -1,4 +1,4 @@
-//! Why bytes are not an archive, or events do not become one.
+//! The errors of archives: in reading one, and in making one.
 
 use super::range::{ArchiveRange, GROUP_LEAVES};
 use crate::ids::Position;
@@ -8,7 +8,7 @@ use crate::{
     TreeHeadError,
 };
 
-/// Why bytes are not the archive that they should be, or events do not become one.
+/// An error in reading an archive, or in making one of events.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
     /// Not whole groups of leaves, none, or more than an archive takes.
@@ -24,7 +24,7 @@ pub enum ArchiveError {
     /// The bytes end within something.
     #[error("{what} of an archive: {needed} bytes or more expected, {found} found; it was cut short")]
     Truncated {
-        /// What is not whole.
+        /// The thing that is cut short.
         what: &'static str,
         /// Bytes that it needs.
         needed: u64,
@@ -34,7 +34,7 @@ pub enum ArchiveError {
     /// Nothing of the kind begins or ends so.
     #[error("{what} of an archive expected, {} found", hex::encode(.found))]
     Magic {
-        /// What is missing.
+        /// The magic that is missing.
         what: &'static str,
         /// The bytes there are.
         found: [u8; 8],
@@ -45,34 +45,34 @@ pub enum ArchiveError {
         /// The format there is.
         found: u16,
     },
-    /// What is reserved is not zero.
+    /// Reserved bytes are not zero.
     #[error("{what} of an archive: what is reserved is not zero; a newer version may read it")]
     Reserved {
-        /// Where.
+        /// The place of the reserved bytes.
         what: &'static str,
     },
     /// More than an archive can have.
     #[error("{what} of an archive is larger than any that is taken")]
     TooLarge {
-        /// What is.
+        /// The thing that is too large.
         what: &'static str,
     },
     /// Two places of the archive say different things.
     #[error("{field}: {expected} expected, {found} found; the archive contradicts itself")]
     Disagrees {
-        /// What they speak of.
+        /// The field that both places state.
         field: &'static str,
-        /// What one says.
+        /// The value in one place.
         expected: u64,
-        /// What the other says.
+        /// The value in the other place.
         found: u64,
     },
     /// An archive of another ledger or another generation, or of other positions, than the one that is wanted.
     #[error("an archive of {found}; {expected} is wanted")]
     Other {
-        /// What was wanted.
+        /// The ledger, generation or range that was wanted.
         expected: String,
-        /// What it is of.
+        /// The ledger, generation or range of the archive.
         found: String,
     },
     /// A part of the table is no part that this version knows, or stands in another's place.
@@ -80,19 +80,19 @@ pub enum ArchiveError {
     Part {
         /// Its place in the table, from 0.
         number: u32,
-        /// What is wrong with it.
+        /// The problem with the part.
         problem: &'static str,
     },
     /// The bytes are not those that the digest was made of.
     #[error("{what} of the archive is not what its digest was made of; fetch it again from the store")]
     Digest {
-        /// What is not.
+        /// The part whose digest is wrong.
         what: String,
     },
     /// The tree does not come to the root that is stated.
     #[error("{what} of the tree is not that of the hashes below it; do not trust the archive")]
     Tree {
-        /// What is wrong.
+        /// The part of the tree that is wrong.
         what: &'static str,
     },
     /// The manifest is none.
@@ -124,12 +124,12 @@ pub enum ArchiveError {
         /// Its place in the table, from 0.
         number: u32,
     },
-    /// What was sealed cannot be decompressed.
+    /// The opened part cannot be decompressed.
     #[error("part {number} of the archive: {source}")]
     Compression {
         /// Its place in the table, from 0.
         number: u32,
-        /// What is wrong.
+        /// The error of the decompressor.
         source: CompressionError,
     },
     /// A group's columns cannot be written or read.
@@ -137,27 +137,27 @@ pub enum ArchiveError {
     Columns {
         /// The group's first position.
         first: Position,
-        /// What is wrong.
+        /// The error of the columns.
         source: ColumnsError,
     },
     /// A record cannot be read.
     #[error("the record at position {position}: {source}")]
     Record {
-        /// Where.
+        /// The position of the record.
         position: Position,
-        /// What is wrong.
+        /// The error of the record.
         source: RecordError,
     },
     /// The index is not one that is written.
     #[error("the index of the archive is malformed: {problem}")]
     Index {
-        /// What is wrong.
+        /// The problem with the index.
         problem: &'static str,
     },
-    /// What the events say is not what the manifest or the index says.
+    /// The events contradict the manifest or the index.
     #[error("{what} of the archive does not agree with its events; do not trust it")]
     Contents {
-        /// What does not.
+        /// The statement that disagrees with the events.
         what: &'static str,
     },
     /// More parts than an archive takes.
@@ -168,7 +168,7 @@ pub enum ArchiveError {
     /// More than one archive takes of something.
     #[error("more {what} than one archive takes; archive a shorter range")]
     TooMuch {
-        /// Of what.
+        /// The things of which there are too many.
         what: &'static str,
     },
     /// Events that do not follow those before them.
@@ -189,13 +189,13 @@ pub enum ArchiveError {
         earlier: ArchiveRange,
         /// The later one.
         later: ArchiveRange,
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
     },
 }
 
 impl ArchiveError {
-    /// Whether an archive of fewer events may be made where this one could not be.
+    /// Returns `true` if an archive of fewer events may still be possible.
     #[must_use]
     pub const fn is_too_much(&self) -> bool {
         matches!(
@@ -207,7 +207,7 @@ impl ArchiveError {
     }
 }
 
-/// Why a text is not a manifest, or shows nothing.
+/// An error in the text of a manifest, or a contradiction to its keys or history.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     /// More text than a manifest can have.
@@ -230,13 +230,13 @@ pub enum ManifestError {
     Line {
         /// The line's number, from 1.
         line: usize,
-        /// How such a line reads.
+        /// The form of the line that is expected.
         form: &'static str,
     },
-    /// What the lines say together cannot be.
+    /// The lines contradict one another.
     #[error("the manifest contradicts itself: {problem}")]
     Contradiction {
-        /// What cannot be.
+        /// The contradiction.
         problem: &'static str,
     },
     /// More lines of one kind than are taken.
@@ -251,7 +251,7 @@ pub enum ManifestError {
     /// A manifest bears the ledger's signature and no other.
     #[error("the manifest has {found} signatures; exactly the ledger's is expected")]
     Signatures {
-        /// How many there are.
+        /// The number of signatures.
         found: usize,
     },
     /// The signing keys in it are none.

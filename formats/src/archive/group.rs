@@ -46,13 +46,13 @@ impl EventGroup {
         self.first
     }
 
-    /// How many events.
+    /// Returns the number of events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none; a collector gives no such group.
+    /// Returns `true` if there is no event; a collector gives no such group.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
@@ -114,7 +114,7 @@ impl GroupCollector {
         full
     }
 
-    /// What was collected since the last group, if anything.
+    /// Returns the events collected since the last group, if there are any.
     pub fn take(&mut self) -> Option<EventGroup> {
         if self.group.is_empty() {
             return None;
@@ -127,14 +127,14 @@ impl GroupCollector {
     }
 }
 
-/// A group as it is stored, with what the archive says of it elsewhere.
+/// A group as it is stored, with its part of the archive's index and manifest.
 pub struct SealedGroup {
     pub(super) entry: PartEntry,
     pub(super) stored: Vec<u8>,
     pub(super) summary: GroupSummary,
 }
 
-/// What the index and the manifest say of a group.
+/// The part of the index and of the manifest that one group contributes.
 #[derive(Debug)]
 pub(super) struct GroupSummary {
     pub(super) terms: Vec<ArchiveTerm>,
@@ -168,7 +168,7 @@ pub fn seal_group(key: &ArchiveKey, group: &EventGroup, level: i32) -> Result<Se
     Ok(SealedGroup { entry, stored, summary })
 }
 
-/// Seals what was compressed, and fills in what the entry says of it. Where it lies is for the caller to say.
+/// Seals compressed contents, and fills in the entry but for its offset, which the caller sets.
 pub(super) fn seal_contents(
     key: &ArchiveKey,
     entry: PartEntry,
@@ -225,7 +225,7 @@ pub fn open_columns(
 }
 
 impl GroupSummary {
-    /// What is said of the rows from this position on.
+    /// Summarises the rows from this position on.
     pub(super) fn of<'a>(
         terms: &ArchiveTerms,
         first: Position,

@@ -5,14 +5,14 @@ use super::manifest::Manifest;
 use crate::fields::Fields;
 use crate::ids::{Generation, LedgerId};
 
-/// How an archive begins.
+/// The magic that an archive begins with.
 pub const ARCHIVE_MAGIC: [u8; 8] = *b"BITACARC";
 /// The one format that is written, and the one that can be read.
 pub const ARCHIVE_FORMAT: u16 = 1;
 /// Bytes of the header: where the first part begins.
 pub const ARCHIVE_HEADER_BYTES: usize = 40;
 
-/// Whose events an archive holds, and from which position on. Each field is one of the manifest.
+/// The ledger, the generation and the first position of an archive. Each field is also one of the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchiveHeader {
     /// The ledger.

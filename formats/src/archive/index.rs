@@ -1,4 +1,4 @@
-//! The index of an archive: which groups have events with a label, and from when to when each group's events are.
+//! The index of an archive: the groups that have events with a label, and each group's range of times.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ const SHARD_TERMS: usize = 1 << 20;
 const SPARE_BITS: u32 = 8;
 /// Bits of a builder's pair that name the group.
 const GROUP_BITS: u32 = u64::BITS - TERM_BITS;
-/// Bytes of a piece before the bits: how many values, the bits of a value, and those of a gap that are written as they are.
+/// Bytes of a piece before the bits: the number of values, the bits of a value, and the bits of a gap that are written plainly.
 const SHARD_HEADER_BYTES: usize = 6;
 
 const _: () = assert!(MAX_ARCHIVE_GROUPS <= 1 << GROUP_BITS, "a pair names any group");
@@ -42,7 +42,7 @@ impl IndexBuilder {
         self.times.push(times);
     }
 
-    /// How many terms were added.
+    /// Returns the number of terms that were added.
     pub(super) fn terms(&self) -> usize {
         self.pairs.iter().map(Vec::len).sum()
     }
@@ -60,7 +60,7 @@ impl IndexBuilder {
         bytes
     }
 
-    /// The pieces of one label, as they are sealed, one after another; takes what was collected for it.
+    /// Returns the pieces of one label, as they are sealed, one after another; takes the pairs collected for it.
     pub(super) fn take_shards(&mut self, label: ArchiveLabel) -> Vec<Vec<u8>> {
         let groups = self.times.len();
         let mut pairs = self.pairs.get_mut(label.index()).map(std::mem::take).unwrap_or_default();
@@ -89,7 +89,7 @@ fn encode_shard(pairs: &[u64], shard_bits: u32, groups: usize) -> Vec<u8> {
     let width = value_bits(distinct as u64, shard_bits);
     let value = |pair: &u64| if width == 0 { 0 } else { pair << shard_bits >> (u64::BITS - width) };
     let group_bits = group_bits(groups);
-    // What is above those bits is counted.
+    // The bits of a gap above these are written in unary.
     let rice = width.saturating_sub(bits_of(distinct as u64));
     let mut writer = BitWriter::default();
     let (mut values, mut due) = (0_u32, 0);
@@ -145,7 +145,7 @@ pub struct IndexShard {
 }
 
 impl IndexShard {
-    /// Which of so many pieces of its label's index has a term.
+    /// Returns the number of the piece that has a term, if its label's index has `shards` pieces.
     #[must_use]
     pub fn number_of(term: ArchiveTerm, shards: usize) -> usize {
         let bits = shards.max(1).ilog2();

@@ -1,4 +1,4 @@
-//! The data key of one archive: how it is wrapped, and how parts are sealed under it.
+//! The data key of one archive: its wrapping, and the sealing of parts under it.
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce, Tag};
@@ -56,13 +56,13 @@ impl ArchiveKey {
         Ok(Self::new(&data_key, ArchiveHeader::of(manifest)))
     }
 
-    /// What labels' values are called by in the index.
+    /// Returns the names of labels' values in the index.
     #[must_use]
     pub fn terms(&self) -> &ArchiveTerms {
         &self.terms
     }
 
-    /// Seals what was compressed for the place that the entry names, whose stored bytes must be those of the result.
+    /// Seals compressed contents for the place that the entry names. The entry's stored bytes must be those of the result.
     pub(super) fn seal(&self, entry: &PartEntry, packed: &[u8]) -> Result<Vec<u8>, ArchiveError> {
         let place = self.place(entry);
         let siv = self.siv(&place, packed);
@@ -78,7 +78,7 @@ impl ArchiveKey {
         Ok(stored)
     }
 
-    /// What was compressed.
+    /// Opens a sealed part and returns its contents, which are still compressed.
     fn open(&self, entry: &PartEntry, stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, ArchiveError> {
         let forged = ArchiveError::NotAuthentic { number: entry.number };
         let split = stored.split_first_chunk::<SIV_BYTES>();
@@ -99,7 +99,7 @@ impl ArchiveKey {
         Ok(packed)
     }
 
-    /// Where a part lies, in bytes: no two parts of any two archives have the same.
+    /// Encodes the place of a part; no two parts of any two archives have the same.
     fn place(&self, entry: &PartEntry) -> Vec<u8> {
         [&self.header.encode()[..], &entry.number.to_le_bytes(), &entry.head()].concat()
     }
@@ -129,7 +129,7 @@ pub fn open_part(
 ) -> Result<Zeroizing<Vec<u8>>, ArchiveError> {
     entry.check(stored)?;
     let packed = key.open(entry, stored)?;
-    // What is stored as it is has the table's length: the table was checked for it.
+    // Contents that are stored as they are have the table's length: the table was checked for it.
     if entry.codec == Codec::Stored {
         return Ok(packed);
     }
@@ -210,7 +210,7 @@ impl WrappedKey {
     }
 }
 
-/// What only this data key gives: AES-GCM alone does not commit to its key.
+/// Derives the value that commits to the data key: AES-GCM alone does not commit to its key.
 fn commitment(key: &Secret) -> [u8; 32] {
     *derive(KeyUse::ArchiveKeyCommitment, key.expose(), &[]).expose()
 }

@@ -1,5 +1,6 @@
-//! The manifest of an archive: what the ledger says of it in clear, under its signature. A signed note (c2sp.org/signed-note)
-//! whose first line no tree head has, so that neither is ever taken for the other.
+//! The manifest of an archive: the ledger's statement about it, in clear and signed.
+//!
+//! It is a signed note (c2sp.org/signed-note). No tree head has its first line, so that neither is ever taken for the other.
 
 mod text;
 
@@ -18,10 +19,10 @@ use crate::{
     ChainHash, Epoch, Generation, KekId, MAX_STATE_BYTES, Micros, Position, SegmentNumber, TreeHash,
 };
 
-/// What a manifest begins with.
+/// The first line of a manifest.
 pub const MANIFEST_FIRST_LINE: &str = "bitacora-archive v1";
 
-/// All that an archive says in clear. What is not here is sealed.
+/// The part of an archive that is in clear; everything else is sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     /// The ledger, in the generation that the archive was made in.
@@ -30,13 +31,13 @@ pub struct Manifest {
     pub range: ArchiveRange,
     /// The times of the first and the last event's frames.
     pub times: (Micros, Micros),
-    /// When the archive was made, by the writer's clock.
+    /// The time at which the archive was made, by the writer's clock.
     pub made: Micros,
     /// The version of the reactor that the ledger ran under.
     pub reactor: u32,
     /// Bytes of all records and sealed parts, as they are in the ledger before compression.
     pub content_bytes: u64,
-    /// How many events of each type, sorted by type.
+    /// The number of events of each type, sorted by type.
     pub kinds: Vec<(String, u64)>,
     /// The chain before the frame that holds the first position.
     pub chain_before: ChainLink,
@@ -54,7 +55,7 @@ pub struct Manifest {
     pub tree_head: Option<TreeHeadProof>,
     /// The state that is in the archive.
     pub state: Option<StateLine>,
-    /// The archive's data key, as who has the keyring gets it.
+    /// The archive's data key, wrapped for holders of the keyring.
     pub key: WrappedKey,
     /// The ledger's signing keys, as far as there were some.
     pub signing_keys: SigningChain,
@@ -71,7 +72,7 @@ pub struct ChainLink {
     pub hash: ChainHash,
 }
 
-/// A segment that begins in an archive, so that who names segments can still be understood once they are gone.
+/// A segment that begins in an archive, so that references to segments can still be resolved once they are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentLink {
     /// Its number.
@@ -107,20 +108,20 @@ pub struct StateLine {
 /// The data key of an archive, wrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrappedKey {
-    /// Which key-encryption key wraps it.
+    /// The id of the key-encryption key that wraps it.
     pub kek: KekId,
     /// Makes the wrapping key one of its own.
     pub salt: [u8; 16],
     /// The key, encrypted, with its tag.
     pub sealed: [u8; 48],
-    /// What only the data key itself gives.
+    /// A value that only the data key itself gives.
     pub commitment: [u8; 32],
 }
 
-/// What a part table must be.
+/// The number, length and digest that a part table must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableDigest {
-    /// How many parts.
+    /// The number of parts.
     pub parts: u64,
     /// Bytes of the table.
     pub bytes: u64,
@@ -147,7 +148,7 @@ impl Manifest {
     /// Signs it with the keyring's active signing key.
     ///
     /// # Errors
-    /// [`ManifestError`] for what could not be read back.
+    /// [`ManifestError`] for a manifest that could not be read back.
     pub fn sign(&self, keyring: &Keyring) -> Result<SignedManifest, ArchiveError> {
         self.check()?;
         let note = sign_checked(&text::write(self), &self.origin.to_string(), keyring.signing().key);
@@ -160,11 +161,11 @@ impl Manifest {
         grown(&self.tree_before, self.range, &self.subtrees)
     }
 
-    /// Whether this archive goes on from the one with the other manifest: same ledger, and the same chain and tree where they
-    /// meet.
+    /// Checks that this archive goes on from the one with the other manifest: same ledger, and the same chain and tree
+    /// where they meet.
     ///
     /// # Errors
-    /// [`ArchiveError::Neighbour`] names the first thing that differs.
+    /// [`ArchiveError::Neighbour`] names the first property that differs.
     pub fn follows(&self, before: &Self) -> Result<(), ArchiveError> {
         let differs = |what| Err(ArchiveError::Neighbour { earlier: before.range, later: self.range, what });
         if !self.origin.is_same_ledger(&before.origin) {
@@ -195,7 +196,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether its lines agree with one another.
+    /// Checks that its lines agree with one another.
     fn check(&self) -> Result<(), ManifestError> {
         self.check_size()?;
         let problem = self
@@ -284,7 +285,7 @@ impl SegmentLink {
 }
 
 impl UnverifiedManifest {
-    /// Reads a manifest. What it says means nothing before it is verified.
+    /// Reads a manifest. Its statements mean nothing before it is verified.
     ///
     /// # Errors
     /// A [`ManifestError`] for the first thing that is wrong.
@@ -307,7 +308,7 @@ impl UnverifiedManifest {
         Ok(Self { manifest, note })
     }
 
-    /// What it says: to choose the keys to verify it with.
+    /// Returns the manifest before it is verified, to choose the keys to verify it with.
     #[must_use]
     pub fn unverified(&self) -> &Manifest {
         &self.manifest
@@ -326,8 +327,8 @@ impl UnverifiedManifest {
         }
     }
 
-    /// Verifies it with the keys in it. It then is what whoever has these keys says; who that is, a key known from elsewhere
-    /// tells.
+    /// Verifies it with the keys in it. It is then the statement of a holder of these keys. Only a key that is known
+    /// from elsewhere tells whose keys they are.
     ///
     /// # Errors
     /// A [`ManifestError`] where none of them signed it, or where the tree head in it is not of this history.
@@ -340,13 +341,13 @@ impl UnverifiedManifest {
 }
 
 impl SignedManifest {
-    /// What was signed.
+    /// Returns the signed manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The note; its text form is what the archive holds.
+    /// The note; its text form stands in the archive.
     #[must_use]
     pub fn note(&self) -> &SignedNote {
         &self.note
@@ -377,7 +378,7 @@ fn verify_head(proof: &TreeHeadProof, manifest: &Manifest) -> Result<SignedTreeH
     Ok(head)
 }
 
-/// Whether two chains of keys are one, as far as both go.
+/// Returns `true` if two chains of keys are one, as far as both go.
 fn are_one_chain(one: &SigningChain, other: &SigningChain) -> bool {
     (1..=one.active_index().min(other.active_index())).all(|number| one.key(number) == other.key(number))
 }

@@ -1,4 +1,4 @@
-//! All of an archive but its parts: what a reader fetches first.
+//! An outline of an archive: all of it but its parts, which a reader fetches first.
 
 use super::error::ArchiveError;
 use super::header::ArchiveHeader;
@@ -55,7 +55,7 @@ impl Outline {
         Ok(Self { manifest, table })
     }
 
-    /// What the ledger says of the archive.
+    /// Returns the ledger's statement about the archive.
     #[must_use]
     pub fn manifest(&self) -> &SignedManifest {
         &self.manifest

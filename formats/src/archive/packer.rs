@@ -1,4 +1,4 @@
-//! Makes an archive, piece by piece: groups of events as they come, and behind them all else.
+//! The writer of an archive, piece by piece: groups of events as they come, then all the rest.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::tree::Frontier;
 use crate::tree_head::Origin;
 use crate::{Codec, Compressor, Keyring, MAX_STATE_BYTES, Micros, Position, Secret, TreeHash};
 
-/// Which events an archive is made of.
+/// The events that an archive is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The ledger, in the generation that it is in.
@@ -31,7 +31,7 @@ pub struct Plan {
     pub range: ArchiveRange,
 }
 
-/// What of an archive must be unpredictable, and never the same twice.
+/// The unpredictable values of an archive, never the same twice.
 pub struct ArchiveSecrets {
     data_key: Secret,
     wrap_salt: [u8; 16],
@@ -62,10 +62,10 @@ impl Plan {
     }
 }
 
-/// What an archive says of the ledger around its events, which only the ledger knows.
+/// The facts around the events of an archive, which only the ledger knows.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// When the archive was made.
+    /// The time at which the archive was made.
     pub made: Micros,
     /// The version of the reactor.
     pub reactor: u32,
@@ -90,16 +90,16 @@ pub struct Facts {
 pub struct ArchivedState {
     /// The last event that is folded.
     pub position: Position,
-    /// What the reactor wrote.
+    /// The bytes that the reactor wrote.
     pub bytes: Vec<u8>,
 }
 
 /// The rest of an archive behind its groups.
 #[derive(Debug)]
 pub struct FinishedArchive {
-    /// What to append, in order.
+    /// The pieces to append, in order.
     pub pieces: Vec<Vec<u8>>,
-    /// What the ledger says of the archive, under its signature.
+    /// The ledger's statement about the archive, under its signature.
     pub manifest: SignedManifest,
     /// Bytes of the whole archive.
     pub archive_bytes: u64,
@@ -107,7 +107,7 @@ pub struct FinishedArchive {
     pub index_bytes: u64,
 }
 
-/// How much of what one archive takes at most, beyond parts.
+/// The limits of one archive beyond that on parts.
 struct Room {
     group_bytes: u64,
     terms: usize,
@@ -129,7 +129,7 @@ pub struct Packer {
     room: Room,
 }
 
-/// What the events of an archive come to, counted as its groups come.
+/// Sums over the events of an archive, counted as its groups come.
 #[derive(Default)]
 pub(super) struct Contents {
     pub(super) index: IndexBuilder,
@@ -263,7 +263,7 @@ impl Packer {
         Ok(FinishedArchive { pieces, manifest, archive_bytes, index_bytes })
     }
 
-    /// Where the next part begins in the file.
+    /// Returns the offset of the next part in the file.
     fn end(&self) -> u64 {
         self.entries.last().map_or(ARCHIVE_HEADER_BYTES as u64, |entry| entry.range().end)
     }

@@ -1,4 +1,4 @@
-//! Which positions an archive holds: whole groups of 256 leaves of the tree.
+//! The range of positions in an archive: whole groups of 256 leaves of the tree.
 
 use std::fmt;
 
@@ -48,13 +48,13 @@ impl ArchiveRange {
         self.last
     }
 
-    /// How many events.
+    /// Returns the number of events.
     #[must_use]
     pub const fn events(self) -> u64 {
         self.last.get() - self.first.get() + 1
     }
 
-    /// How many groups of [`GROUP_LEAVES`] leaves.
+    /// Returns the number of groups of [`GROUP_LEAVES`] leaves.
     #[must_use]
     pub const fn leaf_groups(self) -> u64 {
         self.events() / GROUP_LEAVES
@@ -66,7 +66,7 @@ impl ArchiveRange {
         self.first.get() - 1
     }
 
-    /// Whether a position is in it.
+    /// Returns `true` if the position is in the range.
     #[must_use]
     pub fn contains(self, position: Position) -> bool {
         (self.first..=self.last).contains(&position)

@@ -112,7 +112,7 @@ impl Sample {
         }
     }
 
-    /// What the ledger says around the events of a range, with a head over as many events as are given.
+    /// Returns the ledger's facts around the events of a range, with a head over as many events as `head` says.
     pub(super) fn facts(&self, range: ArchiveRange, head: Option<u64>) -> Facts {
         let group = |position: u64| usize::try_from(position / 256).unwrap();
         let (first, last) = (range.first().get(), range.last().get());

@@ -1,4 +1,4 @@
-//! The part table of an archive: what its parts are, how long, and what their bytes' digests are.
+//! The part table of an archive: the kind, the lengths and the digest of each part.
 
 use std::ops::Range;
 
@@ -18,12 +18,12 @@ pub const PART_ENTRY_BYTES: usize = 56;
 /// Bytes of the state in one part; only the last part of it holds fewer.
 pub const STATE_PART_BYTES: usize = 4 * 1_024 * 1_024;
 
-/// Bytes of an entry before its digest, which are part of what a part is sealed under.
+/// Bytes of an entry before its digest. A part is sealed under them, among others.
 pub(super) const ENTRY_HEAD_BYTES: usize = 24;
 /// The number of index parts' labels for the times of groups.
 pub(super) const TIMES_LABEL: u32 = 0;
 
-/// What a part holds. Retired numbers stay retired.
+/// The kind of a part. Retired numbers stay retired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PartKind {
     /// A group of events, sealed.
@@ -53,15 +53,16 @@ impl PartKind {
 pub struct PartEntry {
     /// Its place in the table, from 0.
     pub number: u32,
-    /// What it holds.
+    /// The kind of its contents.
     pub kind: PartKind,
-    /// How its contents were compressed before they were sealed.
+    /// The codec that compressed its contents before they were sealed.
     pub codec: Codec,
-    /// Of events, and of hashes of roots, how many; of the index, the label's number; of the state, the number of the piece from 0.
+    /// The number of events or of hashes of roots; for the index, the label's number; for the state, the number of the
+    /// piece from 0.
     pub count: u32,
     /// Of events, the position of the first one; of state, the last event that is folded; of others, the archive's first position.
     pub position: u64,
-    /// Where it begins in the file.
+    /// Its offset in the file.
     pub offset: u64,
     /// Bytes in the file.
     pub stored_bytes: u32,
@@ -72,7 +73,7 @@ pub struct PartEntry {
 }
 
 impl PartEntry {
-    /// Where the part lies in the file.
+    /// Returns the range of the part's bytes in the file.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.stored_bytes.into())
@@ -128,7 +129,7 @@ impl PartEntry {
         Ok(entry)
     }
 
-    /// Whether a part of its kind can have these lengths.
+    /// Checks that a part of its kind can have these lengths.
     pub(super) fn check_sizes(&self) -> Result<(), &'static str> {
         let (stored, plain) = (self.stored_bytes as usize, self.plain_bytes as usize);
         let overhead = if self.kind == PartKind::Roots { 0 } else { SEALED_OVERHEAD_BYTES };
@@ -263,7 +264,7 @@ impl PartTable {
         (position.get() - entry.position < u64::from(entry.count)).then_some(index)
     }
 
-    /// Where the last part ends in the file.
+    /// Returns the offset in the file at which the last part ends.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.entries.last().map_or(ARCHIVE_HEADER_BYTES as u64, |entry| entry.range().end)
@@ -280,7 +281,7 @@ impl PartTable {
         rest.get(..count).unwrap_or_default()
     }
 
-    /// Whether the parts are those of an archive with this manifest, in their order.
+    /// Checks that the parts are those of an archive with this manifest, in their order.
     fn check(&self, manifest: &Manifest) -> Result<(), ArchiveError> {
         let wrong = |number: usize, problem| {
             Err(ArchiveError::Part { number: u32::try_from(number).unwrap_or(u32::MAX), problem })

@@ -1,4 +1,4 @@
-//! The labels that an archive's events are looked for by.
+//! Terms of an archive's index: the labels by which its events are found.
 
 use serde::Deserialize;
 use siphasher::sip::SipHasher24;
@@ -133,7 +133,7 @@ struct Dimensioned {
     dimension: Dimension,
 }
 
-/// The dimension that data names in its member `dimension`; what is sealed for a data subject names none here.
+/// The dimension that data names in its member `dimension`; data that is sealed for a data subject names none here.
 fn dimension_of(data: &RecordData<'_>) -> Option<Dimension> {
     const MEMBER: &[u8] = b"\"dimension\"";
     let RecordData::Json(json) = data else { return None };

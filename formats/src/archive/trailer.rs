@@ -1,4 +1,4 @@
-//! The end of an archive's file: where the part table and the manifest lie.
+//! The end of an archive's file: the places of the part table and of the manifest.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use crate::limits::{MAX_ARCHIVE_PARTS, MAX_MANIFEST_BYTES};
 
 use super::table::PART_ENTRY_BYTES;
 
-/// How an archive ends.
+/// The magic that an archive ends with.
 pub const ARCHIVE_TRAILER_MAGIC: [u8; 8] = *b"BITACARE";
 /// Bytes of the trailer.
 pub const ARCHIVE_TRAILER_BYTES: usize = 32;
 
-/// Where in the file the table and the manifest lie. Nothing of it is authentic before the manifest is.
+/// The places of the table and of the manifest in the file. Nothing of it is authentic before the manifest is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchiveTrailer {
     table_offset: u64,
@@ -100,13 +100,13 @@ impl ArchiveTrailer {
         bytes
     }
 
-    /// Where the part table lies in the file.
+    /// Returns the range of the part table in the file.
     #[must_use]
     pub fn table(&self) -> Range<u64> {
         self.table_offset..self.table_offset + u64::from(self.table_bytes)
     }
 
-    /// Where the manifest lies in the file.
+    /// Returns the range of the manifest in the file.
     #[must_use]
     pub fn manifest(&self) -> Range<u64> {
         let start = self.table().end;

@@ -1,4 +1,4 @@
-//! How the tree grows by whole groups of leaves.
+//! Growth of the tree by whole groups of leaves.
 
 use super::error::ArchiveError;
 use super::range::ArchiveRange;

@@ -1,4 +1,4 @@
-//! The members of an event by name, and the values that attributes may have.
+//! The members of an event by name, and the possible values of attributes.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The grammars of attributes that CloudEvents takes from elsewhere: URIs and references (RFC 3986), media types (RFC 2045).
+//! The grammars that CloudEvents takes from elsewhere: URIs (RFC 3986) and media types (RFC 2045).
 
 /// `pchar` of RFC 3986 without its percent-encoding, beside letters and digits.
 const PATH_CHARACTERS: &[u8] = b"-._~!$&'()*+,;=:@";

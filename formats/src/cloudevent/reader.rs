@@ -1,4 +1,4 @@
-//! Reads one event, or an array of them, straight into [`Event`].
+//! The reader of one event, or of an array of them, straight into [`Event`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,7 +19,8 @@ const TEXT: AttributeProblem = AttributeProblem::WrongType { expected: "a string
 const SCALAR: AttributeProblem =
     AttributeProblem::WrongType { expected: "a string, a boolean or an integer of 32 bits" };
 
-/// Checks attributes whose grammar CloudEvents takes from elsewhere. Only what comes in is held to it: what is kept stays readable.
+/// Checks the attributes whose grammar CloudEvents takes from elsewhere. Only incoming events are held to it: stored
+/// ones stay readable.
 fn check_grammars(event: &Event<'_>) -> Result<(), EventError> {
     let of = |name, is_one: bool, expected| match is_one {
         true => Ok(()),
@@ -65,10 +66,10 @@ pub(super) fn read_batch<'a>(
     whole.map_err(|error| place.explain(&error, text))
 }
 
-/// Where the reading stands, and the problem it met: the deserializer's own errors cannot carry it.
+/// The place of the reading, and the problem it met: the deserializer's own errors cannot carry it.
 struct Place<'a> {
     default_stream: Option<&'a str>,
-    /// What a value of another JSON type than expected is, here.
+    /// The error for a value of another JSON type than expected at this place.
     unexpected: ParseErrorKind,
     /// The event in its array.
     index: Option<usize>,
@@ -82,7 +83,7 @@ impl<'a> Place<'a> {
         Self { default_stream, unexpected, index: None, pointer: String::new(), problem: None }
     }
 
-    /// Remembers a problem of the reader's own; what is returned only ends the reading.
+    /// Remembers a problem of the reader's own; the returned error only ends the reading.
     fn refuse<E: Error>(&mut self, kind: impl Into<ParseErrorKind>, pointer: String) -> E {
         self.problem = Some(kind.into());
         self.pointer = pointer;
@@ -96,7 +97,7 @@ impl<'a> Place<'a> {
         self.refuse(error, pointer)
     }
 
-    /// Says that the deserializer's own next error lies in this member, and what it is if only the type is wrong.
+    /// Notes that the deserializer's own next error lies in this member, and its kind if only the type is wrong.
     fn in_member<E>(&mut self, name: &str, problem: AttributeProblem, error: E) -> E {
         self.pointer = format!("/{name}");
         self.unexpected = EventError { attribute: Cow::Owned(name.to_owned()), problem }.into();
@@ -194,7 +195,7 @@ impl<'de> Visitor<'de> for OneEvent<'_, 'de> {
     }
 }
 
-/// What has been read of an event.
+/// The parts of an event that have been read.
 struct Parts<'a> {
     /// A bit for each member seen, `null` or not.
     seen: u32,

@@ -104,7 +104,7 @@ fn no_damage_to_a_body_makes_the_reader_panic() {
     let batch = format!("[{WHOLE},{}]", and(r#""data_base64":"AAEC","tags":"a b""#));
     for bytes in damaged(batch.as_bytes()) {
         for form in [BodyForm::Batch, BodyForm::Ndjson, BodyForm::Json] {
-            // What is still taken is valid, and survives another round.
+            // An event that is still taken is valid, and survives another round.
             for event in parse_events(&bytes, form, None).into_iter().flatten() {
                 event.validate().unwrap();
                 assert_eq!(parse_one(&written(&event)).unwrap(), event);
@@ -489,7 +489,7 @@ fn every_refusal_is_in_the_page_on_events() {
     let kinds =
         json.map(ParseErrorKind::from).into_iter().chain(attribute.map(ParseErrorKind::from)).chain(others);
     let mut codes: Vec<&str> = kinds.map(|kind| ParseError::whole(kind).code()).collect();
-    // What the ledger says of an event's type stands in the same table.
+    // The ledger's rules for an event's type stand in the same table.
     codes.extend(["reserved-type", "schema"]);
     let (_, table) = PAGE.split_once("| code |").unwrap();
     let mut listed: Vec<&str> =

@@ -1,4 +1,6 @@
-//! Writes an event as one JSON object, its members in one order, its data as the bytes it came in.
+//! The writer of an event as one JSON object, with its members in one order.
+//!
+//! Data is written as the bytes it came in.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -64,7 +64,7 @@ impl<'g> Assembly<'g> {
         })
     }
 
-    /// Where that lies which is made of the row.
+    /// Calls `make` and returns the range of the bytes that it added.
     fn made(
         &mut self,
         make: impl FnOnce(&mut Self) -> Result<(), ColumnsError>,

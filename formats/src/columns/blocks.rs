@@ -1,4 +1,4 @@
-//! Streams of bytes, packed into blocks that zstd makes small: long ones by themselves, short ones together.
+//! Blocks of streams of bytes, compressed by zstd: long streams alone, short ones together.
 
 use std::sync::OnceLock;
 
@@ -14,19 +14,19 @@ const OWN_BLOCK_BYTES: usize = 4 * 1_024;
 /// A block of short streams takes no further one past this.
 const SHARED_BLOCK_BYTES: usize = 64 * 1_024;
 
-/// Bytes that are stored as they are: what zstd would save of so few is less than what undoing it costs.
+/// Streams up to this many bytes are stored as they are: zstd would save less on them than decompression costs.
 const FEW_BYTES: usize = 256;
 
-/// The highest zstd level for numbers: where events have no long texts, numbers are most of what they come to, and the levels above
-/// take a sixth of all the time to make that a hundredth smaller.
+/// The highest zstd level for numbers. In groups without long texts, most bytes are numbers. Higher levels take a
+/// sixth of the whole time and save only a hundredth of the size.
 const MAX_NUMBERS_LEVEL: i32 = 15;
 
-/// What a stream holds: what is alike lies together.
+/// The nature of a stream's contents, so that similar streams lie together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Nature {
     /// Numbers, byte after byte.
     Numbers,
-    /// Texts somebody wrote.
+    /// Texts that a person or program wrote.
     Text,
     /// Bytes that were written as something else, or that nobody wrote.
     Bytes,
@@ -49,7 +49,7 @@ pub(super) struct Stream {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Writes which block each stream lies in and how long it is, and all blocks.
+/// Writes the block and the length of each stream, and all blocks.
 pub(super) fn pack(
     streams: &[Stream],
     level: i32,
@@ -97,7 +97,7 @@ pub(super) fn pack(
     Ok(())
 }
 
-/// Writes bytes compressed, or as they are where that is no longer, and says how many.
+/// Writes bytes compressed, or as they are if that is no longer, and returns their number.
 pub(super) fn compress_behind(
     compressor: &mut bulk::Compressor<'_>,
     bytes: &[u8],
@@ -132,7 +132,7 @@ pub(super) fn decompress(
     if bytes.len() == length { Ok(bytes) } else { Err(MALFORMED) }
 }
 
-/// Undoes what zstd did; its working space is made once it is needed.
+/// A decompressor; its working space is made once it is needed.
 #[derive(Default)]
 pub(super) struct Opener(Option<bulk::Decompressor<'static>>);
 
@@ -155,7 +155,7 @@ struct Block {
     stored: Vec<u8>,
     /// Once something in it was asked for.
     opened: OnceLock<Vec<u8>>,
-    /// Whether texts lie in it, which are made of it later on.
+    /// `true` if the block holds texts, which are made of it later.
     is_kept: bool,
 }
 
@@ -205,7 +205,7 @@ impl Streams {
         Ok(Self { blocks, places })
     }
 
-    /// Where the next stream lies, for [`Streams::at`].
+    /// Returns the place of the next stream, for [`Streams::at`].
     pub(super) fn next(&mut self) -> Result<StreamPlace, ColumnsError> {
         self.places.pop().ok_or(ColumnsError::Malformed { what: "too few streams" })
     }

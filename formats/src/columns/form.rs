@@ -1,4 +1,4 @@
-//! Forms of records: all that records have in common whose columns are the same, so that a row says only which form it has.
+//! Forms of records with the same columns; a row names its form, which holds all they share.
 
 use foldhash::HashMap;
 
@@ -24,7 +24,7 @@ const EXTENSION_INTEGER: u8 = 1;
 const EXTENSION_FALSE: u8 = 2;
 const EXTENSION_TRUE: u8 = 3;
 
-/// What records of one form have in common.
+/// The values that all records of one form share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Form {
     /// The type of the event.

@@ -10,7 +10,7 @@ use super::record_layout::{DataBytes, ExtensionBytes, RecordBytes};
 use super::shape::{paths, take_apart};
 use super::table::Domain;
 
-/// Rows that a shape has to have: what fewer would save is less than what describes it.
+/// Rows that a shape needs: with fewer, its description is larger than its savings.
 const MIN_SHAPE_ROWS: u32 = 2;
 
 /// A column before it is encoded.
@@ -34,7 +34,7 @@ struct Taken<'a> {
     /// The number of its form among those seen, `None` for a record that is kept whole.
     form: Option<usize>,
     first: usize,
-    /// Where the values of its JSON begin.
+    /// The index at which the values of its JSON begin.
     data: usize,
     json: &'a [u8],
     redactions: i64,
@@ -79,7 +79,7 @@ impl<'a> Survey<'a> {
         self.taken.push(taken);
     }
 
-    /// Takes the data's values, and says of what shape it is.
+    /// Takes the data's values, and returns the data's shape.
     fn take_data(&mut self, data: DataBytes<'a>, json: &mut &'a [u8]) -> Option<usize> {
         match data {
             DataBytes::None => {}
@@ -162,7 +162,7 @@ impl<'a> ExtensionBytes<'a> {
     }
 }
 
-/// The columns of what no fixed column is for.
+/// The numbers of the columns that have no fixed number.
 #[derive(Default)]
 struct Columns(HashMap<Vec<u8>, usize>);
 
@@ -252,7 +252,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// What a row has beside its record.
+    /// Adds the values that a row has beside its record.
     fn push_row(&mut self, row: u16, at: &ColumnRow<'a>) {
         self.push_number(column::FRAME_TIME, row, at.time.0.cast_signed());
         self.push_number(column::BEGINS_FRAME, row, i64::from(at.begins_frame));

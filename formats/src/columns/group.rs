@@ -8,7 +8,7 @@ use super::limits::MAX_DIRECTORY_BYTES;
 use super::writer::write_columns;
 use super::{COLUMNS_FORMAT, COLUMNS_MAGIC, ColumnGroup, ColumnRow, ColumnsError};
 
-/// The rows as one blob. Where what they are taken apart into would go past a limit, they are kept whole.
+/// Writes the rows as one blob. Rows whose columns would go past a limit are kept whole.
 pub(super) fn encode(rows: &[ColumnRow<'_>], level: i32) -> Result<Vec<u8>, ColumnsError> {
     let blob = encode_gathered(rows.len(), gather(rows), level)?;
     // Only whoever has read it knows what that takes; it is a small part of what writing does.

@@ -1,5 +1,7 @@
-//! What a group of columns may hold, besides rows and their bytes. The writer keeps to them by leaving what would go past
-//! one in fewer pieces; the reader refuses what does.
+//! Limits of a group of columns, besides those on rows and their bytes.
+//!
+//! The writer keeps to them: it takes things apart less where a limit would be passed. The reader refuses a group that
+//! passes one.
 
 use super::{MAX_GROUP_BYTES, MAX_GROUP_ROWS};
 
@@ -7,7 +9,7 @@ use super::{MAX_GROUP_BYTES, MAX_GROUP_ROWS};
 pub(super) const MAX_FORMS: usize = 2_048;
 /// Shapes of JSON in a group. JSON of further shapes is kept whole.
 pub(super) const MAX_SHAPES: usize = 2_048;
-/// Bytes of all shapes of a group, and as many of all its forms. What is past them is kept whole.
+/// Bytes of all shapes of a group, and as many of all its forms. Records and JSON past them are kept whole.
 pub(super) const MAX_FORMS_BYTES: usize = 1 << 20;
 /// Values that a shape lifts out. JSON with more is kept whole.
 pub(super) const MAX_SHAPE_HOLES: usize = 256;
@@ -23,8 +25,8 @@ pub(super) const MAX_STREAMS: usize = 1 << 16;
 pub(super) const MAX_BLOCK_BYTES: usize = MAX_GROUP_BYTES + (1 << 20);
 /// Bytes of all blocks, decompressed.
 pub(super) const MAX_BLOCKS_BYTES: usize = 3 * MAX_GROUP_BYTES;
-/// Bytes of the texts of a group that a reader makes before they are asked for, because each is made of those before it, or
-/// because many entries are the same: a writer puts no more than five nodes that do within one another.
+/// Bytes of the texts of a group that a reader makes before they are asked for. It does so where each text is made of
+/// those before it, or where many entries are the same. A writer nests at most five nodes that do so.
 pub(super) const MAX_ARENA_BYTES: usize = 6 * MAX_GROUP_BYTES;
 /// Nodes within one another in the description of a column.
 pub(super) const MAX_NODE_DEPTH: usize = 16;
@@ -37,9 +39,9 @@ pub(super) const MAX_PIECES: usize = 32;
 /// the texts of one answer may take.
 pub(super) const MAX_NODE_VALUES: usize = 1 << 27;
 
-/// Bytes of numbers, places and nodes that a reader holds of a group at once, besides its blocks and the texts that were made: a value takes
-/// two bytes of its record or more, and is made of two numbers or fewer most often, of eight bytes each. As many values as there may be
-/// come to half of it. A writer that would go past it keeps records whole.
+/// Bytes of numbers, places and nodes of a group that a reader holds at once, besides its blocks and the texts made. A
+/// value takes two bytes of its record or more. Most often it is made of at most two numbers of eight bytes each. The
+/// largest number of values comes to half of this limit. A writer that would pass it keeps records whole.
 pub(super) const MAX_HELD_BYTES: usize = 8 * MAX_GROUP_BYTES;
 
 const _: () = {

@@ -1,10 +1,12 @@
-//! Names for the numbers of the layout: fixed columns, and the tags of nodes. Retired numbers stay retired.
+//! Names for the numbers of the layout: fixed columns, and the tags of nodes.
+//!
+//! Retired numbers stay retired.
 
 /// Columns that every group has, by their numbers; those of extensions and of values of JSON follow them.
 pub(super) mod column {
     /// The form of each record.
     pub(in super::super) const FORM: usize = 0;
-    /// What type of event each record is. It follows from the form and is only referred to.
+    /// The type of each record's event. It follows from the form and is only referred to.
     pub(in super::super) const KIND: usize = 1;
     /// The time of each row's frame, in microseconds.
     pub(in super::super) const FRAME_TIME: usize = 2;
@@ -12,7 +14,7 @@ pub(super) mod column {
     pub(in super::super) const BEGINS_REQUEST: usize = 4;
     pub(in super::super) const DERIVED: usize = 5;
     pub(in super::super) const STREAM_VERSION: usize = 6;
-    /// Whether a row has a part.
+    /// `1` for a row that has a part.
     pub(in super::super) const HAS_PART: usize = 7;
     pub(in super::super) const REDACTIONS: usize = 8;
     pub(in super::super) const PART: usize = 9;
@@ -32,7 +34,7 @@ pub(super) mod column {
     /// The first of the others.
     pub(in super::super) const FIRST_FREE: usize = 30;
 
-    /// Whether the column holds numbers; the others hold texts.
+    /// Returns `true` if the column holds numbers; the others hold texts.
     pub(in super::super) const fn is_numeric(column: usize) -> bool {
         matches!(column, FORM | FRAME_TIME..=REDACTIONS)
     }
@@ -44,11 +46,11 @@ pub(super) mod number {
     pub(in super::super) const CONSTANT: u8 = 0;
     /// Distances from the least, byte after byte of all.
     pub(in super::super) const PLAIN: u8 = 1;
-    /// Multiples of a number, and what is added to each.
+    /// Multiples of a number, and a remainder that is added to each.
     pub(in super::super) const SCALED: u8 = 2;
     /// Differences from the one before.
     pub(in super::super) const DELTA: u8 = 3;
-    /// Values, and how often each follows itself.
+    /// Values, and the number of times that each follows itself.
     pub(in super::super) const RUNS: u8 = 4;
     /// Differences from the one before of the same class.
     pub(in super::super) const KEYED: u8 = 5;
@@ -56,7 +58,7 @@ pub(super) mod number {
     pub(in super::super) const SPLIT: u8 = 6;
     /// One number for each class.
     pub(in super::super) const MAPPED: u8 = 7;
-    /// 0 for the next that was not there yet, else how far back it came up.
+    /// 0 for the next value that is new, else the distance back to its last occurrence.
     pub(in super::super) const FRESH: u8 = 8;
     /// Differences from another column's number, or a multiple of it.
     pub(in super::super) const OFFSET: u8 = 9;
@@ -76,7 +78,7 @@ pub(super) mod text {
     pub(in super::super) const SAME: u8 = 4;
     /// Decimal integers, with zeros in front up to a width.
     pub(in super::super) const INTEGER: u8 = 5;
-    /// Decimal fractions: how many digits are behind the point, and all digits as a number.
+    /// Decimal fractions: the number of digits behind the point, and all digits as a number.
     pub(in super::super) const DECIMAL: u8 = 6;
     /// RFC 3339 times of UTC with so many digits behind the point.
     pub(in super::super) const TIME: u8 = 7;
@@ -94,6 +96,6 @@ pub(super) mod text {
     pub(in super::super) const MAPPED: u8 = 13;
     /// One of several nodes for each.
     pub(in super::super) const CHOSEN: u8 = 14;
-    /// How many bytes are those that the text before begins with, and what is behind them.
+    /// The number of bytes that each text shares with the beginning of the text before, and the bytes behind them.
     pub(in super::super) const PREFIXED: u8 = 15;
 }

@@ -1,4 +1,4 @@
-//! A group that was opened: any of its rows are made without making the others.
+//! An opened group of columns: any of its rows can be made without making the others.
 
 use super::assembly::Assembly;
 use super::blocks::{Opener, Streams};
@@ -12,11 +12,13 @@ use super::varint::Input;
 use super::{COLUMNS_FORMAT, COLUMNS_MAGIC, ColumnsError, MAX_GROUP_ROWS, Rows};
 use crate::ids::Micros;
 
-/// A group whose directory and columns of numbers were read. Texts, and with them records, are made of the rows that are asked
-/// for, and blocks of texts are opened when the first row needs them.
+/// A group whose directory and columns of numbers were read.
 ///
-/// What no row that was asked for is made of stays unchecked: a text, or a block of them, that cannot be made is found by
-/// whoever asks for a row with it, or for all of them.
+/// Texts, and with them records, are made only of the rows that are asked for. A block of texts is opened when the
+/// first row needs it.
+///
+/// Data that no requested row needs stays unchecked. A damaged text or block of texts is found when a row that needs
+/// it is read, or when all rows are.
 pub struct ColumnGroup {
     pub(super) forms: Forms,
     pub(super) streams: Streams,
@@ -76,19 +78,19 @@ impl ColumnGroup {
         Ok(Self { forms, streams, domains, columns, rows })
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// Whether the row at an index from 0 is the first of its frame; `None` where there is no such row.
+    /// Returns `true` if the row at an index from 0 is the first of its frame; `None` if there is no such row.
     #[must_use]
     pub fn begins_frame(&self, index: usize) -> Option<bool> {
         self.number(column::BEGINS_FRAME, index).map(|flag| flag != 0)
@@ -100,11 +102,12 @@ impl ColumnGroup {
         self.number(column::FRAME_TIME, index).map(|time| Micros(time.cast_unsigned()))
     }
 
-    /// The rows at these indices from 0, which ascend, and no others: the first of what comes back is the first of them.
+    /// Makes the rows at these indices from 0, which must ascend, and no others. The first row of the result is that
+    /// of the first index.
     ///
     /// # Errors
     ///
-    /// [`ColumnsError`] for rows that no group has, indices that are not there or do not ascend among them.
+    /// [`ColumnsError`] for rows that no group has, and for indices that do not exist or do not ascend.
     pub fn rows(&self, indices: impl IntoIterator<Item = usize>) -> Result<Rows, ColumnsError> {
         Assembly::new(self).rows(indices)
     }

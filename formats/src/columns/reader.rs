@@ -17,11 +17,11 @@ use super::varint::Input;
 /// A column that was read.
 #[derive(Default)]
 pub(super) struct Column {
-    /// What makes its entries, where they are texts.
+    /// The maker of its entries, if they are texts.
     pub(super) texts: Option<Texts>,
     /// Its entries, where they are numbers.
     pub(super) numbers: Vec<i64>,
-    /// How many nodes lie within one another to make a text of it.
+    /// The depth of the nested nodes that make a text of it.
     pub(super) reach: usize,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Reader {
     opener: Opener,
     /// Bytes of texts that may still be made before they are asked for.
     arena_left: usize,
-    /// How many values nodes may still make.
+    /// The number of values that nodes may still make.
     values_left: usize,
     /// Bytes of memory that may still be held at once.
     memory_left: usize,
@@ -221,7 +221,7 @@ impl Reader {
         }
     }
 
-    /// What rows are made of, once all columns were read.
+    /// Returns the parts that rows are made of, once all columns were read.
     pub(super) fn into_parts(mut self) -> (Streams, Vec<Domain>, Vec<Column>) {
         self.streams.let_go();
         (self.streams, self.domains, self.columns)

@@ -1,6 +1,7 @@
-//! The bytes of a record taken apart without looking at what they mean, and put together again. The layout stands in
-//! `docs/formats/record.md`; a record with an integer that is longer than it needs to be is not taken apart, so that what
-//! is, comes back byte for byte.
+//! The bytes of a record taken apart without regard to their meaning, and put together again.
+//!
+//! The layout stands in `docs/formats/record.md`. A record with an integer that is longer than necessary is not taken
+//! apart. Every record that is taken apart therefore comes back byte for byte.
 
 use crate::limits::{MAX_EXTENSIONS, MAX_TAGS};
 use crate::record::RECORD_FORMAT;
@@ -79,7 +80,7 @@ impl<'a> RecordBytes<'a> {
     }
 }
 
-/// What is left of a record.
+/// The unread rest of a record.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -1,4 +1,4 @@
-//! JSON text with its scalar values lifted out: what is left, white space and keys and their order, is its shape.
+//! Shapes of JSON texts: the white space, keys and order that are left without the scalar values.
 
 use super::limits::MAX_SHAPE_HOLES;
 use crate::limits::MAX_JSON_DEPTH;
@@ -8,16 +8,18 @@ pub(super) const STRING_HOLE: u8 = 1;
 /// Stands in a shape for a number, `true`, `false` or `null`. No JSON text has this byte.
 pub(super) const BARE_HOLE: u8 = 2;
 
-/// Takes JSON apart: writes its shape behind `shape` and its values behind `values`. `None` where it is no JSON that can be
-/// rebuilt so, or has too many values; what was written then means nothing.
+/// Takes JSON apart: writes its shape behind `shape` and its values behind `values`.
 ///
-/// The grammar is held to only as far as rebuilding needs it: whatever comes apart comes back byte for byte.
+/// Returns `None` for bytes that are no JSON that can be rebuilt so, or that have too many values. `shape` and
+/// `values` then mean nothing.
+///
+/// The grammar is checked only as far as rebuilding needs it: any bytes that come apart come back byte for byte.
 pub(super) fn take_apart<'a>(json: &'a [u8], shape: &mut Vec<u8>, values: &mut Vec<&'a [u8]>) -> Option<()> {
     let start = values.len();
     let mut rest = json;
-    // Whether the scope that is open is an object, and the same of those around it, a bit for each.
+    // A bit for the open scope and for each one around it: set for an object.
     let (mut objects, mut depth) = (0_u64, 0);
-    // Whether the next string is a member's name.
+    // Set if the next string is a member's name.
     let mut name_next = false;
     while let Some((byte, after)) = rest.split_first() {
         match byte {
@@ -119,7 +121,7 @@ pub(super) fn paths(shape: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// How many holes a shape has.
+/// Returns the number of holes in a shape.
 pub(super) fn holes(shape: &[u8]) -> usize {
     shape.iter().filter(|byte| matches!(**byte, STRING_HOLE | BARE_HOLE)).count()
 }

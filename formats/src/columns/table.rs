@@ -1,11 +1,11 @@
 //! Columns that were decoded, for those that refer to them.
 
-/// Which row each entry of a column belongs to.
+/// The rows that the entries of a column belong to.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Domain {
     /// In order; a row may have several entries of a column, or none.
     pub(super) rows: Vec<u16>,
-    /// Whether each row has exactly one entry.
+    /// `true` if each row has exactly one entry.
     pub(super) is_dense: bool,
 }
 
@@ -20,14 +20,14 @@ impl Domain {
     }
 }
 
-/// To which of several classes each row belongs: that of its first entry in a column of few different values. Rows without
-/// an entry have a class of their own, the last.
+/// The class of each row: that of its first entry in a column of few different values. Rows without an entry have a
+/// class of their own, the last.
 #[derive(Debug, Clone)]
 pub(super) struct Classes {
     /// The column's number.
     pub(super) column: usize,
     pub(super) of_row: Vec<u16>,
-    /// How many classes, that of rows without an entry among them.
+    /// The number of classes, that of rows without an entry among them.
     pub(super) count: usize,
 }
 
@@ -83,7 +83,7 @@ impl Classes {
 
 /// Entries divided by class, the classes in ascending order.
 pub(super) struct Parts {
-    /// Which part each entry belongs to.
+    /// The part that each entry belongs to.
     pub(super) of_entry: Vec<u16>,
     /// The rows of each part's entries.
     pub(super) rows: Vec<Vec<u16>>,

@@ -1,4 +1,4 @@
-//! Every row comes back, whatever it holds; and whatever is no group is refused.
+//! Every row comes back with any contents, and bytes that are no group are refused.
 
 mod chosen;
 mod damage;

@@ -1,4 +1,4 @@
-//! The texts of a column by what makes them: none is made before it is asked for, and then it alone.
+//! The texts of a column by the nodes that make them: each is made alone, and only on request.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -12,7 +12,7 @@ use super::written::{write_decimal, write_hex, write_integer, write_time, write_
 /// Bytes of the text of a number or a time.
 const MAX_VALUE_BYTES: usize = 40;
 
-/// What makes the texts of so many entries; what each variant makes, the page of the format says of the node it was read from.
+/// The nodes that make the texts of a number of entries. The format's page describes each variant at the node it was read from.
 pub(super) enum Texts {
     Constant(Vec<u8>),
     Raw {
@@ -30,7 +30,7 @@ pub(super) enum Texts {
     Joined(Vec<Texts>),
     Same {
         column: usize,
-        /// Which entry of that column each is; `None` where they are all of them.
+        /// The entry of that column for each entry here; `None` if the entries are all of them, in order.
         entries: Option<Vec<u32>>,
     },
     Integer {
@@ -68,7 +68,7 @@ pub(super) enum Rewriting {
     Base64 { for_urls: bool },
 }
 
-/// Where each of texts ends that lie one behind the other.
+/// The end of each of a sequence of texts that lie one behind the other.
 pub(super) struct Ends {
     start: u32,
     ends: Vec<u32>,
@@ -99,12 +99,12 @@ impl Texts {
         }
     }
 
-    /// Whether making one costs no more than finding it.
+    /// Returns `true` if making a text costs no more than finding it.
     pub(super) fn is_flat(&self) -> bool {
         matches!(self, Self::Constant(_) | Self::Raw { .. } | Self::Written { .. } | Self::Integer { .. })
     }
 
-    /// How many nodes lie within one another, those of columns that are referred to among them.
+    /// Returns the depth of nested nodes, those of columns that are referred to among them.
     pub(super) fn reach(&self, columns: &[Column]) -> usize {
         let deepest = |nodes: &[Self]| nodes.iter().map(|node| node.reach(columns)).max().unwrap_or_default();
         1 + match self {
@@ -159,13 +159,13 @@ impl<'g> Maker<'g> {
         Self { columns, streams, opener, limit, steps_left: MAX_NODE_VALUES, spare: Vec::new() }
     }
 
-    /// The text of a column's entry, behind what is there.
+    /// Appends the text of a column's entry.
     pub(super) fn put(&mut self, column: usize, entry: usize, out: &mut Vec<u8>) -> Result<(), ColumnsError> {
         let column = self.columns.get(column).and_then(|column| column.texts.as_ref());
         self.write(column.ok_or(MISSING)?, entry, out)
     }
 
-    /// The text of an entry, behind what is there.
+    /// Appends the text of an entry.
     pub(super) fn write(
         &mut self,
         texts: &Texts,
@@ -213,7 +213,7 @@ impl<'g> Maker<'g> {
         }
     }
 
-    /// Bytes behind what is there, in no more room than there may be.
+    /// Appends bytes, in no more memory than there may be.
     pub(super) fn extend(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), ColumnsError> {
         self.make_room(bytes.len(), out)?;
         out.extend_from_slice(bytes);

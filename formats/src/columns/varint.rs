@@ -1,4 +1,4 @@
-//! Integers of seven bits a byte, the lowest first, and bytes read in their order.
+//! Integers of seven bits a byte, the lowest first, and a reader of bytes in order.
 
 use super::ColumnsError;
 
@@ -22,7 +22,7 @@ pub(super) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// What is left of bytes that are read in order.
+/// The unread rest of bytes that are read in order.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 

@@ -1,4 +1,4 @@
-//! Columns made into nodes and streams: which columns come first, and what the others can be told from.
+//! The writer of columns as nodes and streams: their order, and the columns each is derived from.
 
 mod choice;
 mod compose;
@@ -132,7 +132,7 @@ impl Writer<'_> {
         (self.texts(&values.texts, Some(rows), TEXT_STEPS), values)
     }
 
-    /// A column as what others make up, or as one of few different texts.
+    /// Writes a column as composed of others, or as one of few different texts.
     fn named_or_composed(
         &mut self,
         number: usize,
@@ -215,7 +215,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether the first texts are integers, as all will be.
+/// Returns `true` if a sample of the texts are all integers, so that all texts probably are.
 fn looks_numeric(texts: &[&[u8]]) -> bool {
     const SAMPLES: usize = 64;
     let every = texts.len().div_ceil(SAMPLES).max(1);

@@ -33,7 +33,7 @@ pub(super) fn read_padded(text: &[u8], width: usize) -> Option<i64> {
     is_padded.then(|| digits(text)).flatten()
 }
 
-/// A decimal fraction or integer: how many digits are behind the point, and all digits as one number.
+/// A decimal fraction or integer: the number of digits behind the point, and all digits as one number.
 pub(super) fn read_decimal(text: &[u8]) -> Option<(i64, i64)> {
     let Some(point) = text.iter().position(|byte| *byte == b'.') else {
         return read_integer(text).map(|number| (0, number));
@@ -149,7 +149,7 @@ pub(super) fn write_hex(bytes: &[u8], upper: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Where the groups of a UUID end, in bytes of what it means.
+/// The bytes in each group of a UUID.
 const UUID_GROUPS: [usize; 5] = [4, 2, 2, 2, 6];
 
 /// Writes the 16 bytes of a UUID in lower case.

@@ -1,3 +1,5 @@
+//! Cosignatures checked against those of a public log.
+//!
 //! The checkpoint and the keys of others are those of the staging log arche2025h1 as its witnesses cosigned it on 2026-05-23.
 
 use super::*;

@@ -145,7 +145,7 @@ fn parse_hash(text: &str) -> Result<TreeHash, EvidenceError> {
     bytes.map(TreeHash).ok_or(member("proof", "a list of hashes of 32 bytes in base64"))
 }
 
-/// No more texts than a proof can have, each short: what a hostile list asks memory for ends here.
+/// Takes no more texts than a proof can have, each short, so that a hostile list cannot claim more memory.
 fn few_hashes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     struct Few;
     impl<'de> Visitor<'de> for Few {

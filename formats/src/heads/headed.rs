@@ -1,4 +1,6 @@
-//! `ledger.headed`: the event that puts the chain hash of the stored bytes into the tree, before a head is made of it.
+//! `ledger.headed`: the event that puts the chain hash of the stored bytes into the tree.
+//!
+//! It is recorded before a head is made of the tree.
 
 use serde::Deserialize;
 use subtle::ConstantTimeEq;
@@ -13,7 +15,7 @@ pub const HEADED_KIND: &str = "ledger.headed";
 /// The stream of the service's own events.
 pub const HEADED_STREAM: &str = "ledger";
 
-/// Why an entry's event does not name the stored bytes.
+/// An error because of which an entry's event does not name the stored bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeadedError {
     /// The record and blind are not those of the event in the tree.
@@ -21,19 +23,19 @@ pub enum HeadedError {
         "commitment {expected} of the event at position {position} expected, blind and record give {found}"
     )]
     Commitment {
-        /// Where the event stands.
+        /// The position of the event.
         position: Position,
-        /// What the tree holds there.
+        /// The commitment in the tree at that position.
         expected: Commitment,
-        /// What the entry gives.
+        /// The commitment that the entry gives.
         found: Commitment,
     },
     /// The record cannot be read.
     #[error("the record of the event at position {position}: {source}")]
     Record {
-        /// Where the event stands.
+        /// The position of the event.
         position: Position,
-        /// What is wrong with it.
+        /// The error of the record.
         source: RecordError,
     },
     /// The event is another one.
@@ -41,18 +43,18 @@ pub enum HeadedError {
         "the event at position {position} is no '{HEADED_KIND}' of this ledger; it says nothing of a head"
     )]
     OtherEvent {
-        /// Where the event stands.
+        /// The position of the event.
         position: Position,
     },
-    /// The event's data is not what such an event says.
+    /// The event's data does not have the members of such an event.
     #[error("the event at position {position} does not say a size before it and a chain hash")]
     Data {
-        /// Where the event stands.
+        /// The position of the event.
         position: Position,
     },
 }
 
-/// What an event `ledger.headed` says: the chain hash of the frame that ends at a position.
+/// The data of an event `ledger.headed`: the chain hash of the frame that ends at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Headed {
     /// The last position of that frame, before the event's own.
@@ -89,9 +91,9 @@ pub fn service_source(ledger: LedgerId) -> String {
 }
 
 impl HeadEntry {
-    /// Checks the entry's event against the commitment that the leaf at its position holds, and gives what it says.
+    /// Checks the entry's event against the commitment in the leaf at its position, and returns its data.
     ///
-    /// Whether the frame that ends there has that chain hash is for the caller to compare.
+    /// The caller must compare the chain hash with that of the frame that ends there.
     ///
     /// # Errors
     /// A [`HeadedError`]: the record is not the one in the tree, or no `ledger.headed` of this ledger.

@@ -18,7 +18,7 @@ fn file(entries: usize) -> Vec<u8> {
     bytes
 }
 
-/// How many entries a file has, and what stands behind them.
+/// Returns the number of entries of a file, and the step behind them.
 fn walk(file: &[u8]) -> (usize, HeadStep) {
     let mut walk = HeadsWalk::new(file);
     let mut entries = 0;

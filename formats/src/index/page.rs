@@ -6,7 +6,7 @@ use super::{IndexError, MAX_INDEX_BLOCK_ENTRIES};
 
 /// Bytes of a page's content before it is sealed; all pages but the last are filled up to it with zeros.
 pub const MAX_INDEX_PAGE_CONTENT_BYTES: usize = 8_176;
-/// What a page begins with: the count of its entries, and the first of them.
+/// Bytes of a page's header: the count of its entries, and the first of them.
 const PAGE_HEADER_BYTES: usize = 10;
 /// The longest difference, 64 bits in groups of 7.
 const MAX_DIFFERENCE_BYTES: usize = 10;
@@ -33,7 +33,7 @@ pub(super) fn write_pages(entries: &[u64]) -> Result<Pages, IndexError> {
     if pages.firsts.is_empty() { Err(IndexError::Malformed) } else { Ok(pages) }
 }
 
-/// Appends one page; says how many of the following entries it took.
+/// Appends one page; returns the number of the following entries that it took.
 fn write_page(first: u64, following: &[u64], out: &mut Vec<u8>) -> Result<usize, IndexError> {
     let start = out.len();
     out.extend_from_slice(&[0; 2]);
@@ -70,7 +70,7 @@ pub struct IndexPage {
 }
 
 impl IndexPage {
-    /// Reads a page's beginning. What stands behind it is read by [`Self::find`].
+    /// Reads a page's beginning. [`Self::find`] reads the rest.
     pub(super) fn parse(content: Vec<u8>) -> Result<Self, IndexError> {
         let (count, rest) = content.split_first_chunk().ok_or(IndexError::Malformed)?;
         let (first, _) = rest.split_first_chunk().ok_or(IndexError::Malformed)?;

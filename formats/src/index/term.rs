@@ -1,4 +1,4 @@
-//! What entries are made of: the keyed hash of a label, and an offset in the block.
+//! The entries of the index: the keyed hash of a label, and an offset in the block.
 
 use std::ops::RangeInclusive;
 
@@ -41,8 +41,8 @@ impl IndexField {
 
 /// The keyed hash of a label and its value: the upper bits of the entries of all events that carry it.
 ///
-/// Two values may share one, which costs a look at an event that does not match: whoever finds an event by its
-/// term still compares the label itself.
+/// Two values may share one hash, which costs a look at an event that does not match. A reader that finds an event by
+/// its term still compares the label itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexTerm(u64);
 
@@ -69,8 +69,8 @@ impl IndexTerm {
 
 /// Makes the terms of one ledger: SipHash-2-4 under a key for each label.
 ///
-/// An index asks for millions of hashes a second and hides them behind encryption, so a short keyed hash does, where
-/// names that stand in clear are BLAKE3.
+/// An index asks for millions of hashes a second, and encryption hides them. A short keyed hash is therefore enough.
+/// Names that stand in clear are BLAKE3.
 pub struct IndexTerms {
     hashers: [SipHasher24; IndexField::ALL.len()],
 }

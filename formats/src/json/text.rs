@@ -5,7 +5,7 @@ const fn everywhere(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Appends a JSON string. Only what JSON demands is escaped; everything else stays UTF-8.
+/// Appends a JSON string. Only characters that JSON requires are escaped; everything else stays UTF-8.
 pub fn write_json_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text.as_bytes();
@@ -35,7 +35,7 @@ pub fn write_json_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Where the first byte stands that must be escaped. Eight at a time: nearly every text has none.
+/// Returns the index of the first byte that must be escaped. It looks at eight bytes at a time: nearly every text has none.
 fn first_special(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {

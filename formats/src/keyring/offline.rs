@@ -1,4 +1,4 @@
-//! Key-encryption keys that were retired: the offline keyring's text, and their way out of a keyring and back.
+//! Retired key-encryption keys: the offline keyring's text, and moves out of a keyring and back.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{KekId, Keyring, KeyringError, LineProblem};
 use crate::Secret;
 use crate::limits::{MAX_KEYRING_BYTES, MAX_KEYS};
 
-/// Why keys are not retired, or not brought back. Never holds a key.
+/// An error in retiring keys, or in bringing them back. Never holds a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RetirementError {
     /// New segments are sealed under it.

@@ -1,4 +1,4 @@
-//! The public signing keys in their order, each endorsed by the one before, and the clear note that tells them.
+//! The chain of public signing keys, each endorsed by the one before, and its note in clear.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ pub(super) const KEY: &str = "signing-key";
 const GENESIS_FORM: &str = "signing-key 1 <64 digits>";
 const SUCCESSOR_FORM: &str = "signing-key <number> <64 digits> <128 digits>";
 
-/// Why a text is not a note of signing keys.
+/// An error in the text of a note of signing keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SigningChainError {
     /// The first line is not that of a note of signing keys.
@@ -32,14 +32,15 @@ pub enum SigningChainError {
     Line {
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with the line.
         problem: LineProblem,
     },
 }
 
 /// The public signing keys of an installation: the first one and its successors, every endorsement verified.
 ///
-/// Each was endorsed by the one before. Whoever has an older seed can endorse another successor: an endorsement alone is no reason to trust.
+/// Each was endorsed by the one before. A holder of an older seed can endorse another successor, so an endorsement
+/// alone is no reason to trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SigningChain {
     genesis: VerifyingKey,
@@ -171,8 +172,9 @@ fn parse_public(digits: &str, form: &'static str) -> Result<VerifyingKey, LinePr
     if public.is_weak() { Err(LineProblem::PublicKey) } else { Ok(public) }
 }
 
-/// What a signing key signs of its successor. The index and the predecessor are in it, so that an endorsement holds in
-/// one place of one chain only.
+/// Returns the hash that a signing key signs to endorse its successor.
+///
+/// It covers the index and the predecessor, so that an endorsement holds in one place of one chain only.
 fn endorsement_hash(index: u32, predecessor: &VerifyingKey, successor: &VerifyingKey) -> [u8; 32] {
     let mut hasher = chain_hasher(KeyUse::SigningKeyEndorsement);
     hasher.update(&index.to_le_bytes());

@@ -158,7 +158,7 @@ fn push_secret(text: &mut String, secret: &[u8; 32]) {
     text.push('\n');
 }
 
-/// Against rot and slips of an editor; whoever can write the file can write the check.
+/// Computes the check, which is against rot and slips of an editor; a writer of the file can also write the check.
 fn check_of(lines: &str) -> Secret {
     let mut hasher = chain_hasher(KeyUse::KeyringCheck);
     hasher.update(lines.as_bytes());
@@ -199,7 +199,7 @@ pub(super) fn decode_hex(digits: &str, bytes: &mut [u8]) -> Option<()> {
 /// A text taken line by line, each ended by a newline.
 pub(super) struct Lines<'a> {
     text: &'a str,
-    /// Where the current line begins.
+    /// The offset of the current line.
     start: usize,
     number: usize,
 }
@@ -230,7 +230,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// What follows `keyword` on the current line, or the reason why this line is not that one.
+    /// Returns the words after `keyword` on the current line, or the reason why this line is not that one.
     pub(super) fn expect_line(&self, keyword: &'static str) -> Result<&'a str, LineProblem> {
         if let Some(words) = self.line_if(keyword)? {
             return Ok(words);
@@ -242,7 +242,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// What follows `keyword` on the current line; `None` if it begins with another word or the text has ended.
+    /// Returns the words after `keyword` on the current line; `None` if it begins with another word or the text has ended.
     pub(super) fn line_if(&self, keyword: &str) -> Result<Option<&'a str>, LineProblem> {
         if self.at_end() {
             return Ok(None);

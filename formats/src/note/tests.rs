@@ -1,4 +1,6 @@
-//! The vectors are those of golang.org/x/mod, sumdb/note/note_test.go: keys, signatures and the texts that must be refused.
+//! Signed notes checked against the vectors of Go's module `golang.org/x/mod`.
+//!
+//! The vectors are those of sumdb/note/note_test.go: keys, signatures and the texts that must be refused.
 
 use ed25519_dalek::SigningKey;
 

@@ -1,4 +1,4 @@
-//! The public keys that signed notes are verified with, and their text: name, id and key, joined by `+`.
+//! The public keys that verify signed notes, and their text: name, id and key, joined by `+`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::limits::MAX_KEY_NAME_BYTES;
 /// The kind of signatures that is plain Ed25519.
 pub(crate) const ED25519_KIND: u8 = 0x01;
 
-/// Why a text is not a verifier key.
+/// An error in the text of a verifier key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum VerifierKeyError {
     /// Not three parts of the right form.
@@ -23,7 +23,7 @@ pub enum VerifierKeyError {
     /// A name that no key can have.
     #[error("not a verifier key: its name must have 1 to {MAX_KEY_NAME_BYTES} bytes, no spaces and no '+'")]
     Name,
-    /// A name that would not show as what it is.
+    /// A name that would not show as it is.
     #[error(
         "not a verifier key: its name has a control character, or one that changes the direction of a text; do not use it"
     )]

@@ -1,4 +1,4 @@
-//! Against the transparency community's proofs, the algorithms as the RFC words them, and what is wrong with a proof.
+//! Tests against the transparency community's proofs and the RFC's own algorithms, and of bad proofs.
 
 use sha2::{Digest, Sha256};
 

@@ -1,17 +1,17 @@
-//! How far a model has come, of which history, and what its rows then come to.
+//! The cursor of a read model: its position, the history it follows, and the sum of its rows.
 
 use super::{RowError, RowSum};
 use crate::fields::{Ended, Fields};
 use crate::{ChainHash, LedgerId, Position, TreeHash};
 
-/// How a cursor begins.
+/// The magic that a cursor begins with.
 pub const READ_MODEL_MAGIC: [u8; 8] = *b"BITACMDL";
 /// The one format that is written, and the one that can be read.
 pub const READ_MODEL_FORMAT: u16 = 1;
 /// The key of the row that holds the cursor: table 0, which no model has. It does not count in the sum.
 pub const CURSOR_KEY: [u8; 1] = [0];
 
-/// How far a model has come.
+/// The position that a model has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelCursor {
     /// The ledger.
@@ -22,7 +22,7 @@ pub struct ModelCursor {
     pub previous: Option<ChainHash>,
     /// The root of the tree after that frame.
     pub tree_root: TreeHash,
-    /// What the rows come to.
+    /// The sum of the rows.
     pub sum: RowSum,
 }
 

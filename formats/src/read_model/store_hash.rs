@@ -1,9 +1,9 @@
-//! What the files of a store come to, so that one that was closed as it should be is known again.
+//! A keyed hash over the files of a store, by which a properly closed store is recognised.
 
 use crate::Secret;
 use crate::kdf::{KeyUse, derive};
 
-/// How the note begins that a store of read models was closed.
+/// The magic of the note that a store of read models was closed.
 const MAGIC: [u8; 8] = *b"BITACMDC";
 /// The format of that note.
 const FORMAT: u16 = 1;

@@ -1,13 +1,13 @@
-//! What all rows of a model come to, kept up row by row.
+//! The sum over all rows of a model, kept up row by row.
 
 use super::RowHash;
 use crate::kdf::{KeyUse, chain_hasher};
 
-/// The sum of the hashes of a model's rows: it does not depend on the order in which they were written, nor on what was
-/// there before and is gone.
+/// The sum of the hashes of a model's rows. It depends neither on the order in which they were written, nor on rows
+/// that are gone.
 ///
-/// Each 8 bytes of a hash are a number, little-endian, and are summed up by themselves, modulo 2^64. The hashes are keyed, so
-/// that nobody without the key finds rows that come to the same.
+/// Each 8 bytes of a hash are a number, little-endian, and are summed up by themselves, modulo 2^64. The hashes are
+/// keyed, so that only a holder of the key can find other rows with the same sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RowSum {
     pub(super) rows: u64,
@@ -31,7 +31,7 @@ impl RowSum {
         }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub const fn rows(&self) -> u64 {
         self.rows

@@ -1,7 +1,7 @@
 //! The fields of a record and of a sensitive part in their encoded order, for bincode.
 //!
-//! Written out instead of derived: the order of fields and the tags of variants are the format, and lists are held to
-//! their own limits before room is made for them.
+//! This code is written out instead of derived, because the order of fields and the tags of variants are the format.
+//! Lists are held to their own limits before room is made for them.
 
 use std::borrow::Cow;
 

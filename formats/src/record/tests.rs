@@ -60,7 +60,7 @@ fn the_worked_example_in_clear() {
 fn the_type_alone_is_what_the_whole_record_says() {
     let golden = hex_block(PAGE, 0);
     assert_eq!(record_kind(&golden), Ok("tool.completed"));
-    // Whatever is damaged: a type that is told is the one the whole record has, where that can be read.
+    // A type that is read from a damaged record is that of the whole record, if that can be read.
     for bytes in damaged(&golden) {
         if let (Ok(kind), Ok(record)) = (record_kind(&bytes), decode_record(&bytes)) {
             assert_eq!(kind, record.kind);
@@ -263,7 +263,7 @@ fn the_widest_event_fits_its_record() {
 fn no_damage_to_a_record_makes_the_reader_panic() {
     for number in 0..3 {
         for bytes in damaged(&hex_block(PAGE, number)) {
-            // What is still a record is one that can be written again.
+            // Bytes that are still a record can be written again.
             if let Ok(record) = decode_record(&bytes) {
                 assert_eq!(decode_record(&encode_record(&record).unwrap()), Ok(record));
             }

@@ -1,15 +1,15 @@
-//! Amounts as integers with a unit and a bound: what is past it is a mistake of the writer, not an amount.
+//! Amounts as integers with a unit and a bound; a number past the bound is a mistake of the writer.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Why a number is not the amount it was given as.
+/// An error in a number that was given as an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{found} is past {max}, the most that {what} may be")]
 pub struct AmountError {
-    /// What was to be counted.
+    /// The thing to be counted.
     pub what: &'static str,
     /// The number.
     pub found: u64,
@@ -89,6 +89,6 @@ amount! {
     Tokens, "a number of tokens", 1_000_000_000_000
 }
 amount! {
-    /// How often something happened.
+    /// The number of times that something happened.
     Count, "a number of times", 1_000_000_000_000
 }

@@ -1,4 +1,4 @@
-//! `annotation.added`: what somebody has to say of an event, a call or a dimension.
+//! `annotation.added`: a remark on an event, a call or a dimension.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,10 +8,10 @@ use super::{BoundedList, BoundedText, Dimension, EventData, EventPosition, Name,
 /// Tags of one annotation.
 pub const MAX_ANNOTATION_TAGS: usize = 16;
 
-/// `annotation.added`: a note beside the record. It changes nothing of what it is about.
+/// `annotation.added`: a note beside the record. It changes nothing of its target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AnnotationAdded {
-    /// What it is about.
+    /// The target of the annotation.
     pub on: AnnotationTarget,
     /// The note.
     pub text: Words,
@@ -20,7 +20,7 @@ pub struct AnnotationAdded {
     pub tags: Option<BoundedList<BoundedText<128>, 0, MAX_ANNOTATION_TAGS>>,
 }
 
-/// What an annotation is about: one of these.
+/// The target of an annotation: one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnnotationTarget {

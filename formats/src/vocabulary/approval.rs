@@ -25,7 +25,7 @@ pub const MAX_COMMAND_PARTS: usize = 64;
 pub struct ApprovalRequested {
     /// Its id, by which it is resolved.
     pub approval: Name,
-    /// What a yes is for; without it, the call.
+    /// The subject of the approval; without it, the call.
     #[serde(default, skip_serializing_if = "ApprovalAbout::is_call")]
     pub about: ApprovalAbout,
     /// The call that asked first.
@@ -38,23 +38,23 @@ pub struct ApprovalRequested {
     /// The folder that the arguments are relative to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathText>,
-    /// What the call counts for, its context among it.
+    /// The dimension that the call counts for, with its context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimension: Option<Dimension>,
-    /// Where it would reach.
+    /// The destinations that it would reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<BoundedList<BoundedText<1024>, 1, MAX_APPROVAL_DESTINATIONS>>,
-    /// Of a command, each program that it runs with what it is told to do, as rules compare them; `opaque` among them where it may run
-    /// others too.
+    /// The parts of a command: each program that it runs with its arguments, as rules compare them. `opaque` is among
+    /// them if it may run others too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<BoundedList<BoundedText<1024>, 1, MAX_COMMAND_PARTS>>,
-    /// How many parts it has besides those.
+    /// The number of parts it has besides those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_parts: Option<Count>,
     /// The registration of the tool under which it was asked for; under another one it is stale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_revision: Option<u64>,
-    /// What the approval is bound to: SHA-256 over the binding arguments. Without it the arguments are not known.
+    /// The binding of the approval: SHA-256 over the binding arguments. Without it the arguments are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_digest: Option<Sha256Text>,
     /// The policy under which it was asked for; under another one it is stale.
@@ -62,7 +62,7 @@ pub struct ApprovalRequested {
     pub policy_version: Option<u64>,
     /// Roles that may resolve it.
     pub approvers: Vec<Name>,
-    /// Who asked, as the actor of the call; they cannot resolve it.
+    /// The actor of the call that asked for it; this actor cannot resolve it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_by: Option<BoundedText<1024>>,
     /// The agent of the call.
@@ -73,7 +73,7 @@ pub struct ApprovalRequested {
     /// The answer to the same call from then on, where nobody resolved it. Without it the call asks for another approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<ApprovalEnd>,
-    /// What a yes lifts: the reasons of all steps that would have the call reviewed.
+    /// The reasons of all steps that would have the call reviewed; an approval lifts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason_codes: Option<BoundedList<ReasonCode, 1, MAX_APPROVAL_REASONS>>,
     /// The contract whose check after the call failed, where a rollback is asked about.
@@ -81,16 +81,16 @@ pub struct ApprovalRequested {
     pub contract: Option<Name>,
 }
 
-/// What a person is asked about.
+/// The subject of an approval.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalAbout {
-    /// Whether the call may run.
+    /// The call: an approval lets it run.
     #[default]
     Call,
-    /// Whether what the call did is to be undone: the check after it failed. No call runs by it.
+    /// The rollback of the call, after which a check failed. No call runs by this approval.
     Rollback,
 }
 
@@ -103,16 +103,16 @@ impl ApprovalAbout {
 /// `approval.resolved`: a person, or the end of its time, has answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalResolved {
-    /// Which one.
+    /// The approval's id.
     pub approval: Name,
-    /// What was said.
+    /// The answer.
     pub resolution: Resolution,
-    /// Who said it: the actor of the event.
+    /// The person who answered: the actor of the event.
     pub by: BoundedText<1024>,
     /// In the person's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
-    /// Where other arguments were approved than those asked for: the digest that holds now.
+    /// The digest of the arguments that were approved, if they differ from those asked for. It holds from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_digest: Option<Sha256Text>,
     /// Those arguments; without them only their digest was named.
@@ -123,7 +123,7 @@ pub struct ApprovalResolved {
     pub cwd: Option<PathText>,
 }
 
-/// How an approval was resolved.
+/// The way in which an approval was resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolution {
@@ -159,7 +159,7 @@ impl Resolution {
 /// `approval.consumed`: a call was allowed by an approval, which is used up by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalConsumed {
-    /// Which one.
+    /// The approval's id.
     pub approval: Name,
     /// The call that was allowed.
     pub call: Name,
@@ -170,17 +170,19 @@ pub struct ApprovalConsumed {
 pub struct GrantGiven {
     /// Its id.
     pub grant: Name,
-    /// What it consents to.
+    /// The calls that it consents to.
     pub scope: GrantScope,
     /// Governed time, in microseconds since 1970, from which on it no longer holds.
     pub expires: u64,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
 }
 
-/// What a grant consents to: calls that agree with every member that is there. It names the agent, its project and the context, or it
-/// covers nothing: earlier versions of the rules asked for the tool alone.
+/// The scope of a grant: calls that agree with every member that is there.
+///
+/// A grant that does not name the agent, its project and the context covers nothing: earlier versions of the rules
+/// asked for the tool alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GrantScope {
@@ -189,7 +191,7 @@ pub struct GrantScope {
     /// The server that the tool belongs to; without it the tool of no server is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Name>,
-    /// The context, as decisions show it. A call that can run what could not be read from it is in none.
+    /// The context, as decisions show it. A call that can run commands that could not be read from it is in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<BoundedText<1024>>,
     /// The project, as the workspace in the dimension of decisions shows it.
@@ -209,9 +211,9 @@ pub struct GrantScope {
 /// `grant.revoked`: it holds no longer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GrantRevoked {
-    /// Which one.
+    /// The grant's id.
     pub grant: Name,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
 }

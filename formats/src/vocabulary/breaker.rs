@@ -1,4 +1,4 @@
-//! `breaker.*`: a dimension that fails is stopped for a while, and tried again.
+//! `breaker.*`: circuit breakers, which stop a failing dimension for a while and then probe it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,20 +14,20 @@ pub const MAX_COOLDOWN_S: u32 = 366 * 86_400;
 /// The longest reason for closing a breaker, in bytes.
 pub const MAX_BREAKER_REASON_BYTES: usize = 2_048;
 
-/// How a breaker is set.
+/// The settings of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BreakerSettings {
-    /// How many outcomes it looks back on.
+    /// The number of outcomes in its window.
     pub window: BoundedNumber<1, MAX_BREAKER_WINDOW>,
     /// With this many bad ones among them it opens; a window full of bad ones opens it in any case.
     pub failure_threshold: BoundedNumber<1, MAX_BREAKER_WINDOW>,
     /// After this many good probes it closes.
     pub recovery_probes: BoundedNumber<1, MAX_RECOVERY_PROBES>,
-    /// How long it stays open before a request may be a probe, in seconds.
+    /// Seconds for which it stays open before a request may be a probe.
     pub cooldown_s: BoundedNumber<0, MAX_COOLDOWN_S>,
 }
 
-/// What holds where nobody says otherwise.
+/// The settings as shipped.
 impl Default for BreakerSettings {
     fn default() -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Default for BreakerSettings {
 /// `breaker.opened`: no call passes until the cooldown is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BreakerOpened {
-    /// Which breaker.
+    /// The dimension of the breaker.
     pub dimension: Dimension,
     /// Outcomes in its window, the one that opened it included.
     pub outcomes: u32,
@@ -55,45 +55,45 @@ pub struct BreakerOpened {
 /// `breaker.half_opened`: calls pass as probes, each reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BreakerHalfOpened {
-    /// Which breaker.
+    /// The dimension of the breaker.
     pub dimension: Dimension,
 }
 
 /// `breaker.closed`: calls pass again, and its window is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BreakerClosed {
-    /// Which breaker.
+    /// The dimension of the breaker.
     pub dimension: Dimension,
     /// The operator who closed it; left out where its probes did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why the operator did.
+    /// The operator's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<BoundedText<MAX_BREAKER_REASON_BYTES>>,
 }
 
-/// `breaker.configured`: how it is set from now on.
+/// `breaker.configured`: its settings from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "ConfiguredMembers", into = "ConfiguredMembers")]
 pub struct BreakerConfigured {
-    /// Which breaker.
+    /// The dimension of the breaker.
     pub dimension: Dimension,
-    /// How.
+    /// The settings from now on.
     pub settings: BreakerSettings,
 }
 
 /// The same as its data has it: all members in one object, so that one that is not known can be told.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct ConfiguredMembers {
-    /// Which breaker.
+    /// The dimension of the breaker.
     dimension: Dimension,
-    /// How many outcomes it looks back on.
+    /// The number of outcomes in its window.
     window: BoundedNumber<1, MAX_BREAKER_WINDOW>,
     /// With this many bad ones among them it opens; a window full of bad ones opens it in any case.
     failure_threshold: BoundedNumber<1, MAX_BREAKER_WINDOW>,
     /// After this many good probes it closes.
     recovery_probes: BoundedNumber<1, MAX_RECOVERY_PROBES>,
-    /// How long it stays open before a request may be a probe, in seconds.
+    /// Seconds for which it stays open before a request may be a probe.
     cooldown_s: BoundedNumber<0, MAX_COOLDOWN_S>,
 }
 

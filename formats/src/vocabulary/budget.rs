@@ -1,4 +1,4 @@
-//! Budgets: what may be spent by whom and in what time, and what was.
+//! Budgets: limits on spending by scope and period, and the amounts that were spent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,27 +10,27 @@ use super::{AgentName, BoundedText, Count, DimensionPart, EventData, MicroUsd, M
 pub struct BudgetConfigured {
     /// Its name.
     pub budget: Name,
-    /// What it is for.
+    /// The spending that it limits.
     pub scope: BudgetScope,
-    /// How much may be spent.
+    /// The limits.
     pub limits: SpendLimits,
-    /// In what time.
+    /// The period in which it may be spent.
     pub period: BudgetPeriod,
-    /// What follows when it is spent.
+    /// The consequence once it is spent.
     pub on_exceed: OnExceed,
-    /// For whom it is counted by itself; without it, for everybody together.
+    /// The holders for each of whom it is counted separately; without it, all spend it together.
     #[serde(default, skip_serializing_if = "BudgetCount::is_together")]
     pub counted: BudgetCount,
 }
 
-/// Whether agents have a budget anew, or spend it together.
+/// The way a budget is counted: for each agent anew, or for all together.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetCount {
-    /// Everybody spends it together, so that one agent can leave nothing of it to the others. Budgets of runs and sessions are
-    /// each agent's even so: a name of a run is the word of whoever uses it.
+    /// Everybody spends it together, so that one agent can leave nothing of it to the others. Budgets of runs and
+    /// sessions belong to each agent even so, because any agent can use the name of a run.
     #[default]
     Together,
     /// Each agent has it anew.
@@ -43,7 +43,7 @@ impl BudgetCount {
     }
 }
 
-/// What a budget is for: everything that has all of these; without any, everything.
+/// The scope of a budget: everything that has all of these; without any, everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetScope {
     /// The agent.
@@ -72,7 +72,7 @@ pub struct BudgetScope {
     pub workspace: Option<DimensionPart>,
 }
 
-/// How much may be spent. What is not named is not limited.
+/// Limits on spending. An amount that is not named is not limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpendLimits {
     /// Money.
@@ -93,7 +93,7 @@ pub struct SpendLimits {
 }
 
 impl SpendLimits {
-    /// Whether nothing is limited.
+    /// Returns `true` if nothing is limited.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -116,7 +116,7 @@ pub enum BudgetPeriod {
     ThirtyDays,
 }
 
-/// What follows when a budget is spent.
+/// The consequence of a spent budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExceed {
@@ -141,19 +141,19 @@ pub struct BudgetCharged {
     /// The agent whose amounts these are, where each has the budget anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
-    /// Which of the three.
+    /// The kind of charge.
     pub charge: Charge,
-    /// How much.
+    /// The amounts.
     pub amounts: SpendLimits,
 }
 
-/// What is done with an amount.
+/// The kind of a charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Charge {
     /// Held back for a call that was requested.
     Reserved,
-    /// Spent: what the outcome says instead of what was reserved.
+    /// Spent: the outcome's amounts take the place of the reserved ones.
     Settled,
     /// Given back: the call's time was over.
     Released,
@@ -164,7 +164,7 @@ pub enum Charge {
 pub struct BudgetExceeded {
     /// The budget.
     pub budget: Name,
-    /// What it is for.
+    /// The spending that it limits.
     pub scope: BudgetScope,
     /// The run or session that spent it, where each has it anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,11 +172,11 @@ pub struct BudgetExceeded {
     /// The agent that spent it, where each has it anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
-    /// What may be spent.
+    /// The limits.
     pub limits: SpendLimits,
-    /// What was, with what is reserved.
+    /// The amounts that were spent, with those that are reserved.
     pub amounts: SpendLimits,
-    /// What follows.
+    /// The consequence.
     pub on_exceed: OnExceed,
     /// Wall-clock time since the beginning of the run, where the budget limits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

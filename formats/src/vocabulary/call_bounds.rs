@@ -1,4 +1,4 @@
-//! How far runs and sessions may go round, as a policy says.
+//! Bounds on loops, steps and delegation of runs and sessions, as a policy sets them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,8 @@ pub const MAX_POLL_GLOBS: usize = 64;
 /// The deepest delegation that a policy may let pass.
 pub const MAX_DELEGATION_DEPTH: u32 = 100;
 
-/// How far runs and sessions may go round. What is left out is as it is shipped. Like the rules beside it in a policy it refuses
-/// members that it does not know.
+/// Bounds on loops, steps and delegation of runs and sessions. A member that is left out is as shipped. Unknown
+/// members are refused, as in the rules of a policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallBounds {
@@ -34,8 +34,8 @@ pub struct CallBounds {
     /// A cycle of two calls or more is a loop when it is gone through this often: the last of its calls is denied. 2 as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle_repeats: Option<BoundedNumber<2, MAX_CYCLE_REPEATS>>,
-    /// Calls that name neither a session nor a run are a loop when they, or a cycle of them, are repeated this often, if that is more
-    /// than in a session: an agent's tasks mix there. 10 as shipped.
+    /// Calls that name neither a session nor a run are a loop when they, or a cycle of them, are repeated this often.
+    /// It counts only if it is more than in a session, because an agent's tasks mix there. 10 as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats_without_session: Option<BoundedNumber<2, MAX_CYCLE_REPEATS>>,
     /// Globs for the parts of commands that wait for something, as rules compare contexts. A command is a poll if each of its parts
@@ -72,7 +72,7 @@ impl CallBounds {
         }
     }
 
-    /// How often a cycle of two calls or more is gone through where it is a loop.
+    /// Returns the number of repeats at which a cycle of two calls or more is a loop.
     #[must_use]
     pub const fn cycle_repeats(&self) -> u32 {
         match self.cycle_repeats {
@@ -81,7 +81,7 @@ impl CallBounds {
         }
     }
 
-    /// How often calls without a session or a run are repeated where they are a loop.
+    /// Returns the number of repeats at which calls without a session or a run are a loop.
     #[must_use]
     pub const fn repeats_without_session(&self) -> u32 {
         match self.repeats_without_session {

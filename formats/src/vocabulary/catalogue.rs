@@ -1,4 +1,4 @@
-//! Every type of event that has a meaning here: who may write it, what its data must hold, and an example.
+//! The catalogue of event types: the writers, the form of the data, and an example of each.
 
 mod members;
 mod strict;
@@ -24,28 +24,29 @@ pub use self::table::EVENT_TYPES;
 pub const FREE_PREFIX: &str = "x.";
 /// Types that begin so are the service's own, those to come as well.
 pub const SERVICE_PREFIX: &str = "ledger.";
-/// Types that begin so are what the service does, or will do: nobody registers one of their own among them.
+/// Prefixes of types for the service's own acts, present and future: nobody registers a type of their own among them.
 pub const SERVICE_FAMILIES: [&str; 7] =
     ["archive.", "hold.", "key.", SERVICE_PREFIX, "principal.", "retention.", "subject."];
 
-/// The type of events that hold a piece of what checkpoints name: bytes, no JSON. Its name is its digest; the service writes it.
+/// The type of events that hold a piece of a checkpoint's contents: bytes, no JSON. Its name is its digest; the
+/// service writes it.
 pub const CHECKPOINT_BLOB: &str = "checkpoint.blob";
-/// The source of those events, and of what the service records of checkpoints for its callers.
+/// The source of those events, and of the service's other records of checkpoints for its callers.
 pub const CHECKPOINT_SOURCE: &str = "urn:bitacora:checkpoint";
 
-/// Whether events of this type hold bytes, which no schema describes.
+/// Returns `true` if events of this type hold bytes, which no schema describes.
 #[must_use]
 pub fn is_binary_kind(kind: &str) -> bool {
     kind == CHECKPOINT_BLOB
 }
 
-/// Whether a type is of a family that is the service's own. Whoever else may write one stands in the list.
+/// Returns `true` if a type is of a family of the service's own. Other writers of such a type are in the catalogue.
 #[must_use]
 pub fn is_service_kind(kind: &str) -> bool {
     SERVICE_FAMILIES.iter().any(|family| kind.starts_with(family))
 }
 
-/// Bytes of what is said to be wrong with data.
+/// Bytes of a problem with data, in words.
 const MAX_PROBLEM_BYTES: usize = 300;
 
 /// A type of event.
@@ -53,57 +54,57 @@ const MAX_PROBLEM_BYTES: usize = 300;
 pub struct EventType {
     /// Its name.
     pub kind: &'static str,
-    /// Which version of its data this is.
+    /// The version of its data.
     pub version: u32,
-    /// What such an event says.
+    /// The meaning of such an event.
     pub description: &'static str,
-    /// Who may write one.
+    /// The writer of such events.
     pub writer: Writer,
     /// Data of one, as JSON.
     pub example: &'static str,
-    /// Whether it sets, asks for or ends what is decided. An append of one refuses members that are not known. What anybody tells
-    /// besides, of models, runs and checkpoints, is evidence, and may say more.
+    /// `true` if it sets, requests or ends decisions. An append of such an event refuses unknown members. Other
+    /// events, such as those of models, runs and checkpoints, are evidence and may have more members.
     pub governs: bool,
     check: fn(&[u8]) -> Result<(), EventDataError>,
     check_members: fn(&[u8]) -> Result<(), EventDataError>,
     schema: fn(SchemaSettings) -> Schema,
 }
 
-/// Who may write a type of event.
+/// The writer of a type of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Writer {
-    /// Whoever may append.
+    /// Any caller that may append.
     Anyone,
     /// Operators and admins.
     Operators,
     /// Admins.
     Admins,
-    /// What derives events from events, alone.
+    /// The reactor alone, which derives events from events.
     Reactor,
     /// The service, alone.
     Service,
 }
 
-/// How data agrees with its type.
+/// The agreement of data with its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// It is what the vocabulary asks for.
+    /// It fits the vocabulary.
     Listed,
-    /// It is what a registered schema asks for.
+    /// It fits a registered schema.
     Registered,
     /// The type asks for nothing.
     Free,
-    /// The vocabulary does not have the type: whether one is registered is for the caller to look up.
+    /// The vocabulary does not have the type. The caller must look up whether one is registered.
     Unlisted,
 }
 
-/// Data that is not what its type asks for.
+/// Data that does not fit its type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("data{pointer}: {problem}")]
 pub struct EventDataError {
-    /// The value at fault within the data, as a JSON pointer; of what is missing, the object that lacks it.
+    /// The value at fault within the data, as a JSON pointer; of a missing member, the object that lacks it.
     pub pointer: String,
-    /// What is wrong with it.
+    /// The problem with the value.
     pub problem: String,
 }
 
@@ -114,11 +115,10 @@ pub fn event_type(kind: &str) -> Option<&'static EventType> {
     EVENT_TYPES.get(index)
 }
 
-/// Whether the data of an event is what its type asks for. `None` is data that is no JSON, or none at all; JSON is taken for
-/// checked.
+/// Checks that the data of an event fits its type. `None` is data that is no JSON, or none at all; JSON must have been checked.
 ///
 /// # Errors
-/// Of a type that the vocabulary has: data that does not fit it.
+/// [`EventDataError`] if the vocabulary has the type and the data does not fit it.
 pub fn check_data(kind: &str, data: Option<&[u8]>) -> Result<Fit, EventDataError> {
     if kind.starts_with(FREE_PREFIX) {
         return Ok(Fit::Free);
@@ -136,8 +136,8 @@ pub fn check_data(kind: &str, data: Option<&[u8]>) -> Result<Fit, EventDataError
     listed.check(data).map(|()| Fit::Listed)
 }
 
-/// Fails where the data of a type that governs has a member that the type does not know, at any depth. Such a member says something that
-/// nobody would hear. What was recorded elsewhere is evidence, and may say more.
+/// Checks that the data of a type that governs has no unknown member, at any depth. Such a member would be ignored in
+/// silence. Data that was recorded elsewhere is evidence, and may have more members.
 ///
 /// # Errors
 /// The first such member, and the known one that is most like it.
@@ -150,7 +150,7 @@ pub fn check_members(kind: &str, data: &[u8]) -> Result<(), EventDataError> {
     (listed.check_members)(data)
 }
 
-/// Whether data says of itself that it was recorded elsewhere. Who may say so is checked where events are taken.
+/// Returns `true` if data claims that it was recorded elsewhere. The right to claim so is checked where events are taken.
 fn is_marked(data: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Marked {
@@ -184,10 +184,10 @@ impl EventType {
         Self { governs: true, ..self }
     }
 
-    /// Whether this JSON is what the data of such an event must be.
+    /// Checks that this JSON is valid data of such an event.
     ///
     /// # Errors
-    /// It is not: where, and why.
+    /// [`EventDataError`] with the place and the problem.
     pub fn check(&self, data: &[u8]) -> Result<(), EventDataError> {
         (self.check)(data)
     }
@@ -198,7 +198,7 @@ impl EventType {
         format!("urn:bitacora:schema:{}:{}", self.kind, self.version)
     }
 
-    /// What its data must be, as JSON Schema of draft 2020-12.
+    /// Returns the JSON Schema of its data, of draft 2020-12.
     #[must_use]
     pub fn schema(&self) -> Value {
         let settings = SchemaSettings::draft2020_12()
@@ -240,7 +240,7 @@ fn check_as<T: EventData>(data: &[u8]) -> Result<(), EventDataError> {
     Err(EventDataError { pointer: place.into_pointer(), problem: shortened(error_text(&error)) })
 }
 
-/// What does not fit for another reason is passed over here.
+/// Checks for unknown members only; data with any other problem passes here.
 fn check_members_as<T: EventData>(data: &[u8]) -> Result<(), EventDataError> {
     let unknown = UnknownMember::default();
     let wanted = Wanted { place: None, unknown: Some(&unknown) };
@@ -277,7 +277,7 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// Says in numbers what a width of an integer says in words that a validator passes over.
+/// States the bounds of an integer's width as numbers, because a validator passes over the width in words.
 fn bound_numbers(schema: &mut Schema) {
     // No event's JSON has a number of greater magnitude than the last of these.
     let (least, most) = match schema.get("format").and_then(Value::as_str) {

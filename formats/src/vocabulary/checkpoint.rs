@@ -1,4 +1,4 @@
-//! Checkpoints of a thread of work: what a run goes on from.
+//! Checkpoints of a thread of work, from which a run goes on.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ const LAST_STEP: i64 = 1_000_000_000;
 /// `checkpoint.saved`: a thread's state was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointSaved {
-    /// The thread. It is the agent's that saved in it first: what others save in it or delete of it counts for nothing.
+    /// The thread. It belongs to the agent that saved in it first: saves and deletions by others do not count.
     pub thread: Name,
     /// The subgraph; empty, or not there, is the outermost one.
     #[serde(default, skip_serializing_if = "Namespace::is_outermost")]
@@ -36,44 +36,44 @@ pub struct CheckpointSaved {
     /// The checkpoint before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Name>,
-    /// After which step.
+    /// The number of the step after which it was saved.
     pub step: CheckpointStep,
-    /// What made it.
+    /// The origin of the checkpoint.
     pub source: CheckpointSource,
     /// The version of each channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel_versions: Option<BoundedMap<ChannelVersion, MAX_CHECKPOINT_CHANNELS>>,
-    /// Where the contents of the channels are. A channel of `channel_versions` that is not among them has the content that it has
+    /// The contents of the channels. A channel of `channel_versions` that is missing here has the content that it has
     /// in the parent, if its version is the same there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blobs: Option<BoundedList<CheckpointBlob, 0, MAX_CHECKPOINT_BLOBS>>,
-    /// What tasks wrote behind the parent, and what came of which this is: as `checkpoint.writes` says it, in the same step.
+    /// The writes of tasks after the parent, from which this checkpoint came: as in `checkpoint.writes`, in the same step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<BoundedList<CheckpointTaskWrites, 1, MAX_CHECKPOINT_TASKS>>,
-    /// What is said of it, and what lists are filtered by.
+    /// Metadata, by which lists are filtered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<JsonObject>,
-    /// What else belongs to the state, as the executor has it.
+    /// The rest of the state, as the executor has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<JsonObject>,
 }
 
-/// What one task wrote, told with the checkpoint that came of it.
+/// The writes of one task, reported with the checkpoint that came of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointTaskWrites {
     /// The task.
     pub task: Name,
-    /// Where the task stands in the graph; writes are read in the order of it.
+    /// The task's place in the graph; writes are read in the order of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<BoundedText<MAX_NAMESPACE_BYTES>>,
-    /// Whether they take the place of what stands at their indexes; else what stands there first stays.
+    /// `true`: they replace the writes at their indexes. Otherwise the first write at an index stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace: Option<bool>,
-    /// What it wrote, in order.
+    /// The task's writes, in order.
     pub writes: BoundedList<CheckpointBlob, 0, MAX_CHECKPOINT_BLOBS>,
 }
 
-/// `checkpoint.writes`: what a task wrote after a checkpoint, before the next one.
+/// `checkpoint.writes`: the writes of a task after a checkpoint, before the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointWrites {
     /// The thread.
@@ -85,13 +85,13 @@ pub struct CheckpointWrites {
     pub checkpoint: Name,
     /// The task.
     pub task: Name,
-    /// Where the task stands in the graph; writes are read in the order of it.
+    /// The task's place in the graph; writes are read in the order of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<BoundedText<MAX_NAMESPACE_BYTES>>,
-    /// Whether they take the place of what stands at their indexes; else what stands there first stays.
+    /// `true`: they replace the writes at their indexes. Otherwise the first write at an index stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace: Option<bool>,
-    /// What it wrote, in order.
+    /// The task's writes, in order.
     pub writes: BoundedList<CheckpointBlob, 0, MAX_CHECKPOINT_BLOBS>,
 }
 
@@ -106,20 +106,20 @@ pub struct CheckpointDeleted {
     /// The checkpoint; without it all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Name>,
-    /// Whether the newest of each subgraph stays.
+    /// `true`: the newest checkpoint of each subgraph stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_newest: Option<bool>,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Words>,
 }
 
-/// `checkpoint.copied`: what a thread holds is in another one, too.
+/// `checkpoint.copied`: the contents of a thread are in another one, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointCopied {
     /// The thread that is copied.
     pub thread: Name,
-    /// The thread that has it from here on. What is there already stays.
+    /// The thread that has it from here on. Its own contents stay.
     pub to: Name,
     /// The subgraph; without it all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +129,7 @@ pub struct CheckpointCopied {
     pub checkpoint: Option<Name>,
 }
 
-/// What made a checkpoint.
+/// The origin of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointSource {
@@ -165,7 +165,7 @@ impl Namespace {
         self.0.as_ref().map_or("", BoundedText::as_str)
     }
 
-    /// Whether it is the path of the outermost one.
+    /// Returns `true` if it is the path of the outermost graph.
     #[must_use]
     pub const fn is_outermost(&self) -> bool {
         self.0.is_none()

@@ -1,4 +1,4 @@
-//! What channels hold and tasks wrote, as the events of checkpoints name it.
+//! Contents of channels and writes of tasks, as the events of checkpoints name them.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub struct CheckpointBlob {
     /// Its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<ChannelVersion>,
-    /// How its bytes are to be read.
+    /// The encoding of its bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<Name>,
     /// The keyed digest that the content is kept under.

@@ -1,4 +1,4 @@
-//! The clock that decides what is over: that it jumped, and that its time is taken all the same.
+//! The clock that decides expiry: its jumps, and the acceptance of its time despite a jump.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl ClockTime {
     }
 }
 
-/// Which way a clock jumped.
+/// The direction in which a clock jumped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JumpDirection {
@@ -35,24 +35,24 @@ pub enum JumpDirection {
     Back,
 }
 
-/// `ledger.clock-jumped`: the machine's clock does not show what it would if it had gone on evenly.
+/// `ledger.clock-jumped`: the machine's clock did not go on evenly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerClockJumped {
-    /// What it would show; at an opening, the time of the last event, before which it must not be.
+    /// The expected time; at an opening, the time of the last event, which the clock must not be before.
     pub from: ClockTime,
-    /// What it shows.
+    /// The time that it shows.
     pub to: ClockTime,
-    /// Which way.
+    /// The direction of the jump.
     pub direction: JumpDirection,
 }
 
 /// `clock.accepted`: the time that the clock shows is taken for the time, and calls are decided again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockAccepted {
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 

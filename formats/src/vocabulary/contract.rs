@@ -1,4 +1,4 @@
-//! Contracts: what must hold before and after a step, and what is done where it does not.
+//! Contracts: conditions before and after a step, and the rollback if one does not hold.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,28 +13,28 @@ pub const MAX_CONTRACT_PARTS: usize = 64;
 pub struct ContractDefined {
     /// Its name.
     pub contract: Name,
-    /// What must hold before.
+    /// The checks that must hold before.
     pub pre: BoundedList<ContractPart, 0, MAX_CONTRACT_PARTS>,
-    /// What must hold after.
+    /// The checks that must hold after.
     pub post: BoundedList<ContractPart, 0, MAX_CONTRACT_PARTS>,
-    /// What is done, in order, where it does not.
+    /// The steps of a rollback, in order, if a check does not hold.
     pub rollback: BoundedList<ContractPart, 0, MAX_CONTRACT_PARTS>,
-    /// How much damage a breach can do.
+    /// The damage that a breach can do.
     pub blast_radius: BlastRadius,
 }
 
 /// A check or a step of a rollback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContractPart {
-    /// What kind.
+    /// The kind of check or step.
     #[serde(rename = "type")]
     pub kind: Name,
-    /// With what.
+    /// The parameters.
     #[serde(default)]
     pub params: JsonObject,
 }
 
-/// `contract.checked`: what its checks found.
+/// `contract.checked`: the results of its checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContractChecked {
     /// The contract, where it has a name.
@@ -49,11 +49,11 @@ pub struct ContractChecked {
     pub node: Name,
     /// Before or after.
     pub phase: ContractPhase,
-    /// What was found.
+    /// The results of the checks.
     pub checks: BoundedList<CheckResult, 0, MAX_CONTRACT_PARTS>,
 }
 
-/// When a check is made.
+/// The time of a check: before or after the step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContractPhase {
@@ -63,23 +63,23 @@ pub enum ContractPhase {
     Post,
 }
 
-/// What one check found.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckResult {
-    /// What kind of check.
+    /// The kind of check.
     #[serde(rename = "type")]
     pub kind: Name,
-    /// With what.
+    /// The parameters.
     #[serde(default)]
     pub params: JsonObject,
-    /// Whether it held.
+    /// `true` if it held.
     pub passed: bool,
-    /// What was seen.
+    /// The finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Words>,
 }
 
-/// `rollback.executed`: what a breach was answered with.
+/// `rollback.executed`: the answer to a breach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RollbackExecuted {
     /// The contract that was broken.
@@ -92,16 +92,16 @@ pub struct RollbackExecuted {
     pub run: Name,
     /// The node.
     pub node: Name,
-    /// Whether everything was undone.
+    /// The extent to which the effects were undone.
     pub status: RollbackStatus,
-    /// What was done, in order.
+    /// The steps that were taken, in order.
     pub steps: BoundedList<CheckResult, 0, MAX_CONTRACT_PARTS>,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Words>,
 }
 
-/// How far a rollback came.
+/// The extent of a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RollbackStatus {

@@ -1,4 +1,5 @@
-//! What the service does with a ledger's keys and with what is old: keys changed, ranges archived, let go, held, subjects erased.
+//! The service's acts on keys and old data: rotation, archives, retention, erasure and holds.
+//!
 //! Only the service writes these. No secret and no subject's name stands in them.
 
 use schemars::JsonSchema;
@@ -9,18 +10,18 @@ use super::{Count, EventData, EventPosition, Name, PathText, Sha256Text, Words};
 /// `key.rotated`: another key is used from here on; the old one stays, for reading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyRotated {
-    /// What the key is for.
+    /// The purpose of the key.
     pub purpose: KeyPurpose,
     /// The id of the new one: of a signing key its public half, in hex.
     pub key: Name,
     /// The id of the one before.
     pub previous: Name,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Words>,
 }
 
-/// What a key is for.
+/// The purpose of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyPurpose {
@@ -43,7 +44,7 @@ pub struct ArchiveSealed {
     pub bytes: Count,
     /// SHA-256 of its signed manifest, which has the digests of everything else in it.
     pub manifest_sha256: Sha256Text,
-    /// Where it was put, in the words of the configuration.
+    /// The store that holds it, in the words of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<PathText>,
 }
@@ -62,37 +63,37 @@ pub struct RetentionApplied {
     /// The archive that still has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive: Option<Name>,
-    /// By which rule.
+    /// The rule by which it was let go.
     pub reason: Words,
 }
 
-/// `subject.erased`: the key of a data subject was destroyed; what was sealed under it is unreadable everywhere.
+/// `subject.erased`: the key of a data subject was destroyed; everything sealed under it is unreadable everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubjectErased {
-    /// Who it was, as a keyed hash.
+    /// The data subject, as a keyed hash.
     pub subject: Sha256Text,
-    /// Who asked for it, on whose behalf; who did it is the event's actor.
+    /// The person who asked for it, on whose behalf it was done. The event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// On what ground.
+    /// The reason.
     pub reason: Words,
 }
 
-/// `hold.placed`: what it covers is neither let go nor erased while it holds.
+/// `hold.placed`: the data in its scope is neither let go nor erased while it holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldPlaced {
     /// The hold's id.
     pub hold: Name,
-    /// What it covers.
+    /// The data that it covers.
     pub scope: HoldScope,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 
-/// What a hold covers: what agrees with every part that is named; everything, where none is.
+/// The scope of a hold: all that agrees with every part that is named; everything, if none is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldScope {
     /// The data subject, as a keyed hash.
@@ -111,10 +112,10 @@ pub struct HoldScope {
 pub struct HoldReleased {
     /// The hold's id.
     pub hold: Name,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 

@@ -1,4 +1,4 @@
-//! `decision.made`: what was said of a call, by what, and on what ground.
+//! `decision.made`: the verdict on a call, the step that gave it, and its inputs.
 
 mod ladder;
 
@@ -23,9 +23,9 @@ pub type ReasonText = BoundedText<2048>;
 pub struct DecisionMade {
     /// The call.
     pub call: Name,
-    /// What was said: in mode `observe`, what would have been.
+    /// The verdict: in mode `observe`, the one that enforcement would have given.
     pub verdict: Verdict,
-    /// Whether it was meant.
+    /// The mode: whether the verdict was enforced.
     pub mode: Mode,
     /// The first step that gave the verdict, in one word.
     pub reason_code: ReasonCode,
@@ -36,7 +36,7 @@ pub struct DecisionMade {
     pub rule: Option<Name>,
     /// Each step's verdict, in order; its name alone where it said `allow`.
     pub ladder: Vec<LadderStep>,
-    /// What the verdict rests on.
+    /// The inputs of the verdict.
     pub inputs: DecisionInputs,
     /// The approval that lifted a review, or that now waits for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,29 +49,29 @@ pub struct DecisionMade {
     pub expires: Option<u64>,
     /// Governed time, in microseconds since 1970, at which the call is over without an outcome.
     pub deadline: u64,
-    /// How the call has to be made.
+    /// The obligations of the executor that makes the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obligations: Option<Obligations>,
-    /// Where an earlier call under the same idempotency key has its outcome, as a position.
+    /// The position of the outcome of an earlier call under the same idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_outcome: Option<u64>,
     /// Governed milliseconds after which another try may pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<Milliseconds>,
-    /// What was found of the call before it got its place, without its arguments: from this, and the state before it, the same
-    /// decision can be made again.
+    /// The facts that were found about the call before it got its position, without its arguments. From them, and from
+    /// the state before the call, the same decision can be made again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub examined: Option<FactsText>,
 }
 
-/// Bytes of what was found of a call.
+/// Bytes of the facts about a call.
 pub const MAX_FACTS_BYTES: usize = 64 * 1024;
 
-/// What was found of a call, as the JSON object that the reactor of its version writes.
+/// The facts about a call, as the JSON object that the reactor of its version writes.
 #[derive(Debug, Clone)]
 pub struct FactsText(Box<RawValue>);
 
-/// Why a text is not what was found of a call.
+/// An error in the facts about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FactsError {
     /// It is no JSON object.
@@ -86,7 +86,7 @@ pub enum FactsError {
 }
 
 impl FactsText {
-    /// What was found, as it is written.
+    /// Writes facts as text.
     ///
     /// # Errors
     /// [`FactsError`].
@@ -94,7 +94,7 @@ impl FactsText {
         to_raw_value(facts).map_err(|_| FactsError::NoObject).and_then(Self::checked)
     }
 
-    /// What was found, from its text.
+    /// Reads facts from their text.
     ///
     /// # Errors
     /// [`FactsError`].
@@ -105,7 +105,7 @@ impl FactsText {
         RawValue::from_string(text).map_err(|_| FactsError::NoObject).and_then(Self::checked)
     }
 
-    /// Whether what a JSON value was read as is what was found of a call, for who keeps nothing of it.
+    /// Checks that a JSON value can be the facts about a call, without keeping any of it.
     ///
     /// # Errors
     /// [`FactsError`].
@@ -163,7 +163,7 @@ impl JsonSchema for FactsText {
     }
 }
 
-/// Why a step did not say `allow`, or why a review was lifted.
+/// The reason why a step did not say `allow`, or why a review was lifted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReasonCode {
@@ -189,7 +189,7 @@ pub enum ReasonCode {
     DestinationOutside,
     /// A path leaves the working directory.
     PathOutside,
-    /// The arguments can run what cannot be read from them.
+    /// The arguments can run commands that cannot be read from them.
     ArgumentsOpaque,
     /// Looking at the arguments would take too long.
     ArgumentsTooLarge,
@@ -199,7 +199,7 @@ pub enum ReasonCode {
     Repeated,
     /// A call under the same key is under way.
     InFlight,
-    /// A call under the same key was allowed, and nobody knows whether it ran.
+    /// A call under the same key was allowed, and it is unknown if it ran.
     OutcomeUnknown,
     /// The key is older than keys are kept.
     KeyExpired,
@@ -285,10 +285,11 @@ pub enum ReasonCode {
     ApprovalOutgrown,
 }
 
-/// What a verdict rests on. Together with the policy, the registry and the reactor of these versions it gives the same verdict again.
+/// The inputs of a verdict. Together with the policy, the registry and the reactor of these versions they give the
+/// same verdict again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DecisionInputs {
-    /// What trust and breaker are kept for.
+    /// The dimension of trust and breaker.
     pub dimension: Dimension,
     /// Calls that went well.
     pub approvals: u64,
@@ -300,10 +301,10 @@ pub struct DecisionInputs {
     pub recent_failures: u64,
     /// Calls that went well since the last that did not.
     pub streak: u64,
-    /// When they last changed, in microseconds since 1970.
+    /// The time of their last change, in microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<u64>,
-    /// What follows from them.
+    /// The score that follows from them.
     pub score: Score,
     /// The circuit breaker.
     pub breaker: BreakerCondition,
@@ -314,7 +315,7 @@ pub struct DecisionInputs {
     pub registry_revision: u64,
     /// The rules of this program.
     pub reactor_version: u32,
-    /// What was decided on: SHA-256 over the binding arguments, in hex.
+    /// The digest that was decided on: SHA-256 over the binding arguments, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_digest: Option<Sha256Text>,
     /// SHA-256 over all arguments, in hex, where those that bind are not all.
@@ -331,16 +332,16 @@ pub struct DecisionInputs {
     /// The run that the call belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<BoundedText<1024>>,
-    /// Where the call would reach.
+    /// The destinations that the call would reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<BoundedText<1024>>,
     /// The folder of the call's session, as SHA-256 of its path, in hex: where the first call of that agent in that session worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_folder: Option<Sha256Text>,
-    /// Whether the call waits for something, as its registration or the policy says.
+    /// `true` if the call waits for something, by its registration or by the policy.
     #[serde(default, skip_serializing_if = "is_false")]
     pub poll: bool,
-    /// Exceptions to how the call's outcome counts.
+    /// Exceptions in counting the call's outcome.
     #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
     pub outcome: OutcomeRules,
     /// Microseconds that governed time was ahead of the clock; without it none.
@@ -349,12 +350,12 @@ pub struct DecisionInputs {
     /// Local times in the time zones that the decision looked at; UTC alone where this is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_times: Option<LocalTimes>,
-    /// Whether the history was recorded elsewhere and brought here.
+    /// `true` if the history was recorded elsewhere and imported.
     #[serde(default, skip_serializing_if = "is_false")]
     pub imported: bool,
 }
 
-/// Exceptions to how a call's outcome counts in trust and breakers.
+/// Exceptions in counting a call's outcome in trust and breakers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutcomeRules {
     /// Neither trust nor a breaker counts it: the call could not be read, or nobody registered its tool.
@@ -380,7 +381,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// What a circuit breaker is like.
+/// The state of a circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerCondition {
@@ -392,7 +393,7 @@ pub enum BreakerCondition {
     HalfOpen,
 }
 
-/// How an allowed call has to be made.
+/// The obligations of the executor that makes an allowed call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Obligations {
     /// It ends after this.
@@ -415,7 +416,7 @@ impl EventData for DecisionMade {
 }
 
 impl DecisionMade {
-    /// What an executor hears: in mode `observe` everything is allowed.
+    /// Returns the verdict for the executor: in mode `observe` everything is allowed.
     #[must_use]
     pub const fn effective_verdict(&self) -> Verdict {
         match self.mode {

@@ -1,4 +1,4 @@
-//! What trust and circuit breakers are kept for.
+//! Dimensions, for each of which trust and a circuit breaker are kept.
 
 mod part;
 
@@ -16,18 +16,18 @@ use self::part::check_part;
 /// Stands between two parts, and in none.
 const SEPARATOR: char = '\0';
 
-/// What trust and circuit breakers are kept for, one record each. A part that an event leaves out is `-`, not known; a dimension
-/// without a workspace is kept for all of them together.
+/// A dimension, for which one record of trust and one circuit breaker are kept. A part that an event leaves out is
+/// `-`, not known. A dimension without a workspace is kept for all of them together.
 ///
-/// Dimensions are ordered by tool, context, workspace, model and task type, byte by byte; one without a workspace stands before those
-/// with one. So the dimensions of a tool and context in one workspace are neighbours, however many there are in others. Copies share one
-/// text.
+/// Dimensions are ordered by tool, context, workspace, model and task type, byte by byte. One without a workspace
+/// stands before those with one. The dimensions of a tool and context in one workspace are therefore neighbours,
+/// however many there are in others. Copies share one text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dimension {
     /// The parts in that order, each but the last with a zero byte behind it, which no part holds: so texts are ordered as their
     /// parts are. No workspace is an empty part, which no other part is.
     text: Arc<str>,
-    /// Where each part but the last ends.
+    /// The end of each part but the last, in bytes.
     ends: [u16; 4],
 }
 
@@ -78,7 +78,7 @@ impl Dimension {
         tool
     }
 
-    /// Where, or with what: a path, a command, a host.
+    /// Returns the context: a path, a command, a host.
     #[must_use]
     pub fn context(&self) -> &str {
         let [_, context, ..] = self.ordered();
@@ -92,7 +92,7 @@ impl Dimension {
         model
     }
 
-    /// What for.
+    /// Returns the type of task.
     #[must_use]
     pub fn task_type(&self) -> &str {
         let [.., task_type] = self.ordered();
@@ -113,7 +113,7 @@ impl Dimension {
         [tool, context, model, task_type]
     }
 
-    /// These four, and the workspace behind them where there is one: what tells it from every other dimension.
+    /// Returns these four, and the workspace behind them if there is one: all parts that tell it from other dimensions.
     #[must_use]
     pub fn every_part(&self) -> Vec<&str> {
         let mut parts = Vec::with_capacity(5);
@@ -239,8 +239,8 @@ impl JsonSchema for Dimension {
     }
 }
 
-/// What trust and circuit breakers are kept for, one record each. A part that an event leaves out is `-`, not known; a dimension
-/// without a workspace is kept for all of them together.
+/// A dimension, for which one record of trust and one circuit breaker are kept. A part that an event leaves out is
+/// `-`, not known. A dimension without a workspace is kept for all of them together.
 ///
 /// Dimensions are ordered by tool, context, workspace, model and task type, byte by byte.
 #[derive(Serialize, Default, JsonSchema)]
@@ -248,11 +248,11 @@ impl JsonSchema for Dimension {
 struct Described {
     /// The tool.
     tool: DimensionPart,
-    /// Where, or with what: a path, a command, a host.
+    /// The context: a path, a command, a host.
     context: DimensionPart,
     /// The model that asked.
     model: DimensionPart,
-    /// What for.
+    /// The type of task.
     task_type: DimensionPart,
     /// The project that the call worked in: the root of its working folder; `-` where it named none. Left out where trust is kept for
     /// all workspaces together, as it was before version 6 of the rules.

@@ -1,4 +1,4 @@
-//! Files that a policy guards by their names, and what calls do with files.
+//! Files that a policy guards by their names, and the access of calls to them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,8 @@ pub struct FileGuard {
     /// Files that hold no secret, although a glob of `secret` matches them.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub not_secret: FileGlobs,
-    /// Files that a person looks at before a call reads them: settings that may hold tokens, whatever git has stored. A call that may
-    /// read one among others excludes them, or is reviewed.
+    /// Files that a person looks at before a call reads them: settings that may hold tokens, and everything that git
+    /// has stored. A call that may read one among others excludes them, or is reviewed.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reviewed: FileGlobs,
     /// Files whose contents programs run by themselves. A call that writes one is reviewed, whatever trust it has earned.
@@ -33,7 +33,7 @@ pub struct FileGuard {
     pub run_by_themselves: FileGlobs,
 }
 
-/// What a call does with a place that its arguments name, from the least.
+/// The access of a call to a place that its arguments name, from the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAccess {

@@ -1,4 +1,4 @@
-//! Imports: histories recorded elsewhere, brought here; and the word that lets them count.
+//! Imports: histories recorded elsewhere and brought here, and the approval by which they count.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,23 +9,23 @@ use super::{BoundedList, BoundedMap, BoundedText, Count, EventData, Name, PathTe
 pub const MAX_IMPORT_SOURCES: usize = 1_000;
 /// Types of events that one import counts one by one.
 pub const MAX_IMPORT_TYPES: usize = 256;
-/// Bytes of what says how events are made of records.
+/// Bytes of a mapping of records to events.
 pub const MAX_MAPPING_BYTES: usize = 64 * 1024;
 
 /// `import.batch`: an import came to its end. It counts towards trust only once it is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportBatch {
-    /// SHA-256 over the mapping and what is said of each file: the import's name.
+    /// SHA-256 over the mapping and the facts about each file: the import's name.
     pub digest: Sha256Text,
-    /// How events were made of records.
+    /// The mapping by which events were made of records.
     pub mapping: BoundedText<MAX_MAPPING_BYTES>,
-    /// What it came to.
+    /// The totals of the import.
     pub counts: ImportCounts,
     /// The files.
     pub sources: BoundedList<ImportSource, 0, MAX_IMPORT_SOURCES>,
 }
 
-/// What an import came to.
+/// The totals of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportCounts {
     /// Files.
@@ -51,7 +51,7 @@ pub struct ImportCounts {
 pub struct ImportSource {
     /// Its name.
     pub name: PathText,
-    /// How its records were read.
+    /// The mapping by which its records were read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapping: Option<BoundedText<MAX_MAPPING_BYTES>>,
     /// SHA-256 of its bytes, decompressed.
@@ -62,7 +62,7 @@ pub struct ImportSource {
     pub lines: Count,
     /// Events that were made of them.
     pub events: Count,
-    /// Why it was not read to its end.
+    /// The reason why it was not read to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Words>,
 }
@@ -70,12 +70,12 @@ pub struct ImportSource {
 /// `import.accepted`: from here on an import counts towards trust.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportAccepted {
-    /// Which one, by its digest.
+    /// The import's digest.
     pub digest: Sha256Text,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Words>,
 }

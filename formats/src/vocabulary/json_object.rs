@@ -1,4 +1,4 @@
-//! JSON that the vocabulary does not look into.
+//! JSON values that the vocabulary does not look into.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::TooMany;
 
-/// Members of an object that is kept as it is. What they hold is bounded by the event.
+/// Members of an object that is kept as it is. The event's size bounds their contents.
 pub const MAX_OBJECT_MEMBERS: usize = 1_024;
 
 /// An object of any members.

@@ -51,7 +51,7 @@ pub struct LocalMinute(u64);
 pub struct LocalMinuteError;
 
 impl LocalTimes {
-    /// Returns what clocks of a zone showed, where that is told.
+    /// Returns the time that clocks of a zone showed, if it is recorded.
     #[must_use]
     pub fn in_zone(&self, zone: &ZoneName) -> Option<&LocalTime> {
         self.times.iter().find(|time| time.zone == *zone)

@@ -1,4 +1,4 @@
-//! Maps with a bound: one that is larger is refused while it is read, before the rest of it is.
+//! Maps with a bound: a larger one is refused as soon as the bound is passed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

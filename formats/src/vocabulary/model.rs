@@ -5,26 +5,26 @@ use serde::{Deserialize, Serialize};
 
 use super::{EventData, MicroUsd, Milliseconds, Name, TokenCounts};
 
-/// `model.called`: a model was asked, and how that ended.
+/// `model.called`: a request to a model, and its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCalled {
     /// The model.
     pub model: Name,
-    /// Who runs it.
+    /// The provider that runs it.
     pub provider: Name,
-    /// What it read and wrote.
+    /// The tokens that it read and wrote.
     pub tokens: TokenCounts,
-    /// What that cost. Transcripts do not tell.
+    /// The cost of the tokens. Transcripts do not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<MicroUsd>,
-    /// How long it took. Transcripts do not tell.
+    /// The duration of the answer. Transcripts do not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Milliseconds>,
-    /// How it ended.
+    /// The way in which it ended.
     pub status: ModelStatus,
 }
 
-/// How a call of a model ended.
+/// The way in which a call of a model ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelStatus {
@@ -34,7 +34,7 @@ pub enum ModelStatus {
     Error,
     /// Its time was over.
     Timeout,
-    /// Somebody broke it off.
+    /// It was broken off.
     Interrupted,
 }
 

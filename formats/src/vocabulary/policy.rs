@@ -1,4 +1,4 @@
-//! `policy.*` and `mode.configured`: the rules that calls are judged by, and whether their verdicts are meant.
+//! `policy.*` and `mode.configured`: the rules that judge calls, and the enforcement mode.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,21 +13,21 @@ pub const MIN_KEY_LIFE_S: u32 = 60;
 /// The longest one, in seconds: 30 days.
 pub const MAX_KEY_LIFE_S: u32 = 30 * 86_400;
 
-/// How long an idempotency key is good, in seconds.
+/// The life of an idempotency key, in seconds.
 pub type KeyLife = BoundedNumber<MIN_KEY_LIFE_S, MAX_KEY_LIFE_S>;
 
-/// What a policy is made of, as it is written: the rest is added when it is published. Unknown members are refused, as in its rules.
+/// A policy as it is written; publication adds the rest. Unknown members are refused, as in its rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDocument {
     /// Its rules, in the order in which they are tried.
     pub rules: BoundedList<Rule, 0, MAX_RULES>,
-    /// By what numbers trust is judged.
+    /// The rules that judge trust.
     pub trust: TrustRules,
     /// Seconds for which an idempotency key is good from its first use on. Left out, they are those of a day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_life_s: Option<KeyLife>,
-    /// How far runs and sessions may go round. Left out, it is as shipped.
+    /// Bounds on loops, steps and delegation of runs and sessions. Left out, they are as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
     /// Times of people and calls; as shipped where they are left out.
@@ -40,10 +40,10 @@ pub struct PolicyDocument {
     /// matches a part. Left out, such exit codes count nowhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_codes_count: Option<ExitCodeGlobs>,
-    /// What is said of calls of tools that nobody registered. Left out, they are denied.
+    /// The verdict on calls of tools that nobody registered. Left out, they are denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unregistered: Option<UnregisteredTools>,
-    /// Whether trust is kept apart by projects, and how these are told apart. Left out, it is as shipped: they are.
+    /// The separation of trust by projects, and the way to tell projects apart. Left out, trust is kept apart as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspaces: Option<Workspaces>,
 }
@@ -57,12 +57,12 @@ pub struct PolicyPublished {
     pub digest: Name,
     /// Its rules, in the order in which they are tried.
     pub rules: BoundedList<Rule, 0, MAX_RULES>,
-    /// By what numbers trust is judged.
+    /// The rules that judge trust.
     pub trust: TrustRules,
     /// Seconds for which an idempotency key is good from its first use on. Left out, they are those of a day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_life_s: Option<KeyLife>,
-    /// How far runs and sessions may go round. Left out, it is as shipped.
+    /// Bounds on loops, steps and delegation of runs and sessions. Left out, they are as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
     /// Times of people and calls; as shipped where they are left out.
@@ -75,18 +75,18 @@ pub struct PolicyPublished {
     /// matches a part. Left out, such exit codes count nowhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_codes_count: Option<ExitCodeGlobs>,
-    /// What is said of calls of tools that nobody registered. Left out, they are denied.
+    /// The verdict on calls of tools that nobody registered. Left out, they are denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unregistered: Option<UnregisteredTools>,
-    /// Whether trust is kept apart by projects, and how these are told apart. Left out, it is as shipped: they are.
+    /// The separation of trust by projects, and the way to tell projects apart. Left out, trust is kept apart as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspaces: Option<Workspaces>,
-    /// Who wrote it.
+    /// The author.
     pub author: BoundedText<1024>,
     /// The version that it was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
-    /// What is new in it, and why.
+    /// The changes in it, and the reason for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
 }
@@ -94,9 +94,9 @@ pub struct PolicyPublished {
 /// `policy.activated`: from now on calls are judged by it, and by no other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyActivated {
-    /// Which one.
+    /// The policy's version.
     pub version: u64,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
 }
@@ -104,22 +104,22 @@ pub struct PolicyActivated {
 /// `policy.retired`: it cannot be activated any more. Decisions that were made under it stand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyRetired {
-    /// Which one.
+    /// The policy's version.
     pub version: u64,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
 }
 
-/// `mode.configured`: whether verdicts are meant.
+/// `mode.configured`: the enforcement mode is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModeConfigured {
-    /// Whether they are.
+    /// The mode.
     pub mode: Mode,
-    /// Of which calls. Without it: of all that no scope is about.
+    /// The calls that the mode is for. Without it: all calls that no scope is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ModeScope>,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
 }

@@ -1,4 +1,4 @@
-//! What a policy says beside its rules and its trust parameters.
+//! The settings of a policy besides its rules and its trust parameters.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub const MAX_EXIT_CODE_GLOBS: usize = 64;
 /// Globs for the programs whose exit codes count as errors.
 pub type ExitCodeGlobs = BoundedList<Glob, 1, MAX_EXIT_CODE_GLOBS>;
 
-/// What a policy says of calls of tools that nobody registered.
+/// A policy's verdict on calls of tools that nobody registered.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -31,7 +31,7 @@ pub struct PolicySettings {
     /// Seconds for which an idempotency key is good from its first use on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_life_s: Option<KeyLife>,
-    /// How far runs and sessions may go round.
+    /// Bounds on loops, steps and delegation of runs and sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CallBounds>,
     /// Times of people and calls; as shipped where they are left out.
@@ -40,13 +40,13 @@ pub struct PolicySettings {
     /// Globs for the parts of commands whose exit codes other than 0 count as errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_codes_count: Option<ExitCodeGlobs>,
-    /// What is said of calls of tools that nobody registered.
+    /// The verdict on calls of tools that nobody registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unregistered: Option<UnregisteredTools>,
     /// Files that calls may not name, or may only write with a person's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileGuard>,
-    /// Whether trust is kept apart by projects, and how these are told apart. Left out, it is as shipped: they are.
+    /// The separation of trust by projects, and the way to tell projects apart. Left out, trust is kept apart as shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspaces: Option<Workspaces>,
 }

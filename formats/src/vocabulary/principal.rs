@@ -1,4 +1,6 @@
-//! `principal.*`: who may use a ledger, in which role, and by what token. Of a token only its hash is ever recorded.
+//! `principal.*`: the principals of a ledger, with their roles and the hashes of their tokens.
+//!
+//! Only the hash of a token is ever recorded.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +10,7 @@ use super::{BoundedText, EventData, Name, Note, Sha256Text};
 /// Hex digits of a token's hash that name its holder in events.
 const ACTOR_DIGITS: usize = 12;
 
-/// What a principal may do.
+/// The rights of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -16,7 +18,7 @@ pub enum Role {
     Agent,
     /// Governs agents as well.
     Operator,
-    /// Governs the ledger as well, and who may use it.
+    /// Governs the ledger as well, and its principals.
     Admin,
     /// Reads, and writes nothing.
     Auditor,
@@ -38,14 +40,14 @@ impl Role {
     }
 }
 
-/// `principal.created`: whoever shows the token is this principal from here on.
+/// `principal.created`: from here on, a caller that shows the token is this principal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PrincipalCreated {
     /// Its id, by which it is revoked.
     pub principal: Name,
-    /// What it may do.
+    /// The role.
     pub role: Role,
-    /// Who or what it is, in words.
+    /// A description of the principal, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
     /// In role `agent` the agent's name, which stands in all that it writes.
@@ -61,9 +63,9 @@ pub struct PrincipalCreated {
 /// `principal.revoked`: its token is not taken any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PrincipalRevoked {
-    /// Which one.
+    /// The principal's id.
     pub principal: Name,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
 }
@@ -71,12 +73,12 @@ pub struct PrincipalRevoked {
 /// `principal.expired`: its time was over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PrincipalExpired {
-    /// Which one.
+    /// The principal's id.
     pub principal: Name,
 }
 
 impl PrincipalCreated {
-    /// As events name who wrote them: the role, and the first 12 hex digits of the token's hash.
+    /// Returns the actor that events name: the role, and the first 12 hex digits of the token's hash.
     #[must_use]
     pub fn actor(&self) -> String {
         let digits = self.token_hash.as_str().get(..ACTOR_DIGITS).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `rate.configured`: how many calls are taken in a time.
+//! `rate.configured`: limits on the number of calls in a period.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,17 +24,17 @@ const UTC: &str = "UTC";
 /// `rate.configured`: a limit is set, changed or, without `limit` and `rolling`, taken away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateConfigured {
-    /// Whose calls are counted together.
+    /// The calls that are counted together.
     pub scope: RateScope,
-    /// How many.
+    /// The limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<RateLimit>,
-    /// How many in the last while, on a day, and how far apart; besides `limit`, where both are there.
+    /// Limits in rolling windows, on a day, and on the distance of calls. They hold besides `limit` if both are there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling: Option<RollingRate>,
 }
 
-/// How many calls are taken in the last while, on a day, and how far apart. All that is there holds.
+/// Limits in rolling windows, on a day, and on the distance of calls. All members that are there hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RollingRate {
@@ -53,9 +53,9 @@ pub struct RollingRate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RollingWindow {
-    /// How many.
+    /// The number of calls.
     pub calls: BoundedNumber<1, MAX_ROLLING_CALLS>,
-    /// How long the span is, in seconds.
+    /// The length of the window, in seconds.
     pub period_s: BoundedNumber<1, MAX_ROLLING_S>,
 }
 
@@ -63,7 +63,7 @@ pub struct RollingWindow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DayLimit {
-    /// How many.
+    /// The number of calls.
     pub calls: BoundedNumber<1, MAX_DAY_CALLS>,
     /// The time zone whose clocks show the day, such as `Europe/Madrid`; UTC without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,25 +79,25 @@ impl DayLimit {
 }
 
 impl RollingRate {
-    /// `true` where it limits nothing.
+    /// Returns `true` if it limits nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Whose calls are counted together: those of one tool, agent or role, or of each one by itself.
+/// The calls that are counted together: those of one tool, agent or role, or of each one by itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateScope {
-    /// By what calls are counted.
+    /// The property by which calls are counted.
     pub by: RateBy,
     /// The one that is meant. Without it: each by itself that has no limit of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<BoundedText<1024>>,
 }
 
-/// By what calls are counted.
+/// The property by which calls are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateBy {

@@ -1,9 +1,9 @@
-//! What a tool may do to the world.
+//! The risk of a tool: its possible effects on the world.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a tool may do to the world, from the mildest.
+/// The possible effects of a tool on the world, from the mildest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {

@@ -1,7 +1,7 @@
-//! One rule of a policy: which calls it is about, and what it says of them.
+//! One rule of a policy: the calls that it matches, and its verdict on them.
 //!
-//! Unlike the data of events, a rule refuses members that it does not know, and `null` in the place of one: each member of
-//! `match` narrows a rule, and a misspelt one that was ignored would widen it.
+//! Unlike the data of events, a rule refuses members that it does not know, and `null` in the place of one. Each
+//! member of `match` narrows a rule; a misspelt one that was ignored would widen it.
 
 mod condition;
 mod window;
@@ -24,23 +24,23 @@ pub const MAX_RULE_ARGUMENTS: usize = 16;
 /// Bytes of a glob.
 pub const MAX_GLOB_BYTES: usize = 512;
 
-/// A pattern for a text: `*`, `**`, `?` and `[a-z]`; what they mean is said where policies are compiled.
+/// A pattern for a text: `*`, `**`, `?` and `[a-z]`; their meaning is stated where policies are compiled.
 pub type Glob = BoundedText<MAX_GLOB_BYTES>;
 
-/// One rule of a policy. The first one that matches a call is what the policy says of it.
+/// One rule of a policy. The first rule that matches a call is the policy's verdict on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Its name, by which decisions refer to it; no two rules of a policy share one.
     pub id: Name,
-    /// Which calls it is about: those that agree with every member that is there.
+    /// The calls it is about: those that agree with every member that is there.
     #[serde(rename = "match")]
     pub matches: RuleMatch,
-    /// What it says of them. `allow` is an upper bound: every other step may be stricter.
+    /// Its verdict on them. `allow` is an upper bound: every other step may be stricter.
     pub action: Verdict,
-    /// Why, in words that an agent is shown.
+    /// The reason, in words that an agent is shown.
     pub reason: BoundedText<512>,
-    /// For those who write policies; shown to no agent.
+    /// A comment for authors of policies; shown to no agent.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "BoundedText<1024>")]
     pub comment: Option<BoundedText<1024>>,
@@ -48,28 +48,28 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "Score")]
     pub min_trust_score: Option<Score>,
-    /// Whether a person looks at each call, whatever trust it has earned.
+    /// `true`: a person looks at each call, whatever trust it has earned.
     #[serde(default, skip_serializing_if = "is_default")]
     pub never_auto_approve: bool,
-    /// Whether the trust that a call has earned counts.
+    /// The use of the trust that a call has earned.
     #[serde(default, skip_serializing_if = "is_default")]
     pub trust: TrustUse,
 }
 
-/// Whether trust counts where a rule matched.
+/// The use of trust for a call that a rule matched.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TrustUse {
-    /// It does.
+    /// Trust counts.
     #[default]
     Respect,
-    /// That a dimension has not earned calls without review is passed over. That it is blocked is not.
+    /// A dimension needs no trust for calls without review. A blocked dimension stays blocked.
     Ignore,
 }
 
-/// Which calls a rule is about. Without a member it is about all.
+/// The calls that a rule is about. Without a member it is about all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleMatch {
@@ -86,12 +86,12 @@ pub struct RuleMatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub context: Option<OneOrMany<Glob>>,
-    /// Globs for where the call reaches: paths from the root on, and hosts. All of its destinations have to match; where only some
-    /// do, or it is not known where it reaches, the strictest that follows of both is what is said.
+    /// Globs for the call's destinations: paths from the root on, and hosts. All of its destinations have to match. If
+    /// only some do, or they are not known, the strictest verdict of both cases is taken.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub destination: Option<OneOrMany<Glob>>,
-    /// Globs for the working folder that the call names. Of a call that names none it is not known whether it matches.
+    /// Globs for the working folder that the call names. A call that names none perhaps matches.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Glob>")]
     pub cwd: Option<OneOrMany<Glob>>,
@@ -100,7 +100,7 @@ pub struct RuleMatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "bool")]
     pub in_session_folder: Option<bool>,
-    /// What the arguments hold; all of it.
+    /// Conditions on the arguments; all of them must hold.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "BoundedList<ArgumentCondition, 1, MAX_RULE_ARGUMENTS>")]
     pub arguments: Option<BoundedList<ArgumentCondition, 1, MAX_RULE_ARGUMENTS>>,
@@ -124,7 +124,7 @@ pub struct RuleMatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Risk>")]
     pub risk: Option<OneOrMany<Risk>>,
-    /// When the call is made.
+    /// The time at which the call is made.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "TimeWindow")]
     pub time_window: Option<TimeWindow>,

@@ -13,12 +13,12 @@ use super::{
 pub struct RunStarted {
     /// Its id.
     pub run: Name,
-    /// What kind of run: `graph`, or the name of a set of tasks.
+    /// The kind of run: `graph`, or the name of a set of tasks.
     pub kind: Name,
     /// The graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Name>,
-    /// Who runs it, where it is not the event's own `agent`.
+    /// The agent that runs it, if it is not the event's own `agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Name>,
     /// The case it is about.
@@ -27,7 +27,7 @@ pub struct RunStarted {
     /// The part of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtask: Option<Name>,
-    /// What it may spend, and what follows once it has.
+    /// The run's budget, and the consequence once it is spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<RunBudget>,
     /// The run that began it, where an agent acts for another.
@@ -35,7 +35,7 @@ pub struct RunStarted {
     pub parent: Option<Name>,
 }
 
-/// What a run may spend. What is not named is not limited.
+/// The budget of a run. An amount that is not named is not limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunBudget {
     /// Money.
@@ -56,13 +56,13 @@ pub struct RunBudget {
     /// Time since the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<Milliseconds>,
-    /// What follows once one of these is spent. Calls are denied where it is left out.
+    /// The consequence once one of these is spent. Calls are denied if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_exceed: Option<OnExceed>,
 }
 
 impl RunBudget {
-    /// Returns the limits on what calls and answers of models tell: money, tokens and time.
+    /// Returns the limits on the amounts that calls and answers of models report: money, tokens and time.
     #[must_use]
     pub fn spend_limits(&self) -> SpendLimits {
         let Self { cost_micro_usd, tokens, duration_ms, .. } = *self;
@@ -75,7 +75,7 @@ impl RunBudget {
 pub struct RunOverdue {
     /// The run.
     pub run: Name,
-    /// When it began: governed time, in microseconds since 1970.
+    /// The time at which it began: governed time, in microseconds since 1970.
     pub began: u64,
 }
 
@@ -86,11 +86,11 @@ pub struct RunStep {
     pub run: Name,
     /// The node.
     pub node: Name,
-    /// What kind of node.
+    /// The kind of node.
     pub node_type: Name,
-    /// How it stands.
+    /// The status of the step.
     pub status: StepStatus,
-    /// Which try it is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: Count,
     /// The round of the graph's loop that it belongs to, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,33 +101,33 @@ pub struct RunStep {
     /// The kind of error that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_type: Option<Name>,
-    /// Digest and length of what went in.
+    /// Digest and length of the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<ContentDigest>,
-    /// Digest and length of what came out.
+    /// Digest and length of the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<ContentDigest>,
-    /// What went in, in words.
+    /// The input, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_summary: Option<SummaryText>,
-    /// What came out, in words.
+    /// The output, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<SummaryText>,
-    /// How long it took.
+    /// The duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Milliseconds>,
     /// The model it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Name>,
-    /// What that read and wrote.
+    /// The tokens that were read and written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenCounts>,
-    /// What it cost.
+    /// The cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<MicroUsd>,
 }
 
-/// How a step stands.
+/// The status of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
@@ -151,7 +151,7 @@ pub struct RunPaused {
     /// The node it stands at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Name>,
-    /// For what it waits.
+    /// The thing that it waits for, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Words>,
 }
@@ -164,7 +164,7 @@ pub struct RunResumed {
     /// The checkpoint it goes on from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Name>,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Words>,
 }
@@ -174,29 +174,29 @@ pub struct RunResumed {
 pub struct RunCompleted {
     /// The run.
     pub run: Name,
-    /// Whether the end was the wanted one.
+    /// The outcome: whether the run ended as wanted.
     pub status: RunOutcome,
     /// Steps it took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Count>,
-    /// What all of it read and wrote.
+    /// The tokens that the whole run read and wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenCounts>,
-    /// What it cost.
+    /// The cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<MicroUsd>,
-    /// How long it took.
+    /// The duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Milliseconds>,
 }
 
-/// Whether a run that came to its end reached what it was for.
+/// The outcome of a run that came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// It did.
+    /// The run reached its goal.
     Success,
-    /// It did not.
+    /// The run did not reach its goal.
     Failure,
 }
 
@@ -215,15 +215,15 @@ pub struct RunFailed {
     pub reason: Option<Words>,
 }
 
-/// `run.aborted`: somebody ended it.
+/// `run.aborted`: a person or program ended it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunAborted {
     /// The run.
     pub run: Name,
-    /// On whose behalf.
+    /// The person on whose behalf it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 

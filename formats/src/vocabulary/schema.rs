@@ -13,7 +13,7 @@ pub struct SchemaRegistered {
     pub kind: BoundedText<128>,
     /// Counts up when the schema changes.
     pub version: Count,
-    /// What such an event says.
+    /// The meaning of such an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Words>,
     /// JSON Schema, draft 2020-12.

@@ -1,4 +1,4 @@
-//! How far a dimension is trusted, from 0 to 1, without floating point.
+//! Scores of trust in a dimension, from 0 to 1, without floating point.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Why something is not a score.
+/// An error in the text or number of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScoreError {
     /// Not written as one.

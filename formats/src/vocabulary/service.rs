@@ -1,4 +1,6 @@
-//! What a ledger writes of itself. Only the service does; the names are older than the others and written as HTTP has them.
+//! Events that a ledger writes about itself.
+//!
+//! Only the service writes them. Their names are older than the others and written as HTTP has them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,17 +17,17 @@ pub struct LedgerCreated {
     pub ledger: BoundedText<32>,
     /// Its name.
     pub name: BoundedText<64>,
-    /// Which of its lives between declared losses.
+    /// The generation: the number of its life between declared losses.
     pub generation: Count,
     /// Its first signing key.
     pub signing_key: Sha256Text,
-    /// What it takes.
+    /// The limits on its input.
     pub limits: LedgerLimits,
     /// The rules by which events follow from events.
     pub reactor_version: Count,
 }
 
-/// What a ledger takes.
+/// Limits of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerLimits {
@@ -50,7 +52,7 @@ pub struct LedgerOpened {
 /// `ledger.headed`: a tree head is about to be signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerHeaded {
-    /// How many events were durable.
+    /// The number of durable events.
     pub size: EventPosition,
     /// The chain hash of the frame that ends there.
     pub hash: Sha256Text,
@@ -61,9 +63,9 @@ pub struct LedgerHeaded {
 pub struct LedgerTailCut {
     /// The segment.
     pub segment: Name,
-    /// From where on.
+    /// The offset of the first of them in the segment, in bytes.
     pub offset: Count,
-    /// How many.
+    /// The number of bytes.
     pub bytes: Count,
     /// The file they are kept in.
     pub quarantine: PathText,
@@ -77,9 +79,9 @@ pub struct LedgerTailCut {
 pub struct LedgerFramesPutBack {
     /// The segment.
     pub segment: Name,
-    /// From where on.
+    /// The offset of the first of them in the segment, in bytes.
     pub offset: Count,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: Count,
     /// The file they were kept in.
     pub quarantine: PathText,
@@ -90,7 +92,7 @@ pub struct LedgerFramesPutBack {
 /// `ledger.read-only`: appends are not taken any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerReadOnly {
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 
@@ -110,14 +112,14 @@ pub struct LedgerRecovered {
     /// The note that the anchor remembered, from which it is moved on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchored: Option<BoundedText<MAX_NOTE_BYTES>>,
-    /// What is left.
+    /// The head from which the ledger goes on.
     pub retained: RetainedHead,
 }
 
 /// A tree head that is not reached any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LostHead {
-    /// How many events there were.
+    /// The number of events.
     pub size: EventPosition,
     /// Their root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,10 +129,10 @@ pub struct LostHead {
     pub note: Option<BoundedText<MAX_NOTE_BYTES>>,
 }
 
-/// Where a ledger goes on from.
+/// The head from which a ledger goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RetainedHead {
-    /// How many events are left.
+    /// The number of events that are left.
     pub size: EventPosition,
     /// Their root.
     pub root: Sha256Text,

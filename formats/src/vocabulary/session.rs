@@ -24,14 +24,14 @@ pub struct SessionStarted {
 /// `session.ended`: it is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionEnded {
-    /// Why, in the harness's word.
+    /// The reason, in the harness's word.
     pub reason: Name,
-    /// What it came to.
+    /// The totals of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<SessionTotals>,
 }
 
-/// What a session or a run came to, as far as it was counted.
+/// The totals of a session or a run, as far as they were counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionTotals {
     /// Turns.
@@ -46,10 +46,10 @@ pub struct SessionTotals {
     /// Tokens of all models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenCounts>,
-    /// What they cost.
+    /// The cost of the tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<MicroUsd>,
-    /// How long it took.
+    /// The duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Milliseconds>,
 }
@@ -59,11 +59,11 @@ pub struct SessionTotals {
 pub struct TurnStarted {
     /// The prompt.
     pub prompt: PromptDigest,
-    /// Who prompted.
+    /// The source of the prompt.
     pub source: PromptSource,
 }
 
-/// What is kept of a prompt.
+/// The digest and length of a prompt, whose text is not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PromptDigest {
     /// SHA-256 of its text.
@@ -72,7 +72,7 @@ pub struct PromptDigest {
     pub bytes: Count,
 }
 
-/// Who prompts an agent.
+/// The source of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptSource {
@@ -89,9 +89,9 @@ pub enum PromptSource {
 /// `turn.ended`: the agent came to an end of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnEnded {
-    /// Why, in the harness's or model's word: `end_turn`, `interrupted`, `max_tokens`.
+    /// The reason, in the harness's or model's word: `end_turn`, `interrupted`, `max_tokens`.
     pub stop_reason: Name,
-    /// How long it took.
+    /// The duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Milliseconds>,
 }

@@ -1,4 +1,4 @@
-//! What stops agents, all of them or one, in every mode; and what lets them go on.
+//! Stops of all agents or of one, in every mode, and the events that lift them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,20 +8,20 @@ use super::{AgentName, EventData, Name, Words};
 /// `panic.engaged`: every call is denied from here on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PanicEngaged {
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 
 /// `panic.released`: calls are decided again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PanicReleased {
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 
@@ -30,10 +30,10 @@ pub struct PanicReleased {
 pub struct AgentSuspended {
     /// The agent.
     pub agent: AgentName,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 
@@ -42,10 +42,10 @@ pub struct AgentSuspended {
 pub struct AgentResumed {
     /// The agent.
     pub agent: AgentName,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: Words,
 }
 

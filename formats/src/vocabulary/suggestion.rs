@@ -1,4 +1,4 @@
-//! Suggestions: rules that the history speaks for, and what an operator makes of them.
+//! Suggestions of rules that the history supports, and the operator's answers to them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,12 +18,12 @@ pub struct SuggestionMade {
     pub evidence: BoundedList<EventPosition, 0, MAX_SUGGESTION_EVIDENCE>,
     /// The rule, as a policy holds it.
     pub rule: Rule,
-    /// Why.
+    /// The reason.
     pub reason: Words,
-    /// What it comes to.
+    /// The kind of suggestion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<SuggestionKind>,
-    /// What it is about.
+    /// The dimension that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimension: Option<Dimension>,
     /// Observations that it rests on, of which `evidence` names some.
@@ -31,7 +31,7 @@ pub struct SuggestionMade {
     pub observations: Option<Count>,
 }
 
-/// What a suggestion comes to.
+/// The kind of a suggestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SuggestionKind {
@@ -64,8 +64,9 @@ impl SuggestionKind {
 /// Hex digits of a suggestion's id behind its kind.
 const ID_DIGITS: usize = 16;
 
-/// The id of a suggestion, the same each time it is found: its kind, and the first digits of a SHA-256 over kind, dimension and what its rule
-/// is about, says and is held to, as JSON. Words do not count: they tell numbers that grow.
+/// Returns the id of a suggestion, the same each time it is found. It is its kind, and the first digits of a SHA-256
+/// in hex. The hash covers kind, dimension, and the rule's match, action and constraints, as JSON. Texts do not count,
+/// because they contain numbers that grow.
 #[must_use]
 pub fn suggestion_id(kind: SuggestionKind, dimension: &Dimension, rule: &Rule) -> Name {
     let Rule { matches, action, min_trust_score, never_auto_approve, trust, .. } = rule;
@@ -78,12 +79,12 @@ pub fn suggestion_id(kind: SuggestionKind, dimension: &Dimension, rule: &Rule) -
 /// `suggestion.accepted`: an operator takes it. A policy that holds it is published by an event of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SuggestionAccepted {
-    /// Which one.
+    /// The suggestion's id.
     pub suggestion: Name,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Words>,
 }
@@ -91,12 +92,12 @@ pub struct SuggestionAccepted {
 /// `suggestion.rejected`: an operator does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SuggestionRejected {
-    /// Which one.
+    /// The suggestion's id.
     pub suggestion: Name,
-    /// On whose behalf; who did it is the event's actor.
+    /// The person on whose behalf it was done; the event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Words>,
 }

@@ -1,4 +1,4 @@
-//! Texts with a bound, and without what a terminal would obey.
+//! Texts with a bound, and without control characters that a terminal would obey.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::limits::MAX_ATTRIBUTE_BYTES;
 
-/// Why a text cannot be taken.
+/// An error in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// Without a character.
@@ -70,7 +70,7 @@ impl<const MAX: usize> BoundedText<MAX> {
     }
 }
 
-/// Whether a text can be taken that has this bound.
+/// Checks that a text with this bound can be taken.
 pub(super) fn check_text(text: &str, max: usize) -> Result<(), TextError> {
     if text.is_empty() {
         return Err(TextError::Empty);
@@ -86,7 +86,7 @@ pub(super) fn check_text(text: &str, max: usize) -> Result<(), TextError> {
     Ok(())
 }
 
-/// A text that [`BoundedText`] takes, on loan from the JSON that it stands in: for who only looks at it.
+/// A text that [`BoundedText`] takes, borrowed from the JSON in which it stands, for readers that keep nothing of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundedRef<'a, const MAX: usize>(Cow<'a, str>);
 

@@ -31,10 +31,10 @@ pub const MAX_DESTINATION_GLOBS: usize = 64;
 /// Tries of one call after the first.
 pub const MAX_RETRIES: u32 = 100;
 
-/// What a tool says of itself.
+/// A tool's description of itself.
 pub type DescriptionText = BoundedText<8192>;
 
-/// What a tool is: all that a registration says.
+/// The registration of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolDocument {
     /// Its name, as calls name it.
@@ -44,42 +44,42 @@ pub struct ToolDocument {
     pub server: Option<Name>,
     /// The tool's own version.
     pub version: Name,
-    /// What it does.
+    /// The tool's description.
     pub description: DescriptionText,
-    /// What its arguments must be: a JSON Schema.
+    /// The JSON Schema of its arguments.
     pub input_schema: SchemaText,
-    /// What it returns.
+    /// The JSON Schema of its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<SchemaText>,
-    /// What it may change.
+    /// The changes that it may make.
     pub risk: Risk,
-    /// How much damage a call may do.
+    /// The damage that a call may do.
     pub blast_radius: BlastRadius,
-    /// Whether a person looks at every call.
+    /// `true`: a person looks at every call.
     pub requires_review: bool,
     /// Roles that may use it; none means nobody may.
     pub allowed_roles: BoundedList<Name, 0, MAX_ALLOWED_ROLES>,
-    /// What a call costs, where that is known before.
+    /// The cost of a call, if it is known before.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "estimated_cost_micro_usd")]
     pub estimated_cost: Option<MicroUsd>,
     /// A call ends after this.
     pub timeout_ms: Milliseconds,
-    /// How often a call is tried again.
+    /// The retries of a call.
     pub retry: Retry,
-    /// Whether a call can be repeated without doing it twice.
+    /// The means by which a call can be repeated without doing it twice.
     pub idempotency: Idempotency,
-    /// Whether it waits for something, so that the same call is made again and again: identical calls of it are no loop.
+    /// `true` if it waits for something, so that the same call is made again and again: identical calls of it are no loop.
     #[serde(default, skip_serializing_if = "is_false")]
     pub polls: bool,
     /// Arguments that an approval and an idempotency key are bound to; none means all of them.
     pub binding_fields: BoundedList<PointerText, 0, MAX_BINDING_FIELDS>,
-    /// How long people and its calls have, where that is not as the policy says.
+    /// Times for people and for its calls, if they differ from the policy's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<ToolTimes>,
-    /// What of the arguments is the call's context. Without it the context is `-`.
+    /// The arguments that are the call's context. Without it the context is `-`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_from: Option<ContextFrom>,
-    /// Where a call may reach. Without it a call reaches what its context is made of, and may reach anything.
+    /// The destinations that a call may reach. Without it a call reaches the places that its context is made of, and may reach anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<BoundedList<DestinationRule, 1, MAX_DESTINATIONS>>,
 }
@@ -89,21 +89,21 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// How much damage a call may do, from the least.
+/// The damage that a call may do, from the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlastRadius {
-    /// What the agent works on by itself.
+    /// Things that the agent works on by itself.
     Low,
-    /// What others work on too.
+    /// Things that others work on too.
     Medium,
-    /// What others depend on.
+    /// Things that others depend on.
     High,
-    /// What cannot be made good: never without a person.
+    /// Damage that cannot be repaired: never without a person.
     Critical,
 }
 
-/// How often a call is tried again.
+/// The retries of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Retry {
     /// Tries after the first.
@@ -114,29 +114,29 @@ pub struct Retry {
     pub backoff_ms: Milliseconds,
 }
 
-/// Whether a call can be repeated without doing it twice.
+/// The means by which a call can be repeated without doing it twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Idempotency {
-    /// It cannot.
+    /// No means: a repeated call does it twice.
     None,
-    /// It can, under the same idempotency key.
+    /// An idempotency key: repeated calls under one key do it once.
     Keyed,
 }
 
-/// What of the arguments is the call's context.
+/// The argument that is the call's context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextFrom {
-    /// Where it stands in the arguments.
+    /// The argument's place.
     pub pointer: PointerText,
-    /// How it is read.
+    /// The way in which it is read.
     pub normaliser: Normaliser,
     /// The context of a call that leaves it out; `-` without this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when_absent: Option<Name>,
 }
 
-/// How a context is made of an argument.
+/// The way in which a context is made of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Normaliser {
@@ -148,16 +148,16 @@ pub enum Normaliser {
     Host,
 }
 
-/// Where an argument says that a call reaches, and where it may.
+/// A destination in the arguments, and the places that it may name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DestinationRule {
-    /// Where it stands in the arguments: a text, or a list of them.
+    /// The argument's place: a text, or a list of them.
     pub pointer: PointerText,
-    /// What kind of place it is.
+    /// The kind of place.
     pub kind: DestinationKind,
     /// One of these has to match: `*` stops at `/`, `**` does not. A pattern for names is not compared with them.
     pub globs: BoundedList<Glob, 1, MAX_DESTINATION_GLOBS>,
-    /// What the tool does there. Left out, a tool of risk `read` reads, and any other one writes.
+    /// The tool's access to it. Left out, a tool of risk `read` reads, and any other one writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<FileAccess>,
     /// The place of a call that leaves the argument out: nowhere without this.
@@ -165,7 +165,7 @@ pub struct DestinationRule {
     pub when_absent: Option<Name>,
 }
 
-/// What kind of place a destination is.
+/// The kind of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DestinationKind {
@@ -175,7 +175,7 @@ pub enum DestinationKind {
     Host,
     /// A glob for the names of files that the call works on.
     Pattern,
-    /// A text that names who or what is reached: a telephone number, an address, an id. It is compared as it is written.
+    /// The name of a person or thing that is reached: a telephone number, an address, an id. It is compared as it is written.
     Text,
 }
 
@@ -197,7 +197,7 @@ pub struct ToolRevoked {
     /// The server it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Name>,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<BoundedText<2048>>,
 }

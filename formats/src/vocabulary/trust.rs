@@ -1,4 +1,4 @@
-//! `trust.*`: what the outcome of a call says about its dimension.
+//! `trust.*`: observations of the outcomes of calls, and changes of a dimension's counts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,32 +8,32 @@ use super::{BoundedText, Count, Dimension, EventData, MicroUsd, Milliseconds, Na
 /// `trust.observed`: one outcome in a dimension; at most one a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrustObserved {
-    /// Where it counts.
+    /// The dimension in which it counts.
     pub dimension: Dimension,
-    /// How the call ended.
+    /// The way in which the call ended.
     pub outcome: TrustOutcome,
-    /// What the check after the call said, where there was one.
+    /// The result of the check after the call, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post_check_passed: Option<bool>,
-    /// How long the call took.
+    /// The duration of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Milliseconds>,
     /// The tokens it took, all kinds together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Tokens>,
-    /// What it cost.
+    /// The cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<MicroUsd>,
     /// The call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Name>,
-    /// Where the call was decided while the dimension's breaker was half-open: which time of those it was, from 1.
+    /// The number of times that the dimension's breaker had half-opened, from 1, if the call was decided while it was half-open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<u64>,
-    /// How sure it is, where that is less than what this ledger saw itself.
+    /// The certainty, if it is less than that of this ledger's own observations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assurance: Option<Assurance>,
-    /// Whether no outcome came in time, of a call that only looks. No breaker counts that.
+    /// `true` if no outcome came in time, of a call that only looks. No breaker counts that.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unreported: bool,
 }
@@ -43,7 +43,7 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// How a call ended, as far as trust goes.
+/// The way in which a call ended, as far as trust goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrustOutcome {
@@ -61,7 +61,7 @@ pub enum TrustOutcome {
     ChecksFailed,
 }
 
-/// How sure an observation is.
+/// The certainty of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Assurance {
@@ -72,35 +72,35 @@ pub enum Assurance {
 /// `trust.set`: an operator's counts take the place of a dimension's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrustSet {
-    /// Where.
+    /// The dimension.
     pub dimension: Dimension,
     /// The counts from now on.
     pub counts: TrustCounts,
-    /// On whose behalf, where that is not the event's actor.
+    /// The person on whose behalf it was done, if not the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: BoundedText<MAX_TRUST_REASON_BYTES>,
 }
 
 /// `trust.probed`: calls of a blocked dimension are reviewed instead of denied for a while, so that it can show that it is better now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrustProbed {
-    /// Which.
+    /// The dimension.
     pub dimension: Dimension,
     /// Governed time, in microseconds since 1970, from which on they are denied again.
     pub expires: u64,
-    /// On whose behalf, where that is not the event's actor.
+    /// The person on whose behalf it was done, if not the event's actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
-    /// Why.
+    /// The reason.
     pub reason: BoundedText<MAX_TRUST_REASON_BYTES>,
 }
 
 /// The longest reason of a `trust.set` or `trust.probed`, in bytes.
 pub const MAX_TRUST_REASON_BYTES: usize = 2_048;
 
-/// What trust is computed from.
+/// The counts from which trust is computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrustCounts {
     /// Calls that went well, with a person or without.

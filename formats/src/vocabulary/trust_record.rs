@@ -1,6 +1,6 @@
-//! What a dimension has shown so far, and the score that its counts come to.
+//! The record of a dimension's outcomes so far, and the score that its counts give.
 //!
-//! What decides and what remembers count alike: the arithmetic stands here once.
+//! Decisions and folds count alike, because the arithmetic stands here once.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ use crate::Micros;
 /// A dimension that shows nothing for so long is forgotten: at the first event of a day that finds it so.
 pub const DIMENSION_LIFE: Micros = Micros(2 * 365 * 24 * 3_600 * 1_000_000);
 
-/// How many of the last outcomes a record remembers one by one.
+/// The number of recent outcomes that a record remembers one by one.
 pub const RECENT_OUTCOMES: u32 = 50;
 
-/// What a dimension has shown: a fold of its `trust.observed` and `trust.set`. Counts stop at [`Count::MAX`].
+/// The record of a dimension: a fold of its `trust.observed` and `trust.set`. Counts stop at [`Count::MAX`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustRecord {
     /// Calls that went well.
@@ -28,7 +28,7 @@ pub struct TrustRecord {
     pub streak: u64,
     /// The last outcomes.
     pub recent: RecentOutcomes,
-    /// When the last outcome was counted, or the counts were set; it never goes back.
+    /// The time at which the last outcome was counted, or the counts were set; it never goes back.
     pub last_updated: Option<Micros>,
 }
 
@@ -38,7 +38,7 @@ impl TrustRecord {
         self.apply_outcome(observed.outcome, observed.post_check_passed, time);
     }
 
-    /// The same for who reads only how the call ended, and what the check after it said.
+    /// Counts one outcome, given the way in which the call ended and the result of the check after it.
     pub fn apply_outcome(&mut self, outcome: TrustOutcome, post_check_passed: Option<bool>, time: Micros) {
         let Some(kind) = Kind::of(outcome, post_check_passed) else { return };
         match kind {
@@ -67,8 +67,9 @@ impl TrustRecord {
         self.last_updated = self.last_updated.max(Some(time));
     }
 
-    /// Puts an operator's counts in the place of its own. What the last outcomes were is forgotten: the failures that are set stand in for
-    /// them, as errors, until later outcomes take their place. A streak is never longer than the approvals.
+    /// Puts an operator's counts in the place of its own. The last outcomes are forgotten. The failures that are set
+    /// stand in for them, as errors, until later outcomes take their place. A streak is never longer than the
+    /// approvals.
     pub fn apply_set(&mut self, set: &TrustSet, time: Micros) {
         let TrustCounts { approvals, rejections, failures, streak } = set.counts;
         self.approvals = approvals.get();
@@ -93,7 +94,7 @@ impl TrustRecord {
         base.plus(rules.streak_bonus_of(self.streak))
     }
 
-    /// Counts what happened before everything that is counted here.
+    /// Adds the counts of an earlier record.
     pub fn apply_earlier(&mut self, earlier: &Self) {
         let sum = |own: u64, before: u64| own.saturating_add(before).min(Count::MAX.get());
         if self.rejections == 0 && self.failures == 0 {
@@ -121,7 +122,7 @@ fn count(number: &mut u64) {
     *number = number.saturating_add(1).min(Count::MAX.get());
 }
 
-/// What remembers one outcome, as three bits. Those with the highest one are failures; all bits clear is no outcome.
+/// The code of one outcome, in three bits. Codes with the highest bit are failures; all bits clear is no outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Approved = 1,
@@ -134,7 +135,8 @@ enum Kind {
 }
 
 impl Kind {
-    /// A rejected call did not run, whatever is said of a check after it; one that failed fails once. An exit code says nothing.
+    /// Returns the code of an outcome. A rejected call did not run, whatever a check after it says; one that failed
+    /// fails once. An exit code does not count.
     fn of(outcome: TrustOutcome, post_check_passed: Option<bool>) -> Option<Self> {
         let check_failed = post_check_passed == Some(false);
         Some(match outcome {
@@ -188,25 +190,25 @@ impl RecentOutcomes {
         self.failures = shifted(self.failures, 2);
     }
 
-    /// How many there are.
+    /// Returns the number of outcomes.
     #[must_use]
     pub fn len(&self) -> u32 {
         (self.low | self.middle | self.failures).count_ones()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many of them are failures.
+    /// Returns the number of failures among them.
     #[must_use]
     pub fn failures(&self) -> u32 {
         self.failures.count_ones()
     }
 
-    /// Returns how many of the last outcomes would be failures after this many more that are none.
+    /// Returns the number of failures among the last outcomes after this many more outcomes that are none.
     #[must_use]
     pub fn failures_after(&self, others: u64) -> u32 {
         let places = u32::try_from(others).unwrap_or(u32::MAX);

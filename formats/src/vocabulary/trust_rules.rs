@@ -1,4 +1,4 @@
-//! By what numbers a policy judges trust.
+//! The numbers by which a policy judges trust.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ pub const MAX_HALF_LIFE_S: u32 = 3_660 * 86_400;
 /// The most approvals, failures or observations that a rule may ask for.
 pub const MAX_RULE_COUNT: u32 = 1_000_000;
 
-/// How trust is judged; part of a policy, so that a replay under another policy gives its own answer.
+/// The rules that judge trust. They are part of a policy, so that a replay under another policy gives its own answer.
 ///
-/// Each rule is asked in this order, and the first that holds decides: nothing was observed, review; `blocking_failures`, blocked; both of
-/// `auto_approve_…`, no review; `review_score`, review; else blocked. `min_observations` and age only make the answer milder than blocked,
-/// never better than a review.
+/// The rules are asked in this order, and the first that holds decides: nothing was observed, review;
+/// `blocking_failures`, blocked; both of `auto_approve_…`, no review; `review_score`, review; else blocked.
+/// `min_observations` and age only make the answer milder than blocked, never better than a review.
 ///
-/// Like the rules beside it in a policy it refuses members that it does not know: a misspelt one would be a number left out.
+/// Unknown members are refused, as in the rules of a policy: a misspelt one would be a number left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrustRules {
@@ -28,22 +28,22 @@ pub struct TrustRules {
     pub review_score: Score,
     /// This many failures block, whatever the score.
     pub blocking_failures: BoundedNumber<1, MAX_RULE_COUNT>,
-    /// Which failures these are.
+    /// The failures that count for blocking.
     pub failures_counted: FailuresCounted,
     /// With fewer observations a dimension is never blocked. Approvals, rejections and failures are observations.
     pub min_observations: BoundedNumber<0, MAX_RULE_COUNT>,
-    /// What each call of the streak adds to the score …
+    /// The bonus that each call of the streak adds to the score …
     pub streak_bonus: Score,
     /// … and what all of them add at most.
     pub max_streak_bonus: Score,
     /// Seconds without an observation after which the score counts half. Left out, it never ages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_life_s: Option<BoundedNumber<1, MAX_HALF_LIFE_S>>,
-    /// Whether an operator may have a call of a blocked dimension reviewed, to probe whether it is better now.
+    /// `true`: an operator may have a call of a blocked dimension reviewed, to probe whether it is better now.
     pub blocked_may_be_probed: bool,
 }
 
-/// Which failures may block.
+/// The failures that may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailuresCounted {
@@ -71,7 +71,7 @@ impl TrustRules {
         }
     }
 
-    /// What holds where nobody says otherwise: failures are forgotten after 50 outcomes, and the first few observations block nothing.
+    /// Returns the rules as shipped: failures are forgotten after 50 outcomes, and the first few observations block nothing.
     #[must_use]
     pub const fn v2() -> Self {
         Self {
@@ -82,7 +82,7 @@ impl TrustRules {
         }
     }
 
-    /// What a streak of so many calls adds to a score, in ten-thousandths.
+    /// Returns the bonus of a streak of this many calls, in ten-thousandths of the score.
     #[must_use]
     pub fn streak_bonus_of(&self, streak: u64) -> u64 {
         let bonus = streak.saturating_mul(u64::from(self.streak_bonus.ten_thousandths()));

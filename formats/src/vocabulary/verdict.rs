@@ -1,9 +1,9 @@
-//! What is said of a call.
+//! Verdicts on calls, and the enforcement mode.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is said of a tool call, from the mildest to the strictest: of several, the greatest wins.
+/// A verdict on a tool call, from the mildest to the strictest: of several, the greatest wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -27,11 +27,11 @@ impl Verdict {
     }
 }
 
-/// Whether verdicts are meant.
+/// The enforcement mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// What would have been said is recorded, and the call allowed.
+    /// The verdict is recorded, and the call is allowed in any case.
     Observe,
     /// The verdict holds.
     Enforce,

@@ -1,4 +1,4 @@
-//! What was noticed of a history: calls that go round in a circle, and calls that half of the record is missing of.
+//! Anomalies in a history: calls in a loop, and calls of whose record half is missing.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ use super::{BoundedText, Count, EventData, Name, Sha256Text, Words};
 pub struct LoopDetected {
     /// The call at which it was noticed.
     pub call: Name,
-    /// What goes round.
+    /// The kind of loop.
     pub kind: LoopKind,
     /// The tool.
     pub tool: Name,
     /// The digest of its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_digest: Option<Sha256Text>,
-    /// How often, one after another.
+    /// The number of repetitions, one after another.
     pub count: Count,
     /// Calls of a cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub struct LoopDetected {
     pub run: Option<BoundedText<1024>>,
 }
 
-/// What goes round.
+/// The kind of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
@@ -49,19 +49,19 @@ pub enum LoopKind {
 pub struct CoverageGap {
     /// The call.
     pub call: Name,
-    /// Where it was seen, and what of it.
+    /// The source and content of the evidence.
     pub evidence: Words,
-    /// What is missing.
+    /// The missing half.
     pub missing: MissingHalf,
 }
 
-/// Which half of a call's record is missing.
+/// The missing half of a call's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingHalf {
-    /// It was never asked about.
+    /// The decision: the call was never asked about.
     Decision,
-    /// Nobody told how it ended.
+    /// The outcome: the call's end was never reported.
     Outcome,
 }
 

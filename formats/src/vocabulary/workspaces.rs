@@ -1,4 +1,4 @@
-//! How a policy tells projects apart, so that what an agent shows in one of them counts in no other.
+//! The way in which a policy tells projects apart, so that trust earned in one counts in no other.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,21 +12,21 @@ pub const MAX_WORKTREE_FOLDERS: usize = 16;
 /// Bytes of the name of a folder of worktrees.
 pub const MAX_WORKTREE_FOLDER_BYTES: usize = 128;
 
-/// Whether trust and breakers are kept apart by projects, and how the project of a call is found: from its working folder. What is
-/// left out is as it is shipped. Like the rules beside it in a policy it refuses members that it does not know.
+/// The separation of trust and breakers by projects. The project of a call is found from its working folder. A member
+/// that is left out is as shipped. Unknown members are refused, as in the rules of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workspaces {
-    /// Whether they are kept apart. Without it they are.
+    /// `true`: they are kept apart. Without it they are.
     #[serde(default = "kept")]
     pub kept: bool,
-    /// Globs for folders that are roots of projects; `*` ends at a `/`. The project of a call is the first folder that matches one, on
-    /// the way from the root of the disk to the call's working folder. Without any match it is the folder that the worktree it works
-    /// in belongs to, or else the working folder itself.
+    /// Globs for folders that are roots of projects; `*` ends at a `/`. The project of a call is the first folder that
+    /// matches one. The search goes from the root of the disk to the call's working folder. Without any match, the
+    /// project is the folder to which the worktree it works in belongs, or else the working folder itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<BoundedList<Glob, 0, MAX_WORKSPACE_ROOTS>>,
-    /// Folders in which a project keeps worktrees of itself, such as `.worktrees`: what lies in one belongs to the project that it lies
-    /// in. They are plain names, with `/` between several.
+    /// Folders in which a project keeps worktrees of itself, such as `.worktrees`: a worktree in one belongs to the
+    /// project that the folder lies in. They are plain names, with `/` between several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktrees: Option<BoundedList<BoundedText<MAX_WORKTREE_FOLDER_BYTES>, 0, MAX_WORKTREE_FOLDERS>>,
 }

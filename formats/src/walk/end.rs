@@ -1,4 +1,4 @@
-//! Where a segment ends, and so where the next one begins.
+//! The end of a segment, from which the next one begins.
 
 use super::{ensure, ensure_time};
 use crate::chain::{ChainTip, genesis_tip};
@@ -7,7 +7,7 @@ use crate::ids::{Epoch, Generation, LedgerId, Micros, Position, SegmentNumber, T
 use crate::segment::SegmentHeader;
 use crate::tree::Frontier;
 
-/// What the next segment must go on with.
+/// The end of a segment, with which the next one must go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentEnd {
     /// The ledger.
@@ -31,7 +31,7 @@ pub struct SegmentEnd {
 }
 
 impl SegmentEnd {
-    /// What the first segment of a ledger goes on with.
+    /// Returns the end with which the first segment of a ledger goes on.
     #[must_use]
     pub fn before_first(ledger: LedgerId) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What a walk knows of the frames so far, and what every next link is held against, however its bytes are read.
+//! The state of a walk over the frames so far, against which every next link is checked.
 
 use super::{SegmentEnd, ensure, ensure_time};
 use crate::chain::ChainTip;
@@ -10,9 +10,9 @@ use crate::segment::SegmentHeader;
 
 /// The links of one segment, up to some place in it.
 pub(super) struct Links {
-    /// Where the next link is looked for, in bytes from the start of the file.
+    /// The place at which the next link is looked for, in bytes from the start of the file.
     pub(super) offset: usize,
-    /// What the next segment goes on with, if this one ends here.
+    /// The end with which the next segment goes on, if this one ends here.
     pub(super) end: SegmentEnd,
     pub(super) every_signature: bool,
     ephemeral_public: [u8; 32],
@@ -69,7 +69,7 @@ impl Links {
         self.frames
     }
 
-    /// Whether the frame goes on from the one before.
+    /// Checks that the frame goes on from the one before.
     pub(super) fn check_next(&self, header: &FrameHeader) -> Result<(), DamageKind> {
         let (expected, found) = (self.frames + 1, header.number);
         ensure(expected == found, DamageKind::FrameNumber { expected, found })?;

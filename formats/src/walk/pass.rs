@@ -1,4 +1,4 @@
-//! The pass over one segment without the ones before it: for whoever checks many segments side by side.
+//! The pass over one segment without the ones before it, to check many segments side by side.
 
 use super::links::Links;
 use super::{SegmentEnd, WalkedFrame};
@@ -10,15 +10,16 @@ use crate::segment::SegmentHeader;
 
 /// A walk that is given the segment piece by piece and knows only "all of it holds" and "something does not".
 ///
-/// Its checks are those of [`SegmentWalk`](super::SegmentWalk), which says of a segment that does not pass what is wrong with
-/// it. A segment that passes holds in its ledger if it goes on from the end of the one before ([`SegmentEnd::check_next`]).
+/// Its checks are those of [`SegmentWalk`](super::SegmentWalk), which reports the damage of a segment that does not
+/// pass. A segment that passes holds in its ledger if it goes on from the end of the one before
+/// ([`SegmentEnd::check_next`]).
 pub struct SegmentPass {
     links: Links,
     /// After the footer there is no further frame.
     is_closed: bool,
 }
 
-/// What lies at the next place of a segment that passes.
+/// The thing at the next place of a segment that passes.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::large_enum_variant,
@@ -34,27 +35,27 @@ pub enum PassStep<'a> {
     },
     /// The last frame and the footer are behind: every byte from here on must be zero.
     Zeros,
-    /// Something is not what it must be.
+    /// A check failed.
     Doubt,
 }
 
-/// What a segment has passed with.
+/// The result of a segment that has passed.
 #[derive(Debug, Clone, Copy)]
 pub struct PassedSegment {
-    /// What the next segment must go on with.
+    /// The end with which the next segment must go on.
     pub end: SegmentEnd,
     /// The time of the first frame.
     pub first_time: Micros,
-    /// How many frames there are: at least one.
+    /// The number of frames: at least one.
     pub frames: u64,
-    /// Whether it has a footer, behind which nothing is ever written.
+    /// `true` if it has a footer, behind which nothing is ever written.
     pub is_closed: bool,
 }
 
 impl SegmentPass {
     /// Begins after a header whose certificate holds; `bytes` must hold the whole header.
     ///
-    /// Whether the header's signing key is the ledger's is for the caller to compare. `None` is doubt.
+    /// The caller must compare the header's signing key with the ledger's. `None` is doubt.
     #[must_use]
     pub fn start(bytes: &[u8], every_signature: bool) -> Option<(Self, SegmentHeader)> {
         let header = SegmentHeader::parse(bytes).ok()?;
@@ -64,7 +65,7 @@ impl SegmentPass {
         Some((Self { links, is_closed: false }, header))
     }
 
-    /// Where the next step looks, in bytes from the start of the file.
+    /// Returns the place at which the next step looks, in bytes from the start of the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.links.offset as u64
@@ -112,8 +113,10 @@ impl SegmentPass {
         }
     }
 
-    /// What it passed with, once the caller has seen that every byte from [`Self::offset`] on is zero, in a file of so many
-    /// bytes. `None` is doubt: no frame, a last one that the segment's key has not signed, or a file larger than any segment.
+    /// Returns the result of the pass over a file of `file_bytes`; `None` is doubt.
+    ///
+    /// The caller must have seen that every byte from [`Self::offset`] on is zero. Doubt is: no frame, a last frame
+    /// that the segment's key has not signed, or a file larger than any segment.
     #[must_use]
     pub fn finish(mut self, file_bytes: u64) -> Option<PassedSegment> {
         if file_bytes > MAX_SEGMENT_BYTES as u64 {

@@ -11,7 +11,7 @@ use crate::opener::FrameOpener;
 use crate::sample_ledger::{SampleLedger, SampleSegment, sample_body};
 use crate::segment::SegmentError;
 
-/// How a walk ended, with what it saw before.
+/// The end of a walk, with the damage that it found.
 #[derive(Debug)]
 enum Ending {
     Whole,
@@ -97,16 +97,16 @@ fn a_whole_ledger_walks_from_end_to_end() {
     assert_eq!((end.tree_size, end.tree_root), (12, ledger.frontier.root()));
 }
 
-/// Where the header, frame, footer or zeros that hold this byte begin.
+/// Returns the offset of the header, frame, footer or zeros that hold this byte.
 fn begins_before(segment: &SampleSegment, offset: usize) -> usize {
     segment.frames.iter().copied().filter(|begin| *begin <= offset).max().unwrap_or(0)
 }
 
-/// What the walk says of one changed byte.
+/// The finding of a walk over a segment with one changed byte.
 struct Found {
-    /// Where the thing begins that the byte lies in.
+    /// The offset of the thing that the byte lies in.
     begins: u64,
-    /// Whether that is the last thing written, or the zeros after it.
+    /// `true` if that is the last thing written, or the zeros after it.
     is_last: bool,
     is_torn: bool,
     damage: Damage,

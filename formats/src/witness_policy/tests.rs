@@ -21,12 +21,12 @@ fn parse(text: &str) -> Result<WitnessPolicy, WitnessPolicyError> {
     WitnessPolicy::parse(text.as_bytes())
 }
 
-/// What is wrong with these lines after those of the three witnesses.
+/// Returns the error in these lines after those of the three witnesses.
 fn refused(lines: &str) -> WitnessPolicyError {
     parse(&format!("{}{lines}\n", three())).unwrap_err()
 }
 
-/// Which sets of the witnesses 1, 2 and 3 are enough, a bit each.
+/// Returns the sets of the witnesses 1, 2 and 3 that are enough, a bit for each witness.
 fn enough(lines: &str) -> Vec<u8> {
     let policy = parse(&format!("{}{lines}\n", three())).unwrap();
     let set = |bits: u8| (1..=3).filter(move |number| bits >> (number - 1) & 1 == 1).map(witness);
@@ -148,7 +148,7 @@ fn a_key_that_comes_twice_under_any_name_is_refused() {
     let renamed = VerifierKey::new("other.example", *log.public()).unwrap();
     let twice = parse(&format!("log {log}\nlog {renamed}\nquorum none\n"));
     assert_eq!(twice, Err(WitnessPolicyError::SameKey { line: 2 }));
-    // Who runs both may use one key for both; the kinds of their signatures differ.
+    // One operator of both may use one key for both; the kinds of their signatures differ.
     let both = WitnessKey::new("w", *log.public()).unwrap();
     assert!(parse(&format!("log {log}\nwitness w {both}\nquorum w\n")).is_ok());
 }

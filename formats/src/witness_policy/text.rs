@@ -1,4 +1,6 @@
-//! The text of a policy, read line by line: every line may name what stands before it and nothing else.
+//! The parser of a policy's text.
+//!
+//! Each line may name only lines before it.
 
 use super::{Counted, Group, PolicyLog, PolicyWitness, WitnessPolicy, WitnessPolicyError};
 use crate::limits::{MAX_POLICY_BYTES, MAX_POLICY_LINES};
@@ -11,7 +13,7 @@ const QUORUM_FORM: &str = "quorum <name|none>";
 /// The name that no line can have.
 const NONE: &[u8] = b"none";
 
-/// A name that a line gave, and whether a group counts it.
+/// A name that a line gave, and the witness or group it stands for; `is_member` if a group counts it.
 struct Name<'a> {
     name: &'a [u8],
     counted: Counted,
@@ -165,7 +167,7 @@ fn key_and_url<'a>(words: &[&'a [u8]]) -> Option<(&'a [u8], Option<String>)> {
     }
 }
 
-/// A name or address as text; what is no text in it shows as such.
+/// Shows a name or address as text; bytes that are no text show as such.
 fn shown(word: &[u8]) -> String {
     String::from_utf8_lossy(word).into_owned()
 }

@@ -1,5 +1,7 @@
-//! What is taken, the schema takes; what the schema refuses, is refused. Over each type's example, with each of its values
-//! replaced by values of other types, other words and numbers past every bound, or left out.
+//! Agreement of decoders and schemas: a schema takes all accepted data, and refused data is refused.
+//!
+//! The data are each type's example with each of its values replaced or left out. The replacements are values of other
+//! types, other words and numbers past every bound.
 
 use bitacora_formats::vocabulary::{EVENT_TYPES, EventType};
 use jsonschema::Validator;
@@ -67,8 +69,10 @@ fn validator(listed: &EventType) -> Validator {
     jsonschema::validator_for(&listed.schema()).unwrap()
 }
 
-/// What a schema cannot say: how long another schema is as a text, that exactly one of several members stands there, how a
-/// time of day is written.
+/// Returns `true` if the value lies where a schema takes more than the decoder.
+///
+/// A schema cannot state the length of another schema as a text. It cannot state the presence of exactly one of
+/// several members, or the form of a time of day.
 fn is_looser(mutant: &Mutant) -> bool {
     ["/schema", "/input_schema", "/rules", "/rule"].iter().any(|part| mutant.pointer.starts_with(part))
 }

@@ -1,4 +1,4 @@
-//! The vocabulary as it is published: a page, and JSON Schemas that agree with what is taken.
+//! The vocabulary as published: a page, and JSON Schemas that agree with the accepted data.
 
 #![expect(
     clippy::unwrap_used,

@@ -16,7 +16,7 @@ fn each_is_a_schema_of_its_draft_under_its_own_name() {
 
 #[test]
 fn every_text_list_and_number_has_a_bound() {
-    // What derives events from events keeps to bounds of its own.
+    // The reactor, which derives events from events, keeps to bounds of its own.
     for listed in EVENT_TYPES.iter().filter(|listed| listed.writer != Writer::Reactor) {
         let schema = listed.schema();
         let mut unbounded = Vec::new();

@@ -1,4 +1,4 @@
-//! What a command line runs, in the words that rules and trust use.
+//! The programs of a command line, in the words that rules and trust use.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use bitacora_shell::{Access, Action, Effect, FileUse, Reading};
 
 use super::path::{clean_folder, lies_inside, read_path};
 
-/// What stands before the names of several programs, so that no pattern for one of them takes all.
+/// The prefix of the names of several programs, so that no pattern for one of them takes all.
 pub(crate) const SEVERAL: &str = DimensionPart::SEVERAL;
 /// Stands for files and folders that do not lie in the working folder, or of which that is not certain.
 const OUTSIDE: &str = "outside";
@@ -18,14 +18,14 @@ const MAX_COMMAND_PLACES: usize = super::MAX_CALL_DESTINATIONS;
 /// Folders that one command line may go to, one from another.
 const MAX_ENTERED: usize = 16;
 
-/// What a command line runs.
+/// The reading of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Command {
-    /// Programs with what they are told to do. Rules look at each of them.
+    /// Programs with their subcommands. Rules look at each of them.
     parts: BTreeSet<String>,
     /// The parts that do more than look.
     acting: BTreeSet<String>,
-    /// Whether it may run what was not read from it.
+    /// `true` if it may run programs that were not read from it.
     pub(super) opaque: bool,
     /// Files and folders that it names, from the root on where that is known.
     pub(super) places: Vec<(String, FileAccess)>,
@@ -52,8 +52,8 @@ pub(super) fn read_command(text: &str, cwd: Option<&str>) -> Command {
 }
 
 impl Command {
-    /// What trust is kept by: the parts that do more than look, or, of a command that only looks, all of them. One is named by
-    /// itself, several with all their names, sorted; `opaque` where there can be others.
+    /// Returns the context by which trust is kept: the parts that do more than look, or, of a command that only looks, all of them.
+    /// One part is named by itself, several with all their names, sorted; `opaque` where there can be others.
     pub(super) fn context(&self) -> String {
         if self.opaque {
             return DimensionPart::OPAQUE.to_owned();
@@ -66,12 +66,12 @@ impl Command {
         }
     }
 
-    /// Each part by itself. A rule allows all of them or nothing.
+    /// Returns each part by itself. A rule allows all of them or nothing.
     pub(super) fn parts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(String::as_str).chain(self.opaque.then_some(DimensionPart::OPAQUE))
     }
 
-    /// Whether it runs programs that reach more than their arguments say.
+    /// Returns `true` if it runs programs that reach more than their arguments say.
     pub(super) fn acts(&self) -> bool {
         !self.acting.is_empty()
     }
@@ -144,7 +144,7 @@ fn leaves(folder: &str, cwd: Option<&str>) -> bool {
     entered.ok() != cwd.and_then(clean_folder)
 }
 
-/// A pattern with folders, from the root on where that is known.
+/// Returns a pattern with folders, from the root on where that is known.
 fn whole_pattern(file: &FileUse, cwd: Option<&str>) -> String {
     let own = file.path.strip_prefix("./").unwrap_or(&file.path);
     let (Some(cwd), false) = (cwd, own.starts_with('/')) else { return own.trim_end_matches('/').to_owned() };

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Bytes of a host's name.
 const MAX_HOST_BYTES: usize = 253;
 
-/// The host of a URL, or the host itself, in lower case: without credentials, port and final dot. Names that are not ASCII have to
-/// come in punycode. `None` where two clients could disagree on it.
+/// Reads the host of a URL, or the host itself, in lower case: without credentials, port and final dot. Names that are not ASCII
+/// have to come in punycode. `None` where two clients could disagree on it.
 pub(super) fn read_host(text: &str) -> Option<String> {
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
     if text.chars().any(is_odd) {
@@ -54,7 +54,7 @@ fn is_label(label: &str) -> bool {
     !label.is_empty() && label.len() <= 63 && label.bytes().all(is_plain)
 }
 
-/// Whether clients would take it for an address, in any of the ways that addresses are written.
+/// Returns `true` if clients would take it for an address, in any of the ways that addresses are written.
 fn is_number(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or_default();
     let is_hex = last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));

@@ -1,12 +1,12 @@
 //! Paths, read without looking at any disk.
 //!
-//! `..` is undone by name alone, and only below the working folder; a link can still lead elsewhere, which nobody can tell from
-//! the text. What can be read in two ways is refused.
+//! `..` is undone by name alone, and only below the working folder. A link can still lead elsewhere, which the text does not show.
+//! A text with two readings is refused.
 
 /// Folders of a path that make its context.
 const CONTEXT_FOLDERS: usize = 2;
 
-/// Why a path cannot be used.
+/// The reason for which a path cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathError {
     /// It leaves the working folder by `..`.
@@ -18,10 +18,10 @@ pub(super) enum PathError {
 /// A path without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CleanPath {
-    /// What it begins at: nothing where its steps begin at the working folder.
+    /// The beginning of its steps: the working folder, the root, or a folder elsewhere.
     base: Base,
     steps: Vec<String>,
-    /// Whether it says itself that it is a folder.
+    /// `true` if it says itself that it is a folder.
     is_folder: bool,
     /// The working folder, where it is known.
     cwd: Option<Vec<String>>,
@@ -68,12 +68,13 @@ pub(super) fn read_path(text: &str, cwd: Option<&str>) -> Result<CleanPath, Path
     Ok(clean)
 }
 
-/// A working folder as it is compared: from the root on, without `.` and a `/` at its end. `None` where it is no absolute path.
+/// Cleans a working folder for comparisons: from the root on, without `.` and a `/` at its end. `None` where it is no absolute
+/// path.
 pub(crate) fn clean_folder(cwd: &str) -> Option<String> {
     absolute_steps(cwd).ok().map(|steps| rooted(&steps.join("/")))
 }
 
-/// Whether a path lies in the working folder, as far as that can be told from the text.
+/// Returns `true` if a path lies in the working folder, as far as that can be told from the text.
 pub(super) fn lies_inside(text: &str, cwd: Option<&str>) -> bool {
     read_path(text, cwd).is_ok_and(|path| path.base == Base::WorkingFolder)
 }
@@ -82,7 +83,7 @@ impl CleanPath {
     /// Its first two folders: from the working folder on, where it lies in it.
     pub(super) fn context(&self) -> String {
         let folders = if self.is_folder { self.steps.len() } else { self.steps.len().saturating_sub(1) };
-        // What stands for a folder elsewhere is one, also alone.
+        // A name that stands for a folder elsewhere is one, also alone.
         let least = usize::from(self.base == Base::Elsewhere);
         let folders = folders.max(least).min(CONTEXT_FOLDERS);
         let joined = self.steps.get(..folders).unwrap_or_default().join("/");
@@ -93,7 +94,7 @@ impl CleanPath {
         }
     }
 
-    /// All of it, from the root on where that is known.
+    /// Returns the whole path, from the root on where that is known.
     pub(super) fn whole(&self) -> String {
         let joined = self.steps.join("/");
         match (self.base, &self.cwd) {
@@ -115,7 +116,7 @@ fn rooted(steps: &str) -> String {
     }
 }
 
-/// An absolute path, told from the working folder on where it lies in it.
+/// Reads an absolute path, told from the working folder on where it lies in it.
 fn absolute<'t>(steps: impl Iterator<Item = &'t str>, cwd: &[String]) -> Result<CleanPath, PathError> {
     let mut own: Vec<String> = Vec::new();
     for step in steps {
@@ -142,7 +143,7 @@ fn starts_with(steps: &[String], cwd: &[String]) -> bool {
             .all(|(one, other)| one == other || is_windows && one.to_lowercase() == other.to_lowercase())
 }
 
-/// The steps of the working folder; none for the root, in which nothing is taken to lie, because everything would.
+/// Returns the steps of the working folder; none for the root, in which nothing is taken to lie, because everything would.
 fn absolute_steps(cwd: &str) -> Result<Vec<String>, PathError> {
     let (text, is_absolute) = plain(cwd, true)?;
     let steps: Vec<String> =
@@ -153,7 +154,7 @@ fn absolute_steps(cwd: &str) -> Result<Vec<String>, PathError> {
     Ok(steps)
 }
 
-/// The path with `/` between its steps, and whether it is absolute.
+/// Returns the path with `/` between its steps, and whether it is absolute.
 fn plain(text: &str, is_windows: bool) -> Result<(String, bool), PathError> {
     if text.is_empty() || text.chars().any(char::is_control) {
         return Err(PathError::Unreadable);

@@ -1,11 +1,11 @@
-//! What a call does with the places that its arguments name.
+//! A call's access to the places that its arguments name.
 
 use bitacora_formats::vocabulary::FileAccess;
 use serde::{Deserialize, Serialize};
 
 use super::PlaceText;
 
-/// What a call does with the places that its arguments name.
+/// A call's access to the places that its arguments name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
     /// One for each destination of the call; `None` for a host or a text.
@@ -14,10 +14,10 @@ pub struct Reach {
     /// Patterns for the names of files that it works on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<(FileAccess, PlaceText)>,
-    /// Whether a command names them, which nobody can have leave a file out.
+    /// `true` if a command names them: nobody can make a command leave a file out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_command: bool,
-    /// Whether programs run that reach more than the arguments name.
+    /// `true` if programs run that reach more than the arguments name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs_programs: bool,
     /// `true`: the command shows contents of tracked files without naming them.
@@ -50,8 +50,9 @@ pub(super) fn outside(pattern: &str, cwd: Option<&str>) -> Option<String> {
     Some(if found.starts_with(['\\', '{']) { format!("/{found}") } else { found.to_owned() })
 }
 
-/// A pattern for names as it is compared with whole paths: it may lie below any folder. One that only leaves files out (`!x`) may
-/// leave anything in, and so may one that a tool reads as a comment (`#x`) or as several (`a b`, `a,b`).
+/// Returns a pattern for names in the form that is compared with whole paths: it may lie below any folder. A pattern that only
+/// leaves files out (`!x`) may leave anything in. The same holds for one that a tool reads as a comment (`#x`) or as several
+/// (`a b`, `a,b`).
 pub(super) fn whole_pattern(pattern: &str) -> String {
     let own = pattern.strip_prefix("./").unwrap_or(pattern);
     match own {
@@ -61,7 +62,7 @@ pub(super) fn whole_pattern(pattern: &str) -> String {
     }
 }
 
-/// Whether a pattern has a blank, or a comma that is not in braces.
+/// Returns `true` if a pattern has a blank, or a comma that is not in braces.
 fn is_several(pattern: &str) -> bool {
     let mut depth = 0_usize;
     pattern.chars().any(|c| {

@@ -1,4 +1,4 @@
-//! The context of a call that was recorded elsewhere, by a program whose tools nobody may have registered here.
+//! The context of a call that was recorded elsewhere, of a tool that may be unregistered here.
 
 use bitacora_formats::vocabulary::Normaliser;
 use serde_json::Value;
@@ -9,13 +9,13 @@ use super::short::shortened;
 use super::{NO_CONTEXT, PlaceText};
 use crate::compiled_tool::CompiledTool;
 
-/// Where the tools of coding agents keep the file or folder they work on.
+/// Members in which the tools of coding agents keep the file or folder they work on.
 const PATH_POINTERS: [&str; 4] = ["/file_path", "/notebook_path", "/path", "/directory"];
-/// Where they keep text for a shell.
+/// Members in which they keep text for a shell.
 const COMMAND_POINTERS: [&str; 2] = ["/command", "/cmd"];
 
-/// The first two folders of the path that a recorded call works on, told from its working folder on, or what its command runs: what
-/// its tool's registration says where there is one, else what members of such names hold. `-` without either.
+/// Returns the context of a recorded call: the first two folders of its path, told from its working folder on, or the programs of
+/// its command. They are found by its tool's registration if there is one, else in members of these names. `-` without either.
 pub(crate) fn recorded_context(tool: Option<&CompiledTool>, args: &[u8], cwd: Option<&str>) -> PlaceText {
     let Ok(args) = serde_json::from_slice::<Value>(args) else { return shortened(NO_CONTEXT) };
     let at = |pointer: &str| args.pointer(pointer).and_then(Value::as_str);

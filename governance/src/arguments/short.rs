@@ -1,4 +1,4 @@
-//! Long places, cut so that two of them stay two.
+//! Long places, shortened so that different ones stay different.
 
 use sha2::{Digest, Sha256};
 
@@ -12,7 +12,7 @@ const HEAD_BYTES: usize = 200;
 /// Digits of that digest.
 const DIGEST_DIGITS: usize = 32;
 
-/// The text as it is recorded: whole, or its beginning and a digest of all of it. Characters that a terminal would obey are
+/// Returns the text as it is recorded: whole, or its beginning and a digest of all of it. Characters that a terminal would obey are
 /// written as their numbers.
 pub(crate) fn shortened(text: &str) -> PlaceText {
     let mut shown = String::with_capacity(text.len().min(MAX_WHOLE_BYTES));
@@ -32,7 +32,7 @@ pub(crate) fn shortened(text: &str) -> PlaceText {
     PlaceText::new(shown).unwrap_or_else(|_| no_context())
 }
 
-/// Whether a recorded place is the beginning of a longer one, or may be taken for it.
+/// Returns `true` if a recorded place is the beginning of a longer one, or may be taken for it.
 pub(crate) fn is_cut(place: &str) -> bool {
     place.len() > HEAD_BYTES
         && place.rsplit_once('~').is_some_and(|(_, digest)| digest.len() == DIGEST_DIGITS)

@@ -5,7 +5,7 @@ use super::*;
 
 const CWD: Option<&str> = Some("/home/dev/project");
 
-/// A tool with these members in the place of plain ones.
+/// Returns a tool with these members in the place of plain ones.
 #[expect(clippy::needless_pass_by_value, reason = "a literal is handed in")]
 pub(crate) fn document(changes: Value) -> ToolDocument {
     let mut document = json!({

@@ -5,7 +5,7 @@ use super::*;
 mod model;
 
 const NOW: Micros = Micros(1_700_000_000_000_000);
-/// When the default cooldown ends that begins now.
+/// The end of the default cooldown that begins now.
 const COOLED: Micros = Micros(NOW.0 + 300_000_000);
 
 pub(super) fn settings(
@@ -22,7 +22,7 @@ pub(super) fn settings(
     }
 }
 
-/// What a reactor does with an outcome: asks what is due, applies the outcome, applies that.
+/// Handles an outcome as a reactor does: asks for the transition that is due, applies the outcome, applies the transition.
 fn outcome(breaker: &mut Breaker, bad: bool, was_probe: bool, time: Micros) -> Option<Transition> {
     let due = breaker.due_after(bad, was_probe, time);
     breaker.apply_outcome(bad, was_probe);

@@ -1,4 +1,4 @@
-//! What is held back for calls that have no outcome.
+//! Reservations for calls that have no outcome.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::dimensions_begun::day_of;
 use crate::meter::days_of;
 use crate::spend::Spend;
 
-/// What is held back past its time, and comes back, by window.
+/// The reservations that are past their time and come back, by window.
 pub(super) type Overdue<'a> = BTreeMap<&'a WindowKey, Spend>;
 
 impl Budgets {
-    /// What is held back for a call, by budget.
+    /// Returns the reservation for a call, by budget.
     pub(crate) fn reserved_for(&self, call: &str) -> &[ReservedPart] {
         self.reservations.get(call).map(|reservation| reservation.parts.as_slice()).unwrap_or_default()
     }
 
-    /// What is held back for calls of which nothing more is to come.
+    /// Returns the reservations for calls of which no further report is expected.
     pub(super) fn overdue(&self, time: Micros) -> Overdue<'_> {
         let over = self.ending.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
         let parts = over.flat_map(|(end, call)| self.reserved_for(call).iter().map(move |part| (*end, part)));
@@ -33,14 +33,14 @@ impl Budgets {
         overdue
     }
 
-    /// Lets go of what is held back for calls of which nothing more is to come.
+    /// Releases the reservations for calls of which no further report is expected.
     pub(crate) fn forget_overdue(&mut self, time: Micros) {
         let over = self.ending.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
         let calls: Vec<_> = over.map(|(_, call)| call.clone()).collect();
         calls.iter().for_each(|call| self.let_go(call, time));
     }
 
-    /// Nobody waits for the call's outcome any more: it may have run, and what it cost nobody will tell.
+    /// Ends the wait for the call's outcome: the call may have run, and its cost will not be known.
     pub(crate) fn let_go(&mut self, call: &Name, time: Micros) {
         let Some(reservation) = self.reservations.get(call) else { return };
         let (parts, until) = (reservation.parts.clone(), reservation.until);
@@ -95,7 +95,7 @@ impl Budgets {
         });
     }
 
-    /// This much is spent of what one budget holds for a call; what it came to may still be told.
+    /// Charges this much of a budget's reservation for a call; the final amount may still be told.
     pub(super) fn settle_in_part(&mut self, call: &Name, key: &WindowKey, amounts: Spend) {
         let is_its = |part: &&ReservedPart| part.key == *key && !part.is_released;
         if self.reserved_for(call).iter().find(is_its).is_none() {
@@ -108,7 +108,7 @@ impl Budgets {
         });
     }
 
-    /// Gives back what one budget holds for a call; where its outcome may still come, the call is remembered.
+    /// Gives back a budget's reservation for a call; where its outcome may still come, the call is remembered.
     pub(super) fn end_part(&mut self, call: &Name, key: &WindowKey, may_still_come: bool) {
         let Some(reservation) = self.reservations.get(call) else { return };
         let Some(part) = reservation.parts.iter().find(|part| part.key == *key).cloned() else { return };
@@ -145,7 +145,7 @@ impl Budgets {
 }
 
 impl ReservedPart {
-    /// What stays spent of it where nobody ever tells what became of the call: that it was made, as long as the day on which its time
+    /// Returns the part that stays spent if the outcome of the call is never told: one call, as long as the day on which its time
     /// was over counts.
     fn spent_unheard(&self, period: BudgetPeriod, until: Micros, time: Micros) -> Spend {
         let counts = days_of(period).is_none_or(|days| day_of(until).saturating_add(days) > day_of(time));

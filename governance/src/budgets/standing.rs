@@ -1,4 +1,4 @@
-//! How budgets stand, for readers.
+//! The standing of budgets, for readers.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod, Name};
@@ -7,7 +7,7 @@ use super::Budgets;
 use crate::meter::days_of;
 use crate::spend::{BudgetQuestion, Spend};
 
-/// How a budget stands for one run or session, or for all.
+/// The standing of a budget for one run or session, or for all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BudgetStanding<'a> {
     /// The budget.
@@ -16,37 +16,37 @@ pub struct BudgetStanding<'a> {
     pub agent: Option<&'a str>,
     /// The run or session; `None` where it is for days.
     pub window: Option<&'a str>,
-    /// What was spent and counts.
+    /// The spending that counts.
     pub spent: Spend,
-    /// What is held back for calls without an outcome.
+    /// The reservations for calls without an outcome.
     pub reserved: Spend,
-    /// When the first of what was spent counts no more, of a budget for days.
+    /// The time at which the first of the spending counts no more, for a budget of days.
     pub resets: Option<Micros>,
 }
 
 impl BudgetStanding<'_> {
-    /// Whether nothing is left in one of its units.
+    /// Returns `true` if nothing is left in one of its units.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.spent.and(self.reserved).exhausts(&self.budget.limits, Spend::default())
     }
 }
 
-/// What readers ask.
+/// The queries of readers.
 impl Budgets {
-    /// The budgets, by their names, behind the one that is named.
+    /// Returns the budgets, by their names, behind the one that is named.
     pub fn configured(&self, after: Option<&Name>) -> impl Iterator<Item = &BudgetConfigured> {
         self.configured.iter_after(after).map(|(_, budget)| budget)
     }
 
-    /// One budget.
+    /// Returns one budget.
     #[must_use]
     pub fn get(&self, budget: &str) -> Option<&BudgetConfigured> {
         self.configured.get(budget)
     }
 
-    /// How the windows of one budget stand at this time, by their runs or sessions: those that anything was spent or reserved
-    /// in; where there are none, as if there were one.
+    /// Returns the standing of one budget's windows at this time, by their runs or sessions. These are the windows with spending or
+    /// reservations; without any, it is as if there were one.
     pub fn standing<'a>(
         &'a self,
         budget: &'a BudgetConfigured,
@@ -73,8 +73,8 @@ impl Budgets {
         unused.into_iter().chain(windows)
     }
 
-    /// How those stand that something of this kind counts in. No history is looked at: this is what an executor may ask before each
-    /// step.
+    /// Returns the standing of the budgets that something of this kind counts in. No history is looked at: an executor may ask this
+    /// before each step.
     pub fn standing_for<'a>(
         &'a self,
         question: &'a BudgetQuestion<'_>,

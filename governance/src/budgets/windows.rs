@@ -1,4 +1,4 @@
-//! What was spent of budgets by runs and sessions, each of which has them anew.
+//! The windows of budgets: the spending of each run or session, which has a budget anew.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod, Name};
@@ -13,7 +13,7 @@ use crate::meter::{Begun, Meter};
 use crate::spend::Spend;
 
 impl Budgets {
-    /// Whether the agent may begin so many more.
+    /// Returns `true` if the agent may begin so many more.
     pub(super) fn has_share(&self, new: usize, at: Occasion<'_>) -> bool {
         let held = self.shares.held(at.agent);
         if held + new <= MAX_BUDGET_WINDOWS_OF_AGENT {
@@ -28,14 +28,14 @@ impl Budgets {
             <= MAX_BUDGET_WINDOWS_OF_AGENT + self.leaving_by(at.time, usize::MAX).filter(is_own).count()
     }
 
-    /// Whether there is room for so many more.
+    /// Returns `true` if there is room for so many more.
     pub(super) fn has_window(&self, new: usize, at: Occasion<'_>) -> bool {
         let most = if at.is_strict() { usize::MAX } else { SWEPT_AT_ONCE };
         let needed = self.leaving.len() + new;
         needed <= MAX_BUDGET_WINDOWS || needed <= MAX_BUDGET_WINDOWS + self.leaving_by(at.time, most).count()
     }
 
-    /// Of so many that are looked at, those whose time is over.
+    /// Returns the windows whose time is over, of the first `most` ones.
     fn leaving_by(&self, time: Micros, most: usize) -> impl Iterator<Item = &WindowKey> {
         let due = self.leaving.iter().take_while(move |((end, _), ())| *end <= time).take(most);
         due.map(|((_, key), ())| key).filter(move |key| self.stays_until(key, time).is_none())
@@ -78,7 +78,7 @@ impl Budgets {
         Some(begun)
     }
 
-    /// A run has come to its end, says the agent: what it spent of budgets of its own is kept for a while.
+    /// Folds the end of a run, as its agent tells it: the spending of its own budgets is kept for a while.
     pub(crate) fn apply_run_ended(&mut self, run: &str, agent: Option<&str>, time: Micros) {
         let of_runs = self.configured.iter().filter(|(_, budget)| budget.period == BudgetPeriod::Run);
         let names = of_runs.map(|(name, _)| name).chain([&*RUN_BUDGET]);
@@ -144,7 +144,7 @@ impl Budgets {
         }
     }
 
-    /// Until when a window is kept at least; `None` where it may leave.
+    /// Returns the time until which a window is kept at least; `None` where it may leave.
     fn stays_until(&self, key: &WindowKey, time: Micros) -> Option<Micros> {
         let meter = self.meters.get(key)?;
         if meter.reserved != Spend::default() {
@@ -191,7 +191,7 @@ impl Budgets {
     }
 }
 
-/// When a window that was used at this time is forgotten.
+/// Returns the time at which a window that was used at this time is forgotten.
 fn after_life(last: Micros) -> Micros {
     Micros(last.0.saturating_add(BUDGET_WINDOW_LIFE.0))
 }

@@ -1,4 +1,4 @@
-//! Checks before calls that did not hold, by call and contract: that another one held says nothing of them.
+//! Failed checks before calls, by call and contract: a check that holds says nothing of the others.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::Name;
@@ -12,7 +12,7 @@ use crate::per_agent_quota::Shares;
 /// A call of an agent, and the contract that the check is of, if it is of one.
 pub(super) type CheckKey = (String, Name, Option<Name>);
 
-/// What does not hold before calls.
+/// The conditions that do not hold before calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Unmet {
     by_check: Journaled<CheckKey, Broken>,
@@ -25,7 +25,7 @@ impl Unmet {
         self.by_check.len() == 0
     }
 
-    /// Whether there is no room to remember another one. What is past its time takes none.
+    /// Returns `true` if there is no room to remember another one. Those past their time take none.
     pub(super) fn is_full_for(&self, key: &CheckKey, time: Micros) -> bool {
         let held = self.shares.held(Some(&key.0));
         let may_be_full = self.by_check.len() >= MAX_BROKEN || held >= MAX_BROKEN_OF_AGENT;
@@ -37,7 +37,7 @@ impl Unmet {
         self.by_check.len() - due().count() >= MAX_BROKEN || held - own.min(held) >= MAX_BROKEN_OF_AGENT
     }
 
-    /// Remembers the kind of a check that did not hold, or that all did.
+    /// Remembers the kind of a failed check, or that all checks held.
     pub(super) fn apply(&mut self, key: CheckKey, failed: Option<Name>, time: Micros) {
         let is_full = self.is_full_for(&key, time);
         self.take(&key);
@@ -49,7 +49,7 @@ impl Unmet {
         }
     }
 
-    /// What does not hold before a call at this time.
+    /// Returns the condition that does not hold before a call at this time.
     pub(super) fn before(&self, agent: &str, call: &Name, time: Micros) -> Option<&Name> {
         // Hardly any call has one.
         if self.is_empty() {

@@ -1,4 +1,4 @@
-//! What an operator's act has to agree with, and who may write what.
+//! The preconditions of an operator's acts, and the right to write each type.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BudgetPeriod, Dimension, GrantScope, OnExceed, RunOverdue, TrustProbed};
@@ -12,7 +12,7 @@ use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
 use crate::state::State;
 use crate::version::{holds_run_budgets, is_isolated};
 
-/// What an operator's act has to agree with.
+/// The preconditions of an operator's acts.
 impl State {
     pub(super) fn may_probe(&self, probed: &TrustProbed, time: Micros) -> Result<(), ReactorRefusal> {
         let longest = time.0.saturating_add(MAX_PROBE_LIFE.0);
@@ -149,13 +149,14 @@ impl State {
 }
 
 impl State {
-    /// A breaker that there is can always be set and closed; a new one needs room.
+    /// Checks that a breaker can be set or closed: an existing one always can, a new one needs room.
     pub(super) fn may_begin_breaker(&self, dimension: &Dimension) -> Result<(), ReactorRefusal> {
         let has_room = self.breakers.len() < MAX_DIMENSIONS || self.breakers.get(dimension).is_some();
         if has_room { Ok(()) } else { Err(full("breakers")) }
     }
 
-    /// What only the reactor derives, nobody else appends. History that was recorded elsewhere brings its own observations, marked.
+    /// Refuses events that only the reactor derives where another caller appends them. History that was recorded elsewhere brings
+    /// its own observations, marked.
     pub(super) fn check_writer(&self, act: &Act, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
         let is_own = match act {
             Act::Decided(_)
@@ -180,7 +181,7 @@ impl State {
 }
 
 impl State {
-    /// By a clock that jumped nothing ends: neither calls nor approvals nor principals.
+    /// Checks that nothing ends by a clock that jumped: neither calls nor approvals nor principals.
     pub(super) fn check_time(&self, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
         if self.clock().jump().is_none() || placed.derived || placed.event.source != SCHEDULER_SOURCE {
             return Ok(());
@@ -190,7 +191,7 @@ impl State {
     }
 }
 
-/// Returns `true` where a grant says whose calls it is for, in which project and in what context.
+/// Returns `true` if a grant names the agent, the workspace and the context of its calls.
 fn names_all(scope: &GrantScope) -> bool {
     scope.agent.is_some() && scope.workspace.is_some() && scope.context.is_some()
 }

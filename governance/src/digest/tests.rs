@@ -26,7 +26,7 @@ fn folded(state: &mut State, kind: &'static str, data: &serde_json::Value) {
     state.fold(&[observed]);
 }
 
-/// What the worked example tells of.
+/// Returns the state of the worked example.
 fn example() -> State {
     let mut state = State::default();
     let dimension = json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-"});

@@ -1,4 +1,4 @@
-//! What the active policy says of a call: its rules, and the files that it guards.
+//! The ruling of the active policy on a call: its rules, and the files that it guards.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{LocalTimes, ReasonCode, Risk, Verdict};
@@ -12,7 +12,7 @@ use crate::policy::{
 use crate::state::State;
 use crate::version::guards_files;
 
-/// What the policy's guarded files say of a call. Earlier rules know no such files.
+/// Returns the verdict of the policy's guarded files on a call. Earlier rules know no such files.
 pub(crate) fn by_guarded_files(guarded: &Guarded, version: u32) -> Said {
     match guarded.finding.filter(|_| guards_files(version))? {
         GuardFinding::Secret => deny(ReasonCode::SecretFile),
@@ -21,13 +21,13 @@ pub(crate) fn by_guarded_files(guarded: &Guarded, version: u32) -> Said {
     }
 }
 
-/// The stricter of two; the first where they are alike. So no consent to what a rule reviews lifts what was found of files.
+/// Returns the stricter of two; the first where they are alike. So no consent to a rule's review lifts a finding about files.
 pub(crate) fn strictest(one: Said, other: Said) -> Said {
     let verdict = |said: &Said| said.as_ref().map(|(verdict, ..)| *verdict);
     if verdict(&other) > verdict(&one) { other } else { one }
 }
 
-/// What the active policy says.
+/// The ruling of the active policy.
 pub(crate) enum Ruling<'s> {
     /// None is active.
     NoPolicy,
@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-/// What rules look at that the call itself does not say.
+/// The circumstances that rules look at and that the call itself does not say.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Circumstances<'a> {
     /// The risk that the registry gives the tool, where it knows the tool.
@@ -71,12 +71,12 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) time_of_day: Micros,
     /// The local times in the zones that the policy names.
     pub(crate) local: Option<&'a LocalTimes>,
-    /// Whether the call works in the folder of its session, where that is known.
+    /// `true` if the call works in the folder of its session; `None` where that is not known.
     pub(crate) is_in_session_folder: Option<bool>,
 }
 
-/// Returns what a policy says of a call. Of one with several contexts, such as a command of several programs, it is what the policy says
-/// of the strictest of them.
+/// Returns the ruling of a policy on a call. A call with several contexts, such as a command of several programs, gets the ruling
+/// on the strictest of them.
 pub(crate) fn rule_on<'p>(
     policy: &'p Policy,
     facts: &CallFacts,
@@ -114,7 +114,7 @@ pub(crate) fn rule_on<'p>(
     strictest.unwrap_or_else(|| judge(Part::Unknown))
 }
 
-/// Where a call reaches, as far as its arguments tell.
+/// Returns the places that a call reaches, as far as its arguments tell.
 fn reached(facts: &CallFacts) -> Destinations<'_> {
     match &facts.examined {
         Some(examined) if examined.reach.as_ref().is_some_and(|reach| reach.runs_programs) => {

@@ -1,4 +1,4 @@
-//! The latest calls of a run or session, as far as it takes to see that they go round.
+//! The latest calls of a run or session, as far as the detection of loops needs them.
 
 use bitacora_formats::vocabulary::{CallBounds, LoopKind, MAX_CYCLE_CALLS};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use crate::examination::NOBODY;
 /// Calls that are remembered of each run and session.
 const REMEMBERED: usize = MAX_CYCLE_CALLS as usize;
 
-/// A checkpoint begins the count anew. Its agent makes it, so that it does so only up to this many times what is a loop without one.
+/// The factor on a loop's limit past which checkpoints no longer begin the count anew. A checkpoint is its agent's own act, so it
+/// does not help for ever.
 const MOST_BY_CHECKPOINTS: u32 = 10;
 
 /// The latest calls, polls left out.
@@ -18,7 +19,7 @@ const MOST_BY_CHECKPOINTS: u32 = 10;
 pub(super) struct Cycle {
     /// The newest last.
     latest: Vec<Made>,
-    /// For each length of a cycle, from 1 on: how many of the latest calls are the same as the one so many before.
+    /// For each length of a cycle, from 1 on: the number of latest calls that equal the one so many before.
     same: Vec<u32>,
     /// Calls since the last checkpoint.
     fresh: u32,
@@ -35,15 +36,15 @@ struct Made {
     action: Option<u64>,
 }
 
-/// How often calls may be repeated.
+/// The limits on repeated calls.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Repeats<'a> {
     pub(super) bounds: &'a CallBounds,
-    /// Whether they name neither a session nor a run.
+    /// `true` if the calls name neither a session nor a run.
     pub(super) is_alone: bool,
 }
 
-/// What goes round.
+/// A loop that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turning {
     /// A cycle of so many calls, so often.
@@ -85,14 +86,15 @@ impl Cycle {
         true
     }
 
-    /// Whether a call is one of these: asked for again, with an approval or after a wait. Only what waits for a person may have others
-    /// behind it.
+    /// Returns `true` if a call is one of these that is asked for again, with an approval or after a wait. Only a call that waits
+    /// for a person may have others behind it.
     fn is_again(&self, made: &Made, question: &RoundQuestion<'_>) -> bool {
         let is_newest = question.is_open && self.latest.last() == Some(made);
         made.action.is_some() && (is_newest || question.is_reviewed && self.latest.contains(made))
     }
 
-    /// What goes round once a call is made. What waits for a person is none of what was made since, and neither is a poll.
+    /// Returns the loop that a call would complete. A call that waits for a person belongs to none made since, and neither does a
+    /// poll.
     pub(super) fn turning_with(&self, question: &RoundQuestion<'_>, limits: &Repeats<'_>) -> Option<Turning> {
         let mut next = self.clone();
         if !next.take(question) {
@@ -107,7 +109,7 @@ impl Cycle {
         self.fresh = 0;
     }
 
-    /// What goes round behind the last call: of several cycles the shortest.
+    /// Returns the loop behind the last call: of several cycles the shortest.
     pub(super) fn turning(&self, limits: &Repeats<'_>) -> Option<Turning> {
         self.cycling(limits).or_else(|| self.polling(limits.bounds))
     }
@@ -128,7 +130,7 @@ impl Cycle {
         None
     }
 
-    /// Whether the last so many calls are a shorter cycle gone through several times: only that one is counted.
+    /// Returns `true` if the last so many calls are a shorter cycle gone through several times: only that one is counted.
     fn is_made_of_less(&self, calls: u32) -> bool {
         let shorter = (1..calls).zip(&self.same).filter(|(less, _)| calls.is_multiple_of(*less));
         shorter.into_iter().any(|(less, same)| *same >= calls - less)
@@ -140,7 +142,7 @@ impl Cycle {
 }
 
 impl Repeats<'_> {
-    /// How often a cycle of so many calls is gone through where it is a loop.
+    /// Returns the number of times that make a cycle of so many calls a loop.
     pub(super) fn of(&self, calls: u32) -> u32 {
         let Self { bounds, is_alone } = *self;
         let repeats = if calls == 1 { bounds.identical_calls() } else { bounds.cycle_repeats() };
@@ -149,7 +151,7 @@ impl Repeats<'_> {
 }
 
 impl Turning {
-    /// How it is told.
+    /// Returns the kind that events tell.
     pub(super) const fn kind(self) -> LoopKind {
         match self {
             Self::Cycle { calls: 1, .. } => LoopKind::IdenticalCalls,
@@ -158,14 +160,14 @@ impl Turning {
         }
     }
 
-    /// How often.
+    /// Returns the number of repetitions.
     pub(super) const fn count(self) -> u32 {
         match self {
             Self::Cycle { times, .. } | Self::Polls(times) => times,
         }
     }
 
-    /// How often at most, or from when on.
+    /// Returns the limit that it is past.
     pub(super) fn bound(self, limits: &Repeats<'_>) -> u32 {
         match self {
             Self::Cycle { calls, .. } => limits.of(calls),
@@ -182,7 +184,7 @@ impl Made {
     }
 }
 
-/// What stands for some texts: the first bytes of their hash. Two that have it in common are taken for the same.
+/// Returns the mark of some texts: the first bytes of their hash. Texts with the same mark are taken for the same.
 fn mark(texts: &[&str]) -> u64 {
     let mut hasher = Sha256::new();
     for text in texts {

@@ -9,14 +9,14 @@ use crate::limits::{BUDGET_WINDOW_LIFE, MAX_AWAITED_RUNS, MAX_AWAITED_RUNS_OF_AG
 use crate::per_agent_quota::Shares;
 use crate::version::holds_run_budgets;
 
-/// A run that has told no end for the time that it was given.
+/// A run that has not told its end in the time that it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverdueRun {
     /// The run.
     pub run: String,
     /// The agent whose run it is.
     pub agent: Option<String>,
-    /// When it began.
+    /// The time at which it began.
     pub began: Micros,
 }
 
@@ -24,7 +24,7 @@ pub struct OverdueRun {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct AwaitedRuns {
     by_name: Journaled<RoundName, Awaited>,
-    /// By when it is told of them that they have told none.
+    /// Runs by the time at which the missing end is told.
     by_due: Journaled<(Micros, RoundName), ()>,
     shares: Shares,
 }
@@ -102,7 +102,7 @@ impl Rounds {
         }
     }
 
-    /// Folds that it was told that a run has told no end.
+    /// Folds `run.overdue`: the missing end of a run was told.
     pub(crate) fn apply_overdue(&mut self, run: &str, agent: Option<&str>, rules: u32) {
         self.awaited.end(&RoundName::of_run_by(agent, run, rules));
     }
@@ -116,7 +116,7 @@ impl Rounds {
         })
     }
 
-    /// `true` where a run's end is awaited past this time.
+    /// Returns `true` if a run's end is awaited past this time.
     pub(crate) fn is_overdue(&self, run: &str, agent: Option<&str>, rules: u32, time: Micros) -> bool {
         let awaited = self.awaited.by_name.get(&RoundName::of_run_by(agent, run, rules));
         awaited.is_some_and(|awaited| awaited.due <= time)
@@ -124,7 +124,7 @@ impl Rounds {
 }
 
 impl Round {
-    /// Returns when it may be forgotten. A run with a budget to be held is kept for as long as what it spent is.
+    /// Returns the time at which it may be forgotten. A run with a budget to be held is kept for as long as its spending is.
     pub(super) fn end_of_life(&self) -> Micros {
         let is_held = !self.is_ended && self.begun.is_some_and(|begun| begun.own.is_some());
         let held = if is_held { self.last.saturating_add(BUDGET_WINDOW_LIFE.0) } else { 0 };

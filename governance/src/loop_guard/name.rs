@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::version::{is_isolated, is_strict, sees_cycles};
 
-/// What calls are watched in.
+/// The name of a scope in which calls are watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct RoundName(String);
 
 impl RoundName {
-    /// What an agent's calls are watched in, by the rules of a version: a run, and what the agent does in a session, and what it does
-    /// in neither; by the first ones a run, else a session.
+    /// Returns the names of the scopes in which an agent's calls are watched, by the rules of a version. These are a run and the
+    /// agent's calls in a session, or, without both, the agent's other calls. By the first versions it is a run, else a session.
     pub(crate) fn of(
         agent: Option<&str>,
         session: Option<&str>,
@@ -29,7 +29,7 @@ impl RoundName {
         [of_run.or_else(|| session.map(Self::of_session)), None]
     }
 
-    /// What a budget that each run or session has anew calls this one; `None` where it is for others, or for days.
+    /// Returns its name among the windows of a budget for each run or session; `None` where it is for others, or for days.
     pub(crate) fn window(&self, period: BudgetPeriod) -> Option<&str> {
         match period {
             BudgetPeriod::Run => self.0.strip_prefix("run/"),
@@ -41,7 +41,7 @@ impl RoundName {
         }
     }
 
-    /// The run that an agent's calls are watched in; `None` where that is none.
+    /// Returns the run that an agent's calls are watched in; `None` where that is none.
     pub(super) fn run(&self) -> Option<&str> {
         let (length, rest) = self.0.strip_prefix("agent/")?.split_once('/')?;
         rest.get(length.parse().ok()?..)?.strip_prefix("/run/")
@@ -51,8 +51,8 @@ impl RoundName {
         Self(format!("run/{run}"))
     }
 
-    /// A run as an agent's calls are watched in it. The newest rules watch each agent by itself: who names another one's run neither
-    /// stops it nor lives by what it was begun with.
+    /// Returns the name of a run in which an agent's calls are watched. The newest rules watch each agent by itself: an agent that
+    /// names another one's run neither stops it nor gets its terms.
     pub(super) fn of_run_by(agent: Option<&str>, run: &str, rules: u32) -> Self {
         if !is_isolated(rules) {
             return Self::of_run(run);
@@ -69,7 +69,7 @@ impl RoundName {
         Self(format!("agent/{}/{agent}/alone", agent.len()))
     }
 
-    /// What one agent does in a session, which others may name too.
+    /// Returns the name of one agent's calls in a session, which others may name too.
     pub(super) fn of_agent(agent: Option<&str>, session: &str) -> Self {
         let of = |agent: &str| Self(format!("agent/{}/{agent}/session/{session}", agent.len()));
         agent.map_or_else(|| Self::of_session(session), of)

@@ -1,4 +1,4 @@
-//! Objections to calls that go round, and their verdicts.
+//! Objections to calls in a loop, and their verdicts.
 
 use bitacora_formats::vocabulary::{LoopKind, OnExceed, ReasonCode, Verdict};
 
@@ -10,9 +10,9 @@ pub(crate) struct Objection {
     pub(crate) code: ReasonCode,
     /// The repetitions, the calls or steps, or the depth.
     pub(crate) count: u64,
-    /// From where on, or up to where.
+    /// The limit that is met or exceeded.
     pub(crate) bound: u64,
-    /// The cycle or the polls, where calls go round.
+    /// The cycle or the polls, in a loop of calls.
     pub(crate) turning: Option<Turning>,
     /// The kind of loop that is to be told, where it was not yet.
     pub(crate) untold: Option<LoopKind>,
@@ -21,7 +21,7 @@ pub(crate) struct Objection {
 }
 
 impl Objection {
-    /// The graver, the less.
+    /// Returns the gravity: the graver the objection, the less.
     pub(super) const fn gravity(&self) -> u8 {
         match self.code {
             ReasonCode::DelegationTooDeep | ReasonCode::RunAborted => 0,

@@ -1,4 +1,4 @@
-//! A run's own budget: what it was begun with, and what follows once that is spent.
+//! A run's own budget, as the run was begun with it, and the consequences once it is spent.
 
 use std::sync::LazyLock;
 
@@ -38,7 +38,7 @@ pub(crate) struct OwnBudget {
 }
 
 impl OwnLimits {
-    /// Returns what of a budget is held by its amounts; `None` where there is nothing.
+    /// Returns the limits of a budget that are held by amounts; `None` where there are none.
     pub(super) fn of(budget: &RunBudget) -> Option<Self> {
         let own = Self { limits: budget.spend_limits(), elapsed_ms: budget.elapsed_ms };
         (!own.limits.is_empty() || own.elapsed_ms.is_some()).then_some(own)
@@ -46,14 +46,14 @@ impl OwnLimits {
 }
 
 impl OwnBudget {
-    /// Returns how long ago the run began, where that is all that it may take or more.
+    /// Returns the time since the run began, where that is at least the most that it may take.
     fn elapsed(&self, time: Micros) -> Option<Milliseconds> {
         let elapsed = time.0.saturating_sub(self.began.0) / MICROS_A_MILLISECOND;
         let is_over = self.elapsed_ms.is_some_and(|most| elapsed >= most.get());
         is_over.then(|| Milliseconds::new(elapsed).unwrap_or(Milliseconds::MAX))
     }
 
-    /// Adds the time since the run began to what the budgets say of a call.
+    /// Adds the time since the run began to the budgets' findings about a call.
     pub(crate) fn add_elapsed(
         &self,
         due: &mut BudgetsDue,
@@ -95,7 +95,7 @@ impl Rounds {
     }
 }
 
-/// Returns what is the same of every run's own budget, where this is its name.
+/// Returns the common form of every run's own budget, where this is its name.
 pub(crate) fn any_run(name: &Name) -> Option<&'static BudgetConfigured> {
     (*name == *RUN_BUDGET).then(|| &*ANY_RUN)
 }

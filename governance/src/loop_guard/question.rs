@@ -1,4 +1,4 @@
-//! A call, as it is watched for what goes round.
+//! A call, as the loop detection sees it.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::Sha256Text;
@@ -7,21 +7,21 @@ use super::{Action, Place, RoundName};
 use crate::examination::NOBODY;
 use crate::version::is_strict;
 
-/// A call, as far as it may go round.
+/// A call, as the loop detection sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RoundQuestion<'a> {
     pub(crate) call: &'a str,
-    /// Whether it was asked for before and is not over: it waits for a person, or came too early.
+    /// `true` if it was asked for before and is not over: it waits for a person, or came too early.
     pub(crate) is_open: bool,
-    /// Whether it waits for a person.
+    /// `true` if it waits for a person.
     pub(crate) is_reviewed: bool,
     /// The version of the rules by which it is judged.
     pub(crate) rules: u32,
-    /// With its server.
+    /// The tool, with its server.
     pub(crate) tool: &'a str,
-    /// Of the arguments that matter: by the newest rules the binding fields, before them all.
+    /// The digest of the arguments that matter: by the newest rules the binding fields, before them all.
     pub(crate) args: Option<&'a Sha256Text>,
-    /// Whether it waits for something.
+    /// `true` if it polls for something.
     pub(crate) poll: bool,
     pub(crate) agent: Option<&'a str>,
     pub(crate) session: Option<&'a str>,
@@ -37,7 +37,7 @@ impl RoundQuestion<'_> {
         RoundName::of(self.agent, self.session, self.run, self.rules)
     }
 
-    /// Who does it, where that is told.
+    /// Returns the agent that does it, where that is told.
     pub(super) fn doer(&self) -> Option<&str> {
         is_strict(self.rules).then(|| self.agent.unwrap_or(NOBODY))
     }
@@ -51,7 +51,7 @@ impl RoundQuestion<'_> {
         action.tool == self.tool && Some(&action.args) == self.args && action.agent.as_deref() == self.doer()
     }
 
-    /// What the places are that it is watched in, in the order of their names.
+    /// Returns the scopes in which it is watched, in the order of their names.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         let run = self.run.map(|_| Place::Run);
         let places = run.into_iter().chain(self.session.map(|_| Place::Session));

@@ -1,4 +1,5 @@
-//! Which rules' conditions on arguments a call meets: found where the arguments may be read, recorded without them.
+//! The rules whose conditions on arguments a call meets.
+//! They are found where the arguments may be read, and recorded without them.
 
 use bitacora_formats::vocabulary::{ArgumentCondition, Scalar};
 use serde::{Deserialize, Serialize};
@@ -9,17 +10,17 @@ use super::glob::{Dialect, GlobPattern};
 use super::places::{Found, Places};
 use super::{PolicyDigest, PolicyError};
 
-/// Bytes of an argument up to which globs are compared with it. Whether a longer one matches is not found out.
+/// Bytes of an argument up to which globs are compared with it. For a longer one the match is not known.
 pub const MAX_MATCHED_TEXT_BYTES: usize = 64 * 1024;
-/// Steps of comparing that one call's arguments may take: about a tenth of a second. What is left then is not found out.
+/// Steps of comparing that one call's arguments may take: about a tenth of a second. Matches beyond that are not known.
 pub const MAX_MATCH_STEPS: u64 = 32_000_000;
-/// Rules that one call's arguments may be noted to match or perhaps to match. What is behind them is not found out.
+/// Rules that one call's arguments may be noted to match or perhaps to match. Matches of the rules behind them are not known.
 pub const MAX_NOTED_RULES: usize = 512;
 
-/// Which rules of one policy have conditions on arguments that a call meets.
+/// The rules of one policy whose conditions on arguments a call meets.
 ///
-/// It holds the numbers of rules and nothing of the arguments, so that it may be recorded with a decision. What was not found
-/// out is noted as that, and counts against the call: see [`Policy::judge`](super::Policy::judge).
+/// It holds the numbers of rules and nothing of the arguments, so that it may be recorded with a decision. Matches that are not
+/// known are noted as such, and count against the call: see [`Policy::judge`](super::Policy::judge).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArgumentMatches {
     /// The policy that the numbers are of. For any other one nothing was found out.
@@ -37,7 +38,7 @@ pub struct ArgumentMatches {
 }
 
 impl ArgumentMatches {
-    /// Of a call whose arguments nobody has seen: a digest of them is all that came.
+    /// Returns the matches of a call whose arguments nobody has seen: a digest of them is all that came.
     #[must_use]
     pub const fn hidden() -> Self {
         Self { policy: None, holds: Vec::new(), unclear: Vec::new(), unread_from: Some(0) }
@@ -48,13 +49,13 @@ impl ArgumentMatches {
         Self { policy: Some(policy), holds: Vec::new(), unclear: Vec::new(), unread_from: None }
     }
 
-    /// The policy that it was made for.
+    /// Returns the policy that it was made for.
     #[must_use]
     pub const fn policy(&self) -> Option<PolicyDigest> {
         self.policy
     }
 
-    /// Notes a rule; rules come in order. Whether there is room for more.
+    /// Notes a rule; rules come in order. Returns `true` if there is room for more.
     pub(super) fn note(&mut self, rule: u32, fit: Fit) -> bool {
         if fit != Fit::No && self.holds.len() + self.unclear.len() == MAX_NOTED_RULES {
             self.unread_from = Some(rule);
@@ -68,7 +69,7 @@ impl ArgumentMatches {
         true
     }
 
-    /// Whether the arguments meet a rule's conditions.
+    /// Returns whether the arguments meet a rule's conditions.
     pub(super) fn fit(&self, policy: PolicyDigest, rule: u32) -> Fit {
         let is_unread = self.unread_from.is_some_and(|first| rule >= first);
         if is_unread || self.policy != Some(policy) || self.unclear.binary_search(&rule).is_ok() {
@@ -123,8 +124,8 @@ impl PlaceCondition {
         Ok(Self { place, test })
     }
 
-    /// Whether it holds. An object or a list may be read by a tool as the text that was looked for, so what was compared with one
-    /// is not known.
+    /// Returns whether it holds. A tool may read an object or a list as the text that a condition names, so a comparison with one
+    /// is not certain.
     pub(super) fn fit(&self, found: &[Found<'_>], steps: &mut u64) -> Fit {
         let found = found.get(self.place).unwrap_or(&Found::Unclear);
         match (&self.test, found) {

@@ -1,4 +1,4 @@
-//! Two policies beside each other: what was written differently, and what would be said differently.
+//! Two policies beside each other: the differences in their text, and in their verdicts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::Policy;
 /// Examples of one change of verdicts that a dry run keeps.
 pub const MAX_DRY_RUN_EXAMPLES: usize = 16;
 
-/// What is written differently in a later policy. Rules are told by their ids.
+/// The differences in the text of a later policy. Rules are told by their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyDiff {
     /// Rules that are new.
@@ -22,28 +22,28 @@ pub struct PolicyDiff {
     pub changed: Vec<String>,
     /// Rules that have another place among those that both policies have.
     pub moved: Vec<String>,
-    /// Whether trust is judged by other numbers.
+    /// `true` if trust is judged by other numbers.
     pub trust_changed: bool,
-    /// Whether idempotency keys are good for another time.
+    /// `true` if idempotency keys have another lifetime.
     pub key_life_changed: bool,
-    /// Whether runs and sessions may go round otherwise.
+    /// `true` if the bounds of runs and sessions are others.
     pub bounds_changed: bool,
     /// `true`: people or calls have another time.
     #[serde(default)]
     pub times_changed: bool,
-    /// Whether exit codes of other programs count.
+    /// `true` if the exit codes of other programs count.
     pub exit_codes_changed: bool,
-    /// Whether something else is said of tools that nobody registered.
+    /// `true` if calls of tools that nobody registered get another verdict.
     pub unregistered_changed: bool,
-    /// Whether the guarded files are others.
+    /// `true` if the guarded files are others.
     pub files_changed: bool,
-    /// Whether projects are told apart otherwise.
+    /// `true` if projects are told apart otherwise.
     #[serde(default)]
     pub workspaces_changed: bool,
 }
 
 impl PolicyDiff {
-    /// What is different in `later`.
+    /// Returns the differences of `later`.
     #[must_use]
     pub fn between(earlier: &Policy, later: &Policy) -> Self {
         let by_id = |policy: &Policy| -> BTreeMap<String, Rule> {
@@ -77,7 +77,7 @@ impl PolicyDiff {
         }
     }
 
-    /// Whether both say the same.
+    /// Returns `true` if both have the same text.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -108,23 +108,23 @@ impl fmt::Display for PolicyDiff {
     }
 }
 
-/// What two policies say of the same calls.
+/// The verdicts of two policies on the same calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DryRun {
     /// Each pair of an earlier and a later verdict that came up, in the order of verdicts.
     pub changes: Vec<VerdictChange>,
 }
 
-/// How often one verdict became another one, or stayed.
+/// The number of calls for which one verdict became another one, or stayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerdictChange {
-    /// What the earlier policy says.
+    /// The earlier policy's verdict.
     pub earlier: Verdict,
-    /// What the later one says.
+    /// The later policy's verdict.
     pub later: Verdict,
-    /// Of how many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Of how many of them either policy had to assume something that is not known.
+    /// The number of those for which either policy had to assume a fact that is not known.
     pub uncertain: u64,
     /// The positions of the first [`MAX_DRY_RUN_EXAMPLES`].
     pub examples: Vec<u64>,

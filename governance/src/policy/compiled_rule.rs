@@ -15,7 +15,7 @@ const OF_SERVER: &str = "mcp__";
 /// Ends the server in it. A server with these characters in its name is not told by the names of its tools.
 const SERVER_END: &str = "__";
 
-/// Whether a condition holds, from the weakest: of several that must all hold, the least counts.
+/// The fit of a condition, from the weakest: of several that must all hold, the least counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
     No,
@@ -80,7 +80,7 @@ impl CompiledRule {
         })
     }
 
-    /// Whether it matches; conditions on arguments are asked for last.
+    /// Returns whether it matches; conditions on arguments are asked for last.
     pub(super) fn fit(&self, question: &Question<'_>, arguments: impl FnOnce() -> Fit) -> Fit {
         let risk = match (&self.rule.matches.risk, question.risk) {
             (None, _) => Fit::Yes,
@@ -122,9 +122,9 @@ impl CompiledRule {
         if self.arguments.is_empty() || fit == Fit::No { fit } else { fit.min(arguments()) }
     }
 
-    /// Whether the tool of this name is one that it means. Servers name their tools as they like, so a rule that allows, and names no
-    /// server, is about no server's tools but those of which the name says whose they are. A glob allows no tool of which nobody can
-    /// see where its calls reach.
+    /// Returns whether it means the tool of this name. Servers name their tools as they like. So an allowing rule that names no
+    /// server means only tools without one, and tools whose names show their server. A glob allows no tool whose calls may reach
+    /// unseen places.
     fn means_tool(&self, question: &Question<'_>) -> Fit {
         if self.rule.action != Verdict::Allow || !tells_servers_apart(question.reactor_version) {
             return Fit::Yes;
@@ -140,19 +140,19 @@ impl CompiledRule {
         }
     }
 
-    /// Whether it says of which servers it is.
+    /// Returns `true` if it names its servers.
     pub(super) const fn names_server(&self) -> bool {
         self.server.is_some()
     }
 
-    /// Whether it is about a tool of a server, or of none, wherever it is about one of that name.
+    /// Returns `true` if the rule, where it is about a tool of this name, also means the tool of this server, or of none.
     pub(super) fn is_about_server(&self, tool: &str, server: Option<&str>) -> bool {
         self.rule.action != Verdict::Allow
             || self.names_server()
             || server.is_none_or(|server| is_called_after(tool, server))
     }
 
-    /// The time zone that it holds by, where it names one.
+    /// Returns the time zone that it holds by, where it names one.
     pub(super) fn zone(&self) -> Option<&ZoneName> {
         self.window.as_ref()?.zone()
     }
@@ -185,7 +185,7 @@ impl From<bool> for Fit {
     }
 }
 
-/// Whether a tool's name says that it is of this server: `mcp__server__tool`.
+/// Returns `true` if a tool's name says that it is of this server: `mcp__server__tool`.
 fn is_called_after(tool: &str, server: &str) -> bool {
     let named = tool.strip_prefix(OF_SERVER).and_then(|rest| rest.split_once(SERVER_END));
     named.is_some_and(|(named, own)| named == server && !own.is_empty())
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
 
-    /// What a rule that allows tools by these globs says of a tool of a server, by the rules of each version.
+    /// Returns the verdicts of a rule that allows tools by these globs on a tool of a server, by the rules of each version.
     fn said(tool: &str, unlisted: bool) -> Vec<Verdict> {
         let rule =
             format!(r#"[{{"id": "r", "match": {{"tool": "{tool}"}}, "action": "allow", "reason": "r"}}]"#);

@@ -1,4 +1,4 @@
-//! Where calls reach, compared with the globs of a rule.
+//! The places that calls reach, compared with the globs of a rule.
 
 use bitacora_formats::vocabulary::{FileAccess, OneOrMany, Rule, Verdict};
 
@@ -16,11 +16,11 @@ const MAX_COMPARED_PATTERNS: usize = 16;
 /// Stands for any place deep in a folder: only `**` matches it.
 const DEEP_NAME: &str = "/q7/q7.q7";
 
-/// The globs of a rule for where a call reaches.
+/// The globs of a rule for the places that a call reaches.
 #[derive(Debug, Clone)]
 pub(super) struct DestinationGlobs {
     globs: Box<[GlobPattern]>,
-    /// Of a rule that denies or reviews, the same for names as file systems compare them.
+    /// The same globs for names as file systems compare them; only for a rule that denies or reviews.
     folded: Box<[GlobPattern]>,
 }
 
@@ -37,8 +37,8 @@ impl DestinationGlobs {
         &self.globs
     }
 
-    /// Returns whether a call reaches there. Where only some of its destinations match, one rule says what another does not: that is not
-    /// known, and the strictest counts. The same holds of patterns and folders in which a match may lie.
+    /// Returns whether a call reaches there. If only some of its destinations match, the rule perhaps matches, and the strictest
+    /// verdict counts. The same holds of patterns and folders in which a match may lie.
     pub(super) fn fit(&self, question: &Question<'_>) -> Fit {
         let named = match question.destinations {
             Destinations::Known(places) => {
@@ -143,7 +143,7 @@ mod tests {
         PlaceText::new(text).unwrap()
     }
 
-    /// What a rule for a folder says of a call that reaches these places.
+    /// Returns the verdict of a rule for a folder on a call that reaches these places.
     fn said(action: &str, places: &[(&str, FileAccess)], reach: Reach, version: u32) -> Verdict {
         let rule = format!(
             r#"[{{"id": "r", "match": {{"destination": "/home/ana/p/private/**"}}, "action": "{action}", "reason": "r"}},

@@ -1,4 +1,4 @@
-//! What a policy is known by.
+//! The digest of a policy.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub struct PolicyDigest([u8; 32]);
 pub struct PolicyDigestError;
 
 impl PolicyDigest {
-    /// Of rules, trust parameters and what else a policy may have.
+    /// Computes the digest of rules, trust parameters and the other settings of a policy.
     #[must_use]
     pub fn of(rules: &[&Rule], trust: &TrustRules, settings: &PolicySettings) -> Self {
         let mut text = Vec::new();

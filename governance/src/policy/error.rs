@@ -1,4 +1,4 @@
-//! Why a policy cannot be taken: each names the rule and the member.
+//! The reasons for which a policy cannot be taken: each names the rule and the member.
 
 use bitacora_formats::JsonError;
 use bitacora_formats::vocabulary::MAX_RULES;
@@ -9,7 +9,7 @@ use super::places::PointerError;
 use super::window::WindowError;
 use crate::local_time::ZONE_DATA;
 
-/// Why a policy cannot be taken. No part of it is.
+/// The reason for which a policy cannot be taken. No part of it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// Not the JSON that is taken.
@@ -25,7 +25,7 @@ pub enum PolicyError {
         number: usize,
         /// Its id, where that could be read.
         id: Option<String>,
-        /// What is wrong, with the member.
+        /// The reason, with the member.
         problem: String,
     },
     /// More than [`MAX_RULES`].
@@ -50,7 +50,7 @@ pub enum PolicyError {
         member: String,
         /// The glob.
         glob: String,
-        /// What is wrong with it.
+        /// The error in it.
         problem: GlobError,
     },
     /// A glob of a setting is not one.
@@ -60,7 +60,7 @@ pub enum PolicyError {
         member: &'static str,
         /// The glob.
         glob: String,
-        /// What is wrong with it.
+        /// The error in it.
         problem: GlobError,
     },
     /// A JSON pointer is not one.
@@ -70,7 +70,7 @@ pub enum PolicyError {
         rule: String,
         /// The member it stands in.
         member: String,
-        /// What is wrong with it.
+        /// The error in it.
         problem: PointerError,
     },
     /// A condition on an argument says nothing, or too much.
@@ -80,7 +80,7 @@ pub enum PolicyError {
         rule: String,
         /// The condition's number, from 0.
         number: usize,
-        /// What is wrong with it.
+        /// The error in it.
         problem: ConditionError,
     },
     /// A root of projects is no glob.
@@ -88,7 +88,7 @@ pub enum PolicyError {
     Root {
         /// The glob.
         glob: String,
-        /// What is wrong with it.
+        /// The error in it.
         problem: GlobError,
     },
     /// A folder of worktrees is not one.
@@ -96,7 +96,7 @@ pub enum PolicyError {
     Worktrees {
         /// The folder.
         folder: String,
-        /// What is wrong with it.
+        /// The error in it.
         problem: WorktreesError,
     },
     /// Its windows name more time zones than [`MAX_POLICY_ZONES`].
@@ -110,17 +110,17 @@ pub enum PolicyError {
     Window {
         /// The rule's id.
         rule: String,
-        /// What is wrong with it.
+        /// The error in it.
         problem: WindowError,
     },
 }
 
-/// What is wrong with a folder of worktrees.
+/// The error in a folder of worktrees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("found no relative folder of plain names; write it as `.worktrees`, or as `.claude/worktrees`")]
 pub struct WorktreesError;
 
-/// What is wrong with a condition on an argument.
+/// The error in a condition on an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// None or several of `glob`, `equals` and `absent`.

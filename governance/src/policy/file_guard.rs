@@ -1,4 +1,4 @@
-//! Files that a policy guards by their names, whichever tool or command names them.
+//! Files that a policy guards by their names, against every tool and command.
 
 use bitacora_formats::vocabulary::{FileAccess, FileGuard, Glob};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::arguments::{PlaceText, Reach, clean_folder, is_cut};
 const MAX_ALTERNATIVES: usize = 8;
 /// Patterns of one call that are compared; the others may meet anything.
 const MAX_COMPARED_PATTERNS: usize = 16;
-/// Texts that stand for the wildcards of a pattern, to see what all its matches have in common.
+/// Texts in place of the wildcards of a pattern. The same finding on all of them holds for all matches.
 const SAMPLES: [&str; 2] = ["", "q7"];
 
 /// The guarded files of a policy, ready to compare.
@@ -24,30 +24,30 @@ pub(crate) struct GuardedFiles {
     run_by_themselves: Box<[GlobPattern]>,
 }
 
-/// What the guarded files say of a call.
+/// The findings of the guarded files on a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guarded {
-    /// Why it is not simply let pass.
+    /// The reason against simply letting it pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<GuardFinding>,
-    /// Whether the call has to leave secret files out.
+    /// `true` if the call has to leave secret files out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub excludes: bool,
 }
 
-/// Why a call is not simply let pass, from the least.
+/// The reason against simply letting a call pass, from the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardFinding {
-    /// It writes what runs by itself.
+    /// It writes a file that runs by itself.
     RunsByItself,
-    /// It may read a secret, and cannot leave it out; or it reads what a person looks at first.
+    /// It may read a secret, and cannot leave it out; or it reads a file that a person looks at first.
     SecretPossible,
     /// It names a secret.
     Secret,
 }
 
-/// How far a pattern goes into a list of globs.
+/// The overlap of a pattern with a list of globs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Overlap {
     None,
@@ -78,7 +78,7 @@ impl GuardedFiles {
         })
     }
 
-    /// What follows for a call that reaches these places.
+    /// Judges a call that reaches these places.
     pub(crate) fn judge(&self, places: &[PlaceText], reach: &Reach, cwd: Option<&str>) -> Guarded {
         let mut guarded = Guarded::default();
         let named = places.iter().zip(&reach.uses).filter_map(|(place, access)| Some((place, (*access)?)));
@@ -104,7 +104,7 @@ impl GuardedFiles {
         guarded
     }
 
-    /// Whether a place is a secret under any name by which a file system opens it.
+    /// Returns `true` if a place is a secret under any name by which a file system opens it.
     fn is_secret(&self, place: &str, opened: Option<&str>, cwd: Option<&str>) -> bool {
         [Some(place), opened].into_iter().flatten().any(|place| self.is_secret_name(place, cwd))
     }
@@ -147,7 +147,7 @@ impl Guarded {
     ) {
         let text = folded(place);
         if is_cut(place) || may_be_shortened(&text) {
-            // What is left of a long place tells neither, and a short name may stand for any.
+            // The rest of a long place tells neither, and a short name may stand for any.
             return self.find(GuardFinding::SecretPossible);
         }
         let opened = as_windows_opens(&text);
@@ -168,7 +168,7 @@ impl Guarded {
     }
 
     fn pattern(&mut self, files: &GuardedFiles, pattern: &PlaceText, access: FileAccess, command: bool) {
-        // What is left of a long pattern tells nothing, and one that only looks like another glob may match anything.
+        // The rest of a long pattern tells nothing, and one that only looks like another glob may match anything.
         let Some(text) = folded_glob(pattern).filter(|_| !is_cut(pattern)) else {
             return self.find(GuardFinding::SecretPossible);
         };
@@ -190,7 +190,7 @@ impl Guarded {
         }
     }
 
-    /// A tool leaves out what it is told to; a command runs as it is.
+    /// Notes that the call may read a secret. A tool leaves files out on request; a command runs as it is.
     fn may_read(&mut self, is_command: bool) {
         if is_command {
             self.find(GuardFinding::SecretPossible);
@@ -201,7 +201,7 @@ impl Guarded {
 }
 
 impl GuardedFiles {
-    /// Whether a pattern without a wildcard names a file that is no secret.
+    /// Returns `true` if a pattern without a wildcard names a file that is no secret.
     fn is_secret_exempt(&self, pattern: &str) -> bool {
         let is_plain =
             !pattern.contains(['?', '[', '{', '\\']) && !pattern.trim_start_matches("**/").contains('*');
@@ -213,7 +213,7 @@ impl GuardedFiles {
     }
 }
 
-/// How far a pattern, in lower case, goes into a list.
+/// Returns the overlap of a pattern, in lower case, with a list.
 fn overlap(pattern: &str, globs: &[GlobPattern]) -> Overlap {
     let Some(alternatives) = expanded(pattern) else {
         return if globs.is_empty() { Overlap::None } else { Overlap::Some };
@@ -234,7 +234,7 @@ fn overlap(pattern: &str, globs: &[GlobPattern]) -> Overlap {
     found.into_iter().max().filter(|_| !globs.is_empty()).unwrap_or(Overlap::None)
 }
 
-/// One text of those that a pattern matches.
+/// Returns one text of those that a pattern matches.
 fn sampled(pattern: &str, sample: &str) -> String {
     let mut text = String::new();
     let mut rest = pattern.chars().peekable();
@@ -256,7 +256,7 @@ fn sampled(pattern: &str, sample: &str) -> String {
     text
 }
 
-/// The patterns that braces stand for. `None` where they are too many, or nested.
+/// Returns the patterns that braces stand for. `None` where they are too many, or nested.
 pub(super) fn expanded(pattern: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut open = vec![pattern.to_owned()];

@@ -1,6 +1,6 @@
-//! Patterns for texts, matched in time that grows with the text and the pattern, whatever they are.
+//! Globs for texts, matched in time that grows with the text and the pattern alone.
 //!
-//! The dialect is part of what a recorded policy means, so it is fixed here: a later library that read a pattern in another way
+//! The dialect is part of the meaning of a recorded policy, so it is fixed here: a later library that read a pattern in another way
 //! would change decisions of the past.
 //!
 //! | pattern | stands for |
@@ -24,7 +24,7 @@ use bitacora_formats::vocabulary::MAX_GLOB_BYTES;
 /// Bits of a set of states: one for each token and one for the end.
 const STATE_WORDS: usize = MAX_GLOB_BYTES / 64 + 1;
 
-/// What is wrong with a glob.
+/// The error in a glob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GlobError {
     /// Longer than [`MAX_GLOB_BYTES`].
@@ -50,7 +50,7 @@ pub enum GlobError {
     Brace,
 }
 
-/// What a `*` may run over.
+/// The characters that a `*` may run over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Everything.
@@ -63,7 +63,7 @@ pub(super) enum Dialect {
 #[derive(Debug, Clone)]
 pub(super) struct GlobPattern {
     dialect: Dialect,
-    /// What every match begins with; not among the tokens.
+    /// The beginning of every match; not among the tokens.
     prefix: Box<str>,
     /// The rest. Empty where the glob is a plain text.
     tokens: Box<[Token]>,
@@ -85,7 +85,7 @@ enum Token {
     Star,
     /// Any number of characters.
     DoubleStar,
-    /// Before `**` and `/` that may both be left out.
+    /// A mark before `**` and `/` that may both be left out.
     MaybeFolders,
 }
 
@@ -118,27 +118,27 @@ impl GlobPattern {
         })
     }
 
-    /// The one text that matches, if there is only one.
+    /// Returns the one text that matches, if there is only one.
     pub(super) fn exact(&self) -> Option<&str> {
         self.tokens.is_empty().then_some(&*self.prefix)
     }
 
-    /// What every match begins with.
+    /// Returns the beginning of every match.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Whether every text matches.
+    /// Returns `true` if every text matches.
     pub(super) fn is_everything(&self) -> bool {
         self.prefix.is_empty() && matches!(*self.tokens, [Token::DoubleStar])
     }
 
-    /// Whether a text matches.
+    /// Returns `true` if a text matches.
     pub(super) fn matches(&self, text: &str) -> bool {
         text.contains(&*self.needle) && self.matches_within(text, &mut u64::MAX.clone()) == Some(true)
     }
 
-    /// Whether a text matches, unless that takes more steps than there are left. Steps that are taken are taken off.
+    /// Does the same within the steps that are left; `None` if it takes more. Takes the used steps off.
     pub(super) fn matches_within(&self, text: &str, steps: &mut u64) -> Option<bool> {
         *steps = steps.checked_sub(1)?;
         let Some(rest) = text.strip_prefix(&*self.prefix) else { return Some(false) };
@@ -266,7 +266,7 @@ fn needle(tokens: &[Token]) -> String {
 fn tokens(glob: &str, dialect: Dialect) -> Result<Vec<Token>, GlobError> {
     let mut tokens = Vec::new();
     let mut rest = glob.chars().peekable();
-    // Whether the next character is the first of a step of a path.
+    // Set while the next character is the first of a step of a path.
     let mut begins_step = true;
     while let Some(character) = rest.next() {
         let began_step = std::mem::replace(&mut begins_step, character == '/');

@@ -1,10 +1,10 @@
-//! Which rules of a policy may be about a call, so that few globs are tried.
+//! An index of the rules of a policy, so that few globs are tried for a call.
 
 use std::collections::BTreeMap;
 
 use super::glob::GlobPattern;
 
-/// Where the rules of a policy are looked up.
+/// The indexes over the rules of a policy.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RuleIndex {
     /// All of them, by tool: for calls whose context is not known.
@@ -25,12 +25,12 @@ impl RuleIndex {
         }
     }
 
-    /// The rules that may be about a tool, in order, each once. Globs are still to be tried.
+    /// Returns the rules that may be about a tool, in order, each once. Globs are still to be tried.
     pub(super) fn about_tool(&self, tool: &str) -> Candidates<'_> {
         Candidates { lists: self.by_tool.lists(tool).collect() }
     }
 
-    /// The rules that may be about a tool in a context, in order, each once. Globs are still to be tried.
+    /// Returns the rules that may be about a tool in a context, in order, each once. Globs are still to be tried.
     pub(super) fn about(&self, tool: &str, context: &str) -> Candidates<'_> {
         let lists = self.by_tool_alone.lists(tool).chain(self.by_context.lists(context));
         Candidates { lists: lists.collect() }
@@ -69,7 +69,7 @@ impl TextIndex {
         }
     }
 
-    /// The rules that may be about a text: lists in which one rule may stand several times.
+    /// Returns the rules that may be about a text: lists in which one rule may stand several times.
     fn lists<'i>(&'i self, text: &str) -> impl Iterator<Item = &'i [u32]> {
         let lengths = self.prefix_lengths.iter().take_while(|length| **length <= text.len());
         let prefixes = lengths.filter_map(|length| text.get(..*length));

@@ -1,14 +1,15 @@
-//! Names of files as file systems compare them, so that a guarded file is found by every name that opens it.
+//! Names of files as file systems compare them: a guarded file is found by every name that opens it.
 //!
-//! Some systems take upper and lower case, composed and decomposed letters, or letters of compatibility for the same. Some drop what is
-//! not shown. Windows drops dots and blanks at the end of a name, opens streams behind a colon, and has short names (`GIT~1`).
+//! Some systems take upper and lower case, composed and decomposed letters, or letters of compatibility for the same. Some drop
+//! invisible characters. Windows drops dots and blanks at the end of a name, opens streams behind a colon, and has short names
+//! (`GIT~1`).
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 use icu_properties::CodePointSetData;
 use icu_properties::props::DefaultIgnorableCodePoint;
 use unicase::UniCase;
 
-/// What a glob is written with.
+/// The characters of wildcards in a glob.
 const WILDCARDS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// Returns a text as it is compared: NFKC, full case folding, and nothing that is not shown.
@@ -35,7 +36,7 @@ pub(in crate::policy) fn folded_glob(glob: &str) -> Option<String> {
     (wildcards(&folded) == wildcards(&widened)).then_some(folded)
 }
 
-/// A glob with `?` for each class but those of digits alone.
+/// Returns a glob with `?` for each class but those of digits alone.
 fn without_classes(glob: &str) -> String {
     let mut text = String::new();
     let mut rest = glob;
@@ -91,7 +92,7 @@ fn is_drive(step: &str) -> bool {
     matches!(step.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
 }
 
-/// A name without its stream, and without dots and blanks at its end. Names of nothing but these stay.
+/// Returns a name without its stream, and without dots and blanks at its end. Names of nothing but these stay.
 fn opened_name(name: &str) -> &str {
     let (file, _) = name.split_once(':').unwrap_or((name, ""));
     let opened = file.trim_end_matches(['.', ' ']);

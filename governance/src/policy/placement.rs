@@ -1,5 +1,5 @@
-//! Where a rule about the calls of one dimension goes among others, so that none of them that says more than that dimension is
-//! overruled by it.
+//! The place of a rule about one dimension's calls among other rules.
+//! It is chosen so that it overrules no prohibition, and no stricter rule about only some of these calls.
 
 use bitacora_formats::vocabulary::{Dimension, DimensionPart, Name, Risk, Rule, Score, Verdict};
 
@@ -12,9 +12,9 @@ use crate::arguments::SEVERAL;
 /// The rules of a policy, and one more among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
-    /// In their order.
+    /// All of them, in their order.
     pub rules: Vec<Rule>,
-    /// Where the new one stands among them, from 1.
+    /// The place of the new one among them, from 1.
     pub place: usize,
     /// The stricter rule that it stands behind, so that this goes on to hold; the last of them.
     pub behind: Option<Name>,
@@ -23,9 +23,10 @@ pub struct Placed {
 }
 
 impl Policy {
-    /// Puts a rule about the calls of a dimension in the first place where it makes nothing milder that somebody forbade, or that
-    /// somebody singled out among these calls: behind the last stricter rule that may match one of them, unless that is a review of
-    /// all of them, which is what a milder rule about them is for. A rule of the same id goes.
+    /// Puts a rule about the calls of a dimension in the first place where it weakens no other rule that has to hold. Such rules
+    /// are prohibitions, and rules that single out some of these calls. The place is behind the last stricter rule that may match
+    /// one of the calls. A review of all of them does not count as stricter, because a milder rule about them is meant to replace
+    /// it. A rule of the same id goes.
     #[must_use]
     pub fn with_rule_about(&self, dimension: &Dimension, rule: Rule) -> Placed {
         let others: Vec<&CompiledRule> = self.rules.iter().filter(|other| other.rule.id != rule.id).collect();
@@ -42,15 +43,15 @@ impl Policy {
 }
 
 impl Policy {
-    /// Whether a rule about the calls of a dimension, of a tool of this risk, would decide about any of them where
-    /// [`Self::with_rule_about`] puts it: no rule that stands before it there is about all of them.
+    /// Returns `true` if a rule about the calls of a dimension would decide about any of them where [`Self::with_rule_about`] puts
+    /// it. The calls are of a tool of this risk. No rule that stands before it there is then about all of them.
     pub(crate) fn would_speak(&self, dimension: &Dimension, rule: &Rule, risk: Option<Risk>) -> bool {
         let (before, _) = self.around(dimension, rule);
         !before.iter().any(|other| other.is_about_all(dimension, risk))
     }
 
-    /// Whether it would also say something else of them than the rules behind it, or than what is said where no rule matches. Of what
-    /// allows them in some folder it is taken that these are the folders that are meant.
+    /// Returns `true` if its verdict on them would also differ from that of the rules behind it, or from the one without a rule. A
+    /// rule that allows them in some folder is assumed to name the folders of these calls.
     pub(crate) fn would_change(&self, dimension: &Dimension, rule: &Rule, risk: Option<Risk>) -> bool {
         if !self.would_speak(dimension, rule, risk) {
             return false;
@@ -74,7 +75,7 @@ impl Policy {
         rule.action != Verdict::Review
     }
 
-    /// The rules before and behind the place of a rule about a dimension.
+    /// Returns the rules before and behind the place of a rule about a dimension.
     fn around(&self, dimension: &Dimension, rule: &Rule) -> (&[CompiledRule], &[CompiledRule]) {
         let last = self.rules.iter().rposition(|other| other.stays_before(dimension, rule));
         self.rules.split_at(last.map_or(0, |last| last + 1))
@@ -89,7 +90,7 @@ const fn strictness_of(action: Verdict) -> u8 {
     }
 }
 
-/// How strict a rule is of calls that have earned all that can be earned.
+/// Returns the strictness of a rule for calls that have earned all that can be earned.
 const fn strictness_in_time(rule: &Rule) -> u8 {
     if rule.never_auto_approve && matches!(rule.action, Verdict::Allow) {
         1
@@ -98,14 +99,14 @@ const fn strictness_in_time(rule: &Rule) -> u8 {
     }
 }
 
-/// How strict a rule is, beside one that allows from a score on.
+/// Returns the strictness of a rule beside one that allows from a score on.
 fn strictness(rule: &Rule, least_score: Option<Score>) -> u8 {
     let is_held_back = rule.never_auto_approve || rule.min_trust_score > least_score;
     if is_held_back { strictness_of(rule.action).max(1) } else { strictness_of(rule.action) }
 }
 
 impl CompiledRule {
-    /// Whether it may match a call of this dimension: what is not known of these calls may be anything.
+    /// Returns `true` if it may match a call of this dimension: unknown parts of these calls may be anything.
     fn may_match(&self, dimension: &Dimension) -> bool {
         let [tool, context, model, task_type] = dimension.parts();
         let (server, tool) = tool.split_once('/').map_or((None, tool), |(server, tool)| (Some(server), tool));
@@ -122,20 +123,21 @@ impl CompiledRule {
             && may(self.task_type.as_deref(), task_type)
     }
 
-    /// Whether a new rule about a dimension goes behind it, so that it goes on to hold.
+    /// Returns `true` if a new rule about a dimension goes behind it, so that it goes on to hold.
     fn stays_before(&self, dimension: &Dimension, new: &Rule) -> bool {
         self.may_match(dimension)
             && strictness(&self.rule, new.min_trust_score) > strictness(new, new.min_trust_score)
             && (self.rule.action == Verdict::Deny || self.singles_out(dimension))
     }
 
-    /// Whether it may be about tools of this risk.
+    /// Returns `true` if it may be about tools of this risk.
     fn is_of(&self, risk: Option<Risk>) -> bool {
         let asked = self.rule.matches.risk.as_ref();
         asked.is_none_or(|asked| risk.is_some_and(|risk| asked.as_slice().contains(&risk)))
     }
 
-    /// Whether it decides about every call of this dimension, of a tool of this risk, that no rule before it decides about.
+    /// Returns `true` if it decides about every call of this dimension, of a tool of this risk, that no rule before it decides
+    /// about.
     fn is_about_all(&self, dimension: &Dimension, risk: Option<Risk>) -> bool {
         self.may_match(dimension)
             && self.is_of(risk)
@@ -143,14 +145,14 @@ impl CompiledRule {
             && !self.singles_out_beside_folders(dimension)
     }
 
-    /// Whether it asks for more than that a call is of this dimension.
+    /// Returns `true` if it has further conditions, besides a call being of this dimension.
     fn singles_out(&self, dimension: &Dimension) -> bool {
         asks(self.cwd.as_deref())
             || self.rule.matches.risk.is_some()
             || self.singles_out_beside_folders(dimension)
     }
 
-    /// The same, of all but the working folder and the risk of the tool.
+    /// Does the same without the working folder and the risk of the tool.
     fn singles_out_beside_folders(&self, dimension: &Dimension) -> bool {
         let [_, context, model, task_type] = dimension.parts();
         let asks_for_unknown = |globs: &Option<Box<[GlobPattern]>>, part: &str| {
@@ -168,7 +170,7 @@ impl CompiledRule {
     }
 }
 
-/// Whether these let not everything through.
+/// Returns `true` if these globs do not let everything through.
 fn asks(globs: Option<&[GlobPattern]>) -> bool {
     globs.is_some_and(|globs| !globs.iter().any(GlobPattern::is_everything))
 }
@@ -189,7 +191,8 @@ mod tests {
             .unwrap()
     }
 
-    /// The place of a rule of this action about `git` by the shell, the rule that it stands behind, and what decides before it.
+    /// Returns the place of a rule of this action about `git` by the shell. With it come the rule that it stands behind, and those
+    /// that decide before it.
     fn place(rules: &[Rule], action: &str) -> (usize, Option<String>, Vec<String>) {
         place_for(&Dimension::new("sh", "git", "m", "-").unwrap(), rules, action)
     }
@@ -304,13 +307,13 @@ mod tests {
         let pushes = json!({"tool": "sh", "arguments": [{"pointer": "/command", "glob": "*push*"}]});
         let some = |action| rule("push", &pushes, action);
         let at_home = |action| rule("home", &json!({"cwd": "/home/**"}), action);
-        // What would stand behind a rule about all of them is never asked.
+        // A rule behind one about all of them is never asked.
         assert!(!changes(&[all("deny")], "allow") && !changes(&[all("deny")], "review"));
         assert!(!changes(&[some("deny"), all("deny")], "allow"));
         assert!(!changes(&[all("review"), some("review")], "allow"));
         assert!(changes(&[some("deny"), all("review")], "allow"));
         assert!(changes(&[at_home("deny"), all("review")], "allow"), "elsewhere it is asked");
-        // What says the same as what comes behind it changes nothing.
+        // A rule with the same verdict as those behind it changes nothing.
         assert!(!changes(&[all("deny")], "deny") && !changes(&[all("review")], "review"));
         assert!(changes(&[all("review")], "deny") && changes(&[all("allow")], "review"));
         assert!(changes(&[some("allow"), all("deny")], "deny") && changes(&[some("deny")], "deny"));

@@ -1,4 +1,4 @@
-//! Places of arguments, and what a call has there.
+//! Places of arguments, and the values that a call has there.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What is wrong with a JSON pointer.
+/// The error in a JSON pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PointerError {
     /// It does not begin with `/`.
@@ -21,13 +21,13 @@ pub enum PointerError {
     BehindEnd,
 }
 
-/// What a call has at a place.
+/// The value of a call at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found<'a> {
     Nothing,
     Null,
     Bool(bool),
-    /// As it was written.
+    /// The number as it was written.
     Number(&'a str),
     Text(Cow<'a, str>),
     /// An object or a list.
@@ -52,7 +52,7 @@ struct Node {
 }
 
 impl Places {
-    /// The number of a place, which is added if it is new.
+    /// Returns the number of a place, which is added if it is new.
     pub(super) fn add(&mut self, pointer: &str) -> Result<usize, PointerError> {
         let steps = steps(pointer)?;
         if self.nodes.is_empty() {
@@ -73,7 +73,7 @@ impl Places {
         Ok(place)
     }
 
-    /// What stands at each place, by its number; nothing at all if the arguments are not JSON.
+    /// Returns the value at each place, by its number; `None` if the arguments are not JSON.
     pub(super) fn find<'a>(&self, arguments: &'a [u8]) -> Option<Vec<Found<'a>>> {
         let root: &RawValue = serde_json::from_slice(arguments).ok()?;
         let mut found = vec![Found::Nothing; self.count];
@@ -81,7 +81,7 @@ impl Places {
         Some(found)
     }
 
-    /// Notes what stands at a node and below it. Goes no deeper than the longest pointer.
+    /// Notes the values at a node and below it. Goes no deeper than the longest pointer.
     fn walk<'a>(&self, at: usize, value: &'a RawValue, found: &mut [Found<'a>]) -> Option<()> {
         let Some(node) = self.nodes.get(at) else { return Some(()) };
         let text = value.get();
@@ -103,7 +103,7 @@ impl Places {
         Some(())
     }
 
-    /// Notes of a node and all below it that readers differ about what stands there.
+    /// Notes of a node and of all below it that readers differ about the values there.
     fn mark_unclear(&self, at: usize, found: &mut [Found<'_>]) {
         let Some(node) = self.nodes.get(at) else { return };
         if let Some(slot) = node.place.and_then(|place| found.get_mut(place)) {
@@ -113,7 +113,7 @@ impl Places {
     }
 }
 
-/// A scalar as it is, and what an object or a list is.
+/// Reads a scalar as it is, and an object or a list by its kind.
 fn read(text: &str) -> Option<Found<'_>> {
     Some(match text.as_bytes().first()? {
         b'{' | b'[' => Found::Compound,
@@ -129,7 +129,7 @@ fn read(text: &str) -> Option<Found<'_>> {
 #[derive(serde::Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The steps of an RFC 6901 pointer.
+/// Returns the steps of an RFC 6901 pointer.
 fn steps(pointer: &str) -> Result<Vec<Box<str>>, PointerError> {
     let steps = pointer.strip_prefix('/').ok_or(PointerError::NoSlash)?;
     steps.split('/').map(step).collect()

@@ -33,10 +33,10 @@ struct Outline<'a> {
     workspaces: Option<Workspaces>,
 }
 
-/// Reads a policy's JSON: an object of `rules`, `trust` and those settings that are meant.
+/// Reads a policy's JSON: an object of `rules`, `trust` and any settings.
 ///
 /// # Errors
-/// What is no I-JSON, has a member that policies do not have, or a rule that cannot be read; that rule is named.
+/// Text that is no I-JSON, a member that policies do not have, or a rule that cannot be read; that rule is named.
 pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
     check_json(json)?;
     let outline: Outline<'_> =
@@ -72,7 +72,7 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
 }
 
 fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {
-    /// What can be said of a rule that is none.
+    /// The part of a malformed rule that an error can name.
     #[derive(Deserialize)]
     struct Named {
         id: String,
@@ -84,7 +84,7 @@ fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {
     })
 }
 
-/// What is wrong, without characters that a terminal would obey: a text of the document may stand in it.
+/// Returns the error without characters that a terminal would obey: a text of the document may stand in it.
 fn one_line(error: &serde_json::Error) -> String {
     error.to_string().escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'")
 }

@@ -9,7 +9,7 @@ fn policy(text: &str) -> Policy {
     Policy::compile(&rules(text), &TrustRules::v2()).unwrap()
 }
 
-/// A call of a tool of which everything is known.
+/// Returns a call of a tool of which everything is known.
 fn call<'a>(tool: &'a str, arguments: &'a ArgumentMatches) -> Question<'a> {
     Question {
         tool,

@@ -1,4 +1,4 @@
-//! What is probably not meant in a policy that can be taken.
+//! Warnings about parts of a valid policy that are probably mistakes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::compiled_rule::CompiledRule;
 use super::{GlobPattern, Policy};
 
-/// What is probably not meant. Not everything that is not meant is found.
+/// A probable mistake. Not every mistake is found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "warning", rename_all = "snake_case")]
 pub enum PolicyWarning {
@@ -28,8 +28,7 @@ pub enum PolicyWarning {
 }
 
 impl Policy {
-    /// What is probably not meant: rules behind a broader one, where that is plain from how both are written, and a first rule that
-    /// denies every call.
+    /// Finds probable mistakes: rules behind a broader one, where their texts show it, and a first rule that denies every call.
     #[must_use]
     pub fn warnings(&self) -> Vec<PolicyWarning> {
         let mut warnings = Vec::new();
@@ -57,7 +56,7 @@ impl Policy {
 }
 
 impl CompiledRule {
-    /// Whether it asks for nothing, or for any tool.
+    /// Returns `true` if it has no condition, or only one for any tool.
     fn is_about_everything(&self) -> bool {
         let matches = &self.rule.matches;
         let tool_alone = RuleMatch { tool: matches.tool.clone(), ..RuleMatch::default() };
@@ -66,8 +65,8 @@ impl CompiledRule {
         *matches == tool_alone && every_tool
     }
 
-    /// Whether it leaves some calls to a rule behind it that asks for the same or more: one that allows leaves those of servers that it
-    /// does not name, and those of tools that have to be named in full.
+    /// Returns `true` if it leaves some calls to a rule behind it with the same conditions or more. An allowing rule leaves those
+    /// of servers that it does not name, and those of tools that have to be named in full.
     fn leaves_any_to(&self, later: &Self) -> bool {
         let is_same = self.rule.matches == later.rule.matches && self.rule.action == later.rule.action;
         if self.rule.action != Verdict::Allow || is_same {

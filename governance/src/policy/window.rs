@@ -1,4 +1,4 @@
-//! When a rule holds, as minutes of a week.
+//! The time window of a rule, as minutes of a week.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{LocalTimes, TimeWindow, Weekday, ZoneName};
@@ -10,7 +10,7 @@ const DAY_MINUTES: u64 = 24 * 60;
 /// The day of the week, from Monday as 0, on which 1970 began: a Thursday.
 const FIRST_WEEKDAY: u64 = 3;
 
-/// What is wrong with a time window.
+/// The error in a time window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// Neither days nor hours.
@@ -31,7 +31,7 @@ pub(super) struct Window {
     days: u8,
     from: u64,
     to: u64,
-    /// Whose days and minutes; those of UTC without one.
+    /// The zone of its days and minutes; UTC without one.
     zone: Option<ZoneName>,
 }
 
@@ -55,7 +55,7 @@ impl Window {
         self.zone.as_ref()
     }
 
-    /// Returns whether a time lies within. Perhaps, where it is not known what clocks of its zone show.
+    /// Returns whether a time lies within. Perhaps, where the local time of its zone is not known.
     pub(super) fn fit(&self, time: Micros, local: Option<&LocalTimes>) -> Fit {
         let Some(zone) = &self.zone else { return Fit::from(self.contains(time.0 / MINUTE_MICROS)) };
         let local = local.and_then(|local| local.in_zone(zone));

@@ -18,7 +18,7 @@ const MAX_ROOT_DEPTH: usize = 64;
 /// Steps that comparing one working folder may take; behind them no root matches, so that projects are split and never put together.
 const MAX_ROOT_STEPS: u64 = 1 << 20;
 
-/// How projects are told apart, ready to be asked.
+/// The rules for telling projects apart, ready to be asked.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkspaceRules {
     kept: bool,
@@ -27,18 +27,18 @@ pub(crate) struct WorkspaceRules {
     worktrees: Box<[Box<[String]>]>,
 }
 
-/// What holds where no policy says otherwise.
+/// The rules where no policy sets others.
 #[expect(clippy::expect_used, reason = "the shipped globs are constants, and a test compiles them")]
 static SHIPPED: LazyLock<WorkspaceRules> =
     LazyLock::new(|| WorkspaceRules::compile(&Workspaces::default()).expect("what is shipped can be meant"));
 
 impl WorkspaceRules {
-    /// What holds where no policy says otherwise.
+    /// Returns the rules where no policy sets others.
     pub(crate) fn shipped() -> &'static Self {
         &SHIPPED
     }
 
-    /// Makes what a policy says ready.
+    /// Makes the rules of a policy ready.
     ///
     /// # Errors
     /// A glob that is none, or a folder of worktrees that is no plain name.
@@ -72,8 +72,8 @@ impl WorkspaceRules {
         })
     }
 
-    /// The workspace of a call that names this working folder: `-` where that is none, or cannot be read. `None` where trust is kept for
-    /// all of them together.
+    /// Returns the workspace of a call that names this working folder: `-` where that is none, or cannot be read. `None` where
+    /// trust is kept for all of them together.
     pub(crate) fn workspace_of(&self, cwd: Option<&str>) -> Option<DimensionPart> {
         self.kept.then(|| {
             let folder = cwd.and_then(clean_folder);
@@ -82,7 +82,7 @@ impl WorkspaceRules {
         })
     }
 
-    /// The root of the project that a cleaned folder lies in.
+    /// Returns the root of the project that a cleaned folder lies in.
     fn root_of<'f>(&self, folder: &'f str) -> &'f str {
         let mut steps = MAX_ROOT_STEPS;
         for ancestor in ancestors(folder).take(MAX_ROOT_DEPTH) {
@@ -97,7 +97,7 @@ impl WorkspaceRules {
         self.holder_of_worktree(folder).unwrap_or(folder)
     }
 
-    /// The project that a folder belongs to because it lies in one of its worktrees.
+    /// Returns the project that a folder belongs to because it lies in one of its worktrees.
     fn holder_of_worktree<'f>(&self, folder: &'f str) -> Option<&'f str> {
         let names: Vec<&str> = folder.split('/').collect();
         let is_worktrees = |at: usize| {
@@ -117,7 +117,7 @@ impl WorkspaceRules {
     }
 }
 
-/// Whether a folder is the root of a disk, a person's, or one for whatever there is: what lies in it is no single project.
+/// Returns `true` if a folder is the root of a disk, a person's, or a general one: it holds more than a single project.
 fn is_home(names: &[&str]) -> bool {
     let names = match names {
         [drive, rest @ ..] if drive.ends_with(':') => rest,
@@ -127,7 +127,7 @@ fn is_home(names: &[&str]) -> bool {
     matches!(names, [] | ["root" | "tmp" | "home" | "Users"] | ["home" | "Users", _])
 }
 
-/// The folders on the way from the root of the disk to a cleaned folder, that folder included.
+/// Returns the folders on the way from the root of the disk to a cleaned folder, that folder included.
 fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
     let ends = folder.match_indices('/').map(|(at, _)| at.max(1)).chain([folder.len()]);
     let mut before = 0;

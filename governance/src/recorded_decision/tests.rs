@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A decision that says all that one can.
+/// Returns a decision that says all that one can.
 fn whole_decision() -> Value {
     json!({
         "call": "c1", "verdict": "deny", "mode": "enforce", "reason_code": "policy-deny", "reason": "no \"way\"",
@@ -20,7 +20,7 @@ fn whole_decision() -> Value {
     })
 }
 
-/// Both readings of a text: the fold's, and that of all others, which also looks at what changes nothing.
+/// Checks two readings of a text against each other: the fold's, and the full one with the members that change nothing.
 fn agree(text: &str) -> bool {
     let whole = serde_json::from_str::<DecisionMade>(text);
     let folded = serde_json::from_str::<RecordedDecision<'_>>(text);

@@ -66,7 +66,7 @@ fn facts() -> CallFacts {
     }
 }
 
-/// A decision about the call, as if nothing had moved since it was examined.
+/// Returns a decision about the call, as if nothing had moved since it was examined.
 fn decision(facts: &CallFacts) -> DecisionMade {
     let unmoved = CallFacts { tool_revision: None, policy_version: None, ..facts.clone() };
     let mut made = decide(&State::default(), &unmoved, 7, Micros(1_000_000)).unwrap().decision;
@@ -74,7 +74,7 @@ fn decision(facts: &CallFacts) -> DecisionMade {
     made
 }
 
-/// What a decision about the call keeps of it, after its facts were seen to come back from it as they were.
+/// Returns the facts that a decision about the call keeps, after a check that they come back from it unchanged.
 fn kept(facts: &CallFacts) -> String {
     let made = decision(facts);
     assert_eq!(CallFacts::of(&made).as_ref(), Some(facts));

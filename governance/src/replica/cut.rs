@@ -1,7 +1,7 @@
-//! What of a state concerns an executor, and what of that changed since it was sent last.
+//! The cut of a state for one executor, and its changes since the last one.
 //!
-//! It is chosen part by part, and every part is named: one that is new has to be thought of here before the program compiles. What is not
-//! chosen reaches nobody, neither with the first piece nor with a later one.
+//! The parts are chosen one by one, and every part is named: a new one has to be thought of here before the program compiles. A
+//! part that is not chosen reaches nobody, neither with the first piece nor with a later one.
 
 use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod};
 
@@ -19,7 +19,7 @@ use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
 /// Dimensions in one piece.
 pub const MAX_PIECE_ENTRIES: usize = 4_096;
 
-/// How far a state was cut: what concerns an executor comes in pieces, so that no more than one of them is held at a time.
+/// The progress of a cut: it comes in pieces, so that no more than one of them is held at a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CutProgress {
     step: Step,
@@ -37,8 +37,8 @@ enum Step {
 }
 
 impl State {
-    /// The next piece of what changed since `before`, of what concerns an executor; `None` behind the last. Where nothing changed there
-    /// is none, but the first state has one.
+    /// Returns the next piece of the changes since `before` that concern an executor; `None` behind the last. Without changes there
+    /// is no piece, but the first state has one.
     #[must_use]
     pub fn next_piece(
         &self,
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    /// Whether there is another piece behind one that was given.
+    /// Returns `true` if there is another piece behind one that was given.
     #[must_use]
     pub fn has_more_pieces(&self, before: Option<&Self>, progress: CutProgress) -> bool {
         let nothing = Self::default();
@@ -93,7 +93,7 @@ impl State {
         }
     }
 
-    /// All but dimensions.
+    /// Returns the changes of all parts but the dimensions.
     fn most_of_it(&self, before: &Self, executor: &Executor) -> StatePatch {
         let Self {
             trust: _,
@@ -181,7 +181,7 @@ impl State {
     }
 }
 
-/// What changed of a map, of what concerns the executor. What concerned it and does not any more is gone for it.
+/// Returns the changes of a map that concern the executor. An entry that no longer concerns it counts as gone.
 fn changes<K: Ord + Clone, V: Clone + PartialEq>(
     map: &Journaled<K, V>,
     before: &Journaled<K, V>,
@@ -198,7 +198,7 @@ fn changes<K: Ord + Clone, V: Clone + PartialEq>(
     patch
 }
 
-/// Some of what changed of a map, behind as many as were given.
+/// Returns some of the changes of a map, behind as many as were given.
 fn piece<K: Ord + Clone, V: Clone + PartialEq>(
     map: &Journaled<K, V>,
     before: &Journaled<K, V>,
@@ -214,7 +214,7 @@ fn piece<K: Ord + Clone, V: Clone + PartialEq>(
     patch
 }
 
-/// What is left of budgets: of those of days, and of those that the executor's own runs and sessions have.
+/// Returns the meters of budgets for days, and of those for the executor's own runs and sessions.
 fn meters(state: &State, before: &State, executor: &Executor) -> MapPatch<WindowKey, Meter> {
     let concerns = |state: &State, key: &WindowKey| {
         state.budgets.named(&key.budget).is_some_and(|budget| {
@@ -273,7 +273,7 @@ fn is_own_round(rounds: &Rounds, name: &RoundName, executor: &Executor) -> bool 
     rounds.by_name.get(name).is_some_and(|round| executor.is_own(round.agent.as_deref()))
 }
 
-/// The windows that a run or session may have.
+/// Returns the windows that a run or session may have.
 fn windows_of_round(budgets: &Budgets, name: &RoundName) -> Vec<WindowKey> {
     let of = |budget: &BudgetConfigured| {
         let window = name.window(budget.period)?;
@@ -282,7 +282,7 @@ fn windows_of_round(budgets: &Budgets, name: &RoundName) -> Vec<WindowKey> {
     budgets.configured.iter().filter_map(|(_, budget)| of(budget)).collect()
 }
 
-/// A value, where what concerns the executor of it is another than before.
+/// Returns a value whose cut for the executor has changed.
 fn value<T: Clone + Default, C: PartialEq>(
     now: &Shelved<T>,
     before: &Shelved<T>,

@@ -1,29 +1,29 @@
-//! Whose part of a state a replica is.
+//! The executor whose part of a state a replica holds.
 
 use bitacora_formats::vocabulary::{BudgetScope, ModeScope, RateBy, RateScope};
 use serde::{Deserialize, Serialize};
 
 use crate::examination::NOBODY;
 
-/// Who asks for calls, as they are recorded: not more than what is needed to tell what concerns it.
+/// The caller of calls, as it is recorded: no more than is needed to find the part that concerns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Executor {
     /// The agent whose calls they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Who sends the requests: the role, and behind a colon who in it.
+    /// The sender of the requests: the role, and behind a colon the holder of it.
     pub actor: String,
 }
 
 impl Executor {
-    /// The role in which it asks.
+    /// Returns the role in which it asks.
     #[must_use]
     pub fn role(&self) -> &str {
         self.actor.split_once(':').map_or(self.actor.as_str(), |(role, _)| role)
     }
 
-    /// Whether something is said of this executor's calls that is said of an agent's, or of all.
+    /// Returns `true` if a rule for this agent and role, or for all, is about this executor's calls.
     fn is_meant(&self, agent: Option<&str>, role: Option<&str>) -> bool {
         (agent.is_none() || agent == self.agent.as_deref()) && role.is_none_or(|role| role == self.role())
     }
@@ -32,7 +32,7 @@ impl Executor {
         agent == self.agent.as_deref()
     }
 
-    /// As agents are counted where one who names none is one too.
+    /// Returns the agent under which it is counted; a caller without a name counts as one agent.
     pub(crate) fn counted(&self) -> &str {
         self.agent.as_deref().unwrap_or(NOBODY)
     }

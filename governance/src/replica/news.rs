@@ -1,4 +1,4 @@
-//! What a replica is told, message by message.
+//! The messages to a replica.
 
 use bitacora_formats::{Micros, Position, format_time, parse_time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::executor::Executor;
 use super::patch::StatePatch;
 
-/// One message. What came up to one that has no `more` behind it belongs together: only then the replica stands at its position.
+/// One message. Messages up to one without `more` belong together: only then the replica stands at its position.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaNews {
@@ -17,18 +17,18 @@ pub struct ReplicaNews {
     /// The last event that the state rests on.
     #[serde(with = "position")]
     pub position: Position,
-    /// What the service's clock showed before the state was looked at: nothing that was durable then is missing.
+    /// The service's clock before the state was looked at: no event that was durable then is missing.
     #[serde(with = "time")]
     pub time: Micros,
-    /// What changed, as a [`StatePatch`]: to be read only where the rules and the form are known.
+    /// The changes, as a [`StatePatch`]: to be read only where the rules and the form are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<Box<RawValue>>,
-    /// Whether more belongs to it.
+    /// `true` if more belongs to it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub more: bool,
 }
 
-/// What is said before anything else.
+/// The first part of a message that begins anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaBegin {
@@ -36,22 +36,22 @@ pub struct ReplicaBegin {
     pub ledger: String,
     /// The version of the rules by which the service decides.
     pub rules: u32,
-    /// The form of what follows.
+    /// The form of the patches that follow.
     pub form: u32,
-    /// Whose part of the state it is.
+    /// The executor of the part.
     pub executor: Executor,
-    /// Whether who asks speaks for that agent alone, also where a call names none.
+    /// `true` if the caller speaks for that agent alone, also where a call names none.
     pub is_bound: bool,
 }
 
 impl ReplicaNews {
-    /// That nothing else is known at this position, by this time.
+    /// Returns a message without changes: the state at this position, by this time.
     #[must_use]
     pub fn at(position: Position, time: Micros) -> Self {
         Self { begin: None, position, time, patch: None, more: false }
     }
 
-    /// The same, with what changed.
+    /// Returns the same message with changes.
     ///
     /// # Errors
     /// A text in it cannot be written; no recorded event leads there.

@@ -1,4 +1,4 @@
-//! What changed of the part of a state that concerns an executor, on its way to a replica.
+//! The changes of an executor's part of a state, on their way to a replica.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
@@ -28,14 +28,14 @@ use crate::state::{GovernedTime, State, Unread};
 use crate::suspensions::Stops;
 use crate::trust::TrustRecord;
 
-/// What changed of a map.
+/// The changes of a map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MapPatch<K, V> {
-    /// What stands under these keys now.
+    /// The values under these keys.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     pub(crate) put: Vec<(K, V)>,
-    /// Under these stands nothing any more.
+    /// Keys without a value any more.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     pub(crate) gone: Vec<K>,
 }
@@ -57,7 +57,7 @@ impl<K: Ord + Clone, V: Clone> MapPatch<K, V> {
     }
 }
 
-/// How many dimensions an agent began on the last day on which anybody did.
+/// The number of dimensions that an agent began on the last day on which any agent did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BegunByOne {
     pub(crate) day: u64,
@@ -66,8 +66,8 @@ pub(crate) struct BegunByOne {
 
 macro_rules! patches {
     (maps { $($map:ident: $key:ty => $value:ty,)* } values { $($value_name:ident: $value_type:ty,)* }) => {
-        /// What changed of the part of a state that concerns an executor; from nothing on, all of that part. Its form is this
-        /// program's own, and counted by [`REPLICA_FORM`](super::REPLICA_FORM).
+        /// The changes of an executor's part of a state; from nothing on, all of that part. Its form is this program's own, and
+        /// counted by [`REPLICA_FORM`](super::REPLICA_FORM).
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct StatePatch {
@@ -82,7 +82,7 @@ macro_rules! patches {
         }
 
         impl StatePatch {
-            /// Whether nothing changed.
+            /// Returns `true` if nothing changed.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 $(self.$map.is_empty())&&* && $(self.$value_name.is_none())&&*
@@ -123,7 +123,7 @@ patches! {
 }
 
 impl State {
-    /// Takes in what changed of the part that concerns an executor.
+    /// Takes in the changes of the part that concerns an executor.
     pub(crate) fn take_patch(&mut self, patch: StatePatch, executor: &Executor) {
         let agent = executor.agent.as_deref();
         patch.trust.apply(&mut self.trust);
@@ -159,7 +159,7 @@ impl State {
         }
     }
 
-    /// Those that wait, and those that a person said no to, are found by the digest of their action.
+    /// Takes in approvals. Those that wait, and those that a person rejected, are found by the digest of their action.
     fn take_approvals(&mut self, patch: MapPatch<Name, Approval>, agent: Option<&str>) {
         let changed = patch.gone.iter().chain(patch.put.iter().map(|(id, _)| id));
         for id in changed {

@@ -1,24 +1,23 @@
-//! What would be decided, as far as a replica can tell.
+//! The prediction of a decision, as far as a replica can tell.
 
 use bitacora_formats::vocabulary::{DecisionMade, Mode, ReasonCode, Verdict};
 
-/// What the ledger would decide of a call that stands where the replica does. It allows nothing: an allow comes from the ledger, with its
-/// record.
+/// The decision of a ledger at the replica's position. It allows nothing: an allow comes from the ledger, with its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prediction {
-    /// What would be said.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Whether it would be meant.
+    /// The mode.
     pub mode: Mode,
-    /// Why, in one word.
+    /// The reason, in one word.
     pub reason_code: ReasonCode,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
     denied_for: Option<ReasonCode>,
 }
 
 impl Prediction {
-    /// Of what would be decided, and, where that is a no that may not last, what would be decided at the latest.
+    /// Makes a prediction of the first decision and, where that is a denial that may not last, of the decision at the latest time.
     pub(super) fn new(first: &DecisionMade, last: Option<&DecisionMade>, is_settled: bool) -> Self {
         let lasts = |last| standing(last, is_settled).is_some();
         let denied_for = standing(first, is_settled).filter(|_| last.is_none_or(lasts));
@@ -31,22 +30,23 @@ impl Prediction {
         }
     }
 
-    /// Whether the call may be taken for denied without asking: the verdict is meant, and rests on what only changes when something is
-    /// recorded. What passes by itself in a moment, such as a rate, is no such reason, nor is what others have filled up.
+    /// Returns `true` if the call may be taken for denied without asking. The verdict is then enforced, and rests on state that
+    /// only a recorded event changes. A reason that passes by itself in a moment, such as a rate, is none of these. Neither is a
+    /// map that others have filled up.
     #[must_use]
     pub const fn denies(&self) -> bool {
         self.denied_for.is_some()
     }
 
-    /// For which of its reasons it denies, where several steps said no.
+    /// Returns the reason for which it denies, where several steps did.
     #[must_use]
     pub const fn denied_for(&self) -> Option<ReasonCode> {
         self.denied_for
     }
 }
 
-/// The first reason of a meant no that stands. What budgets hold back may be over without anybody telling: they are such a reason where
-/// they are settled, and nothing is held back.
+/// Returns the first lasting reason of an enforced denial. Reservations of budgets may end without an event. So a spent budget is
+/// such a reason only where the budgets are settled, and nothing is reserved.
 pub(super) fn standing(decision: &DecisionMade, is_settled: bool) -> Option<ReasonCode> {
     if decision.mode != Mode::Enforce || decision.verdict != Verdict::Deny {
         return None;
@@ -57,7 +57,7 @@ pub(super) fn standing(decision: &DecisionMade, is_settled: bool) -> Option<Reas
         .find(|code| is_standing(*code) && (is_settled || *code != ReasonCode::BudgetSpent))
 }
 
-/// Whether a no for this reason stays one until something is recorded that takes it back.
+/// Returns `true` if a denial for this reason lasts until an event is recorded that takes it back.
 const fn is_standing(code: ReasonCode) -> bool {
     matches!(
         code,

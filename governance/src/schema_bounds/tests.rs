@@ -12,7 +12,7 @@ fn plain_schemas_are_taken_and_their_subschemas_counted() {
     let schema =
         json!({"$defs": {"x": {"allOf": [{}, {}]}}, "anyOf": [{"$ref": "#/$defs/x"}, {"$ref": "#/$defs/x"}]});
     assert_eq!(check_bounds(&schema), Ok(1 + 3 + 4 + 4));
-    // What is data is no keyword.
+    // A member of data is no keyword.
     assert!(check_bounds(&json!({"const": {"$ref": "x", "$dynamicRef": "y"}})).is_ok());
 }
 

@@ -1,4 +1,4 @@
-//! The recorded digests are those of the starters that were released, and the last one is this program's.
+//! The recorded digests of released starters; the last one is this program's.
 
 use bitacora_formats::vocabulary::{Name, PolicyPublished};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn documents(tools: &str) -> Vec<ToolDocument> {
     serde_json::from_str(tools).unwrap()
 }
 
-/// What `released.json` says of a starter, as it stands there.
+/// Returns the entry of a starter as it stands in `released.json`.
 fn entry(policy: &str, tools: &str) -> Value {
     let named = |tool: &ToolDocument| {
         (qualified_name(&tool.tool, tool.server.as_deref()).into_owned(), tool_digest(tool).unwrap())
@@ -33,7 +33,7 @@ fn entry(policy: &str, tools: &str) -> Value {
     json!({"policy": compiled(policy).digest(), "tools": tools})
 }
 
-/// A ledger that follows a policy, with these tools registered.
+/// Returns a ledger that follows a policy, with these tools registered.
 fn state(policy: &str, tools: &[ToolDocument]) -> State {
     let mut published: Value = serde_json::from_str(policy).unwrap();
     let members = published.as_object_mut().unwrap();

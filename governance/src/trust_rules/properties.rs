@@ -1,4 +1,4 @@
-//! What holds for every record under all rules.
+//! Properties of every record under all rules.
 
 use bitacora_formats::vocabulary::{BoundedNumber, Count, FailuresCounted};
 

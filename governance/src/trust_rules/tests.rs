@@ -2,7 +2,7 @@ use bitacora_formats::vocabulary::{BoundedNumber, Dimension, TrustObserved, Trus
 
 use super::*;
 
-/// When every history here ends.
+/// The end of every history here.
 const NOW: Micros = Micros(1_700_000_000_000_000);
 
 /// So many outcomes of a kind, one after the other; `true` where the check after the call failed.

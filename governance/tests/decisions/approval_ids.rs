@@ -45,7 +45,7 @@ fn what_needs_an_id_that_nobody_drew_is_refused() {
     let examined = desk.governance_examines(&event);
     let refusal = desk.append_examined(vec![event], &[Some(examined)]).unwrap_err();
     assert_eq!(refusal.code.as_str(), "state-moved");
-    // What needs none is decided: nobody is asked about it.
+    // A call that needs no approval is decided: nobody is asked about it.
     desk.earn("fs.write", "docs");
     let event = asking(&mut desk, "c2");
     let examined = desk.governance_examines(&event);
@@ -78,7 +78,7 @@ fn the_rules_before_named_the_position_of_the_request() {
     assert_eq!(rejudged(&desk.log).1.disagreements, []);
 }
 
-/// Outcomes and checks that say that what a call did may have to be undone.
+/// Outcomes and checks after which a rollback may have to be asked for.
 #[test]
 fn approvals_of_rollbacks_have_drawn_ids_too() {
     let mut desk = governed();

@@ -1,4 +1,5 @@
-//! Calls that once were allowed under the starter and did harm, by class. None of them is allowed, whatever trust the call has earned.
+//! Calls that once were allowed under the starter and did harm, by class.
+//! None of them is allowed, at any trust.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Verdict};

@@ -1,4 +1,5 @@
-//! Input that is absurd, early, late or in the wrong order: an answer or a refusal, and never an allow that was not due.
+//! Input that is absurd, early, late or in the wrong order.
+//! It gets an answer or a refusal, and never an allow that was not due.
 
 use bitacora_formats::vocabulary::{EVENT_TYPES, MicroUsd, Milliseconds, Verdict, check_members};
 use bitacora_formats::{Event, Micros};
@@ -18,7 +19,7 @@ fn trusting() -> Desk {
     desk
 }
 
-/// What anybody tells of models, runs and checkpoints: evidence, which is folded whatever else it says.
+/// Reports on models, runs and checkpoints by anybody: evidence, which is folded with any further contents.
 const TOLD: [&str; 7] = [
     "checkpoint.saved",
     "model.called",

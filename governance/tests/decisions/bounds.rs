@@ -1,4 +1,5 @@
-//! What one agent holds is not taken from the others, what is over leaves, and operators are never locked out.
+//! Bounds for each agent: one agent's entries take no room of others, and old ones leave.
+//! Operators are never locked out.
 
 use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Step, Verdict};
 use bitacora_governance::{Examination, SCHEDULER_SOURCE};
@@ -48,7 +49,7 @@ fn an_agent_that_holds_its_share_is_denied_and_the_others_are_not() {
     }
 }
 
-/// As many approvals as there may be, asked for by four agents.
+/// Returns a ledger with as many approvals as there may be, asked for by four agents.
 fn full_of_approvals() -> Desk {
     let mut desk = governed();
     desk.earn("fs.write", "src");

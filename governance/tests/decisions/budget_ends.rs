@@ -1,4 +1,4 @@
-//! What budgets hold back where nobody tells how a call ended, where it ran without leave, and where it names no model.
+//! Reservations of budgets for calls without a told end, without leave, and without a model.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::Verdict;
@@ -28,7 +28,7 @@ fn a_deadline_gives_back_what_a_call_was_to_cost_and_an_outcome_after_it_still_c
     end(&mut desk, "c1", "tool.completed", json!({"status": "ok", "cost_micro_usd": 42}));
     let (spent, reserved) = held(&desk);
     assert_eq!((cost(spent), spent.calls, reserved.calls), (42, 1, 1));
-    // Whoever never tells spends calls all the same.
+    // A call without a told end counts as one call all the same.
     desk.pass(HOUR);
     time_out(&mut desk, "c2");
     assert_eq!(ask(&mut desk, "c3"), (Verdict::Deny, "budget-spent".into()));
@@ -88,7 +88,7 @@ fn what_runs_without_having_been_allowed_is_charged_all_the_same() {
     assert_eq!(kinds(&caused), ["coverage.gap", "budget.charged"]);
     let (spent, reserved) = held(&desk);
     assert_eq!((cost(spent), spent.calls, reserved), (900, 1, Spend::default()));
-    // What did not run cost nothing.
+    // A call that did not run cost nothing.
     ask_in(&mut desk, "c2", Some("s1"), Some("r1"));
     end(&mut desk, "c2", "tool.blocked", json!({"status": "blocked"}));
     assert_eq!(cost(held(&desk).0), 900);

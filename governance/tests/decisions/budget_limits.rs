@@ -1,4 +1,4 @@
-//! Budgets where there are too many of something: of those that a call counts in, of runs and sessions, of calls without an outcome.
+//! Budgets at their limits: too many for one call, too many runs and sessions, too many open calls.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::Verdict;

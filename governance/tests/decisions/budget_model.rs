@@ -1,4 +1,4 @@
-//! Random histories of one budget against a model that adds up what it was told, and nothing else.
+//! Random histories of one budget against a model that adds up the told amounts, and nothing else.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::desk::{Desk, data, decision, governed};
 
 const DAY_S: u64 = 24 * 3_600;
 
-/// What was asked for, what it came to, and on which day.
+/// The calls asked for, their amounts, and their days.
 #[derive(Default)]
 struct Model {
-    /// Of calls without an outcome: the estimate, and when the desk forgets it.
+    /// Calls without an outcome: the estimate, and the time at which the desk forgets it.
     open: BTreeMap<String, (u64, u64)>,
-    /// By day.
+    /// The spending by day.
     spent: BTreeMap<u64, u64>,
 }
 
@@ -110,7 +110,7 @@ fn history(seed: u64) -> (u64, u64) {
                 configure(&mut desk, limit);
             }
             10 => {
-                // What is over is recorded as the scheduler does.
+                // Ends by time are recorded as the scheduler does.
                 desk.pass(numbers.roll(2 * DAY_S));
                 let now = desk.time;
                 let over = desk.governance.read(|state| state.overdue_calls(Micros(now)));

@@ -1,4 +1,4 @@
-//! Budgets: what is reserved, settled and given back, and what follows where they are spent.
+//! Budgets: reservations, charges and returns, and the consequences where a budget is spent.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
@@ -63,7 +63,7 @@ pub(crate) fn end(desk: &mut Desk, call: &str, kind: &'static str, outcome: Valu
     desk.append(vec![event]).unwrap()
 }
 
-/// What is spent and reserved of the budget `b`, in all its windows.
+/// Returns the spending and the reservations of the budget `b`, in all its windows.
 pub(crate) fn held(desk: &Desk) -> (Spend, Spend) {
     let at = bitacora_formats::Micros(desk.time);
     desk.governance.read(|state| {
@@ -100,7 +100,7 @@ fn an_estimate_is_held_back_and_the_outcome_says_what_it_came_to() {
     let (spent, reserved) = held(&desk);
     let one = Spend { cost_micro_usd: 70, tokens: 18, calls: 1, steps: 0, duration_ms: 40 };
     assert_eq!((spent, cost(reserved), reserved.calls), (one, 300, 1));
-    // What is not told came to what it was estimated at.
+    // A cost that is not told is the estimate.
     end(&mut desk, "c2", "tool.failed", json!({"status": "error"}));
     let (spent, reserved) = held(&desk);
     assert_eq!((cost(spent), spent.calls, reserved), (370, 2, Spend::default()));
@@ -328,7 +328,7 @@ fn answers_of_models_and_steps_of_runs_are_counted_once() {
     assert_eq!(ask_in(&mut desk, "c1", None, Some("r2")).verdict, Verdict::Allow);
     let stopped = ask_in(&mut desk, "c2", None, Some("r1"));
     assert_eq!(verdict(&stopped), (Verdict::Deny, "budget-spent".into()));
-    // What cannot be read is evidence all the same, and counts nothing.
+    // A report that cannot be read is evidence all the same, and counts nothing.
     let mut sealed = desk.event("model.called", "agent:111111111111", &called);
     sealed.datasubject = Some("person/1".into());
     desk.append(vec![sealed]).unwrap();

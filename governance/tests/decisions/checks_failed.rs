@@ -119,7 +119,7 @@ fn a_policy_names_the_programs_whose_exit_codes_count() {
         run(&mut desk, &call, command);
         assert_eq!(outcome(&exits(&mut desk, &call, 1)), expected, "{command}");
     }
-    // What counts was said when the call was decided.
+    // The rule at the time of the decision counts.
     run(&mut desk, "d1", "deploy staging");
     desk.act("policy.activated", json!({"version": 1})).unwrap();
     assert_eq!(outcome(&exits(&mut desk, "d1", 1)), TrustOutcome::Error);
@@ -179,7 +179,7 @@ fn that_no_outcome_came_opens_no_breaker_of_what_only_looks() {
         }
         assert_eq!(opened, opens, "{risk}");
         assert_eq!(rejudged(&desk.log).1.disagreements, []);
-        // What an executor tells counts for both.
+        // A report of the executor counts at either risk.
         desk.earn("fs.read", "src");
         let mut told = Vec::new();
         for number in 0..5 {

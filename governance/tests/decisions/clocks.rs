@@ -1,4 +1,4 @@
-//! A clock that jumped, and what waits until somebody accepts it.
+//! A clock that jumped, and the acts that wait until somebody accepts it.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{TrustObserved, TrustOutcome, Verdict};

@@ -1,4 +1,4 @@
-//! Contracts: what has to hold before a call, and after it.
+//! Contracts: conditions before a call, and after it.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::Verdict;
@@ -88,7 +88,7 @@ fn a_failed_check_after_a_call_counts_once_and_a_person_is_asked() {
     assert_eq!((&asked["about"], &asked["call"]), (&json!("rollback"), &json!("c1")));
     assert_eq!(tell(&mut desk, "coder", &failed).unwrap(), [], "once");
     assert_eq!(desk.ok("c1"), [], "what went well after all counts nothing");
-    // What held, what was never asked for, and what did not run.
+    // A check that held, a call that was never asked for, and a call that did not run.
     ask(&mut desk, "c2");
     for (call, checks) in [("c2", check("tests_pass", true)), ("none", check("tests_pass", false))] {
         assert_eq!(tell(&mut desk, "coder", &checked(call, "post", &checks)).unwrap(), [], "{call}");
@@ -192,12 +192,12 @@ fn a_failed_check_behind_the_outcome_counts_once_and_a_person_is_asked_once() {
     assert_eq!((&observed["outcome"], &observed["call"]), (&json!("error"), &json!("c1")));
     assert_eq!(data::<Value>(&caused[1])["contract"], json!("edit"));
     assert_eq!(tell(&mut desk, "coder", &failed("c1")).unwrap(), [], "once");
-    // What counted as an error counts no second time, and is to be undone all the same.
+    // A call that counted as an error counts no second time, and is to be undone all the same.
     desk.earn("fs.write", "src");
     ask(&mut desk, "c2");
     desk.fail("c2");
     assert_eq!(kinds(&tell(&mut desk, "coder", &failed("c2")).unwrap()), ["approval.requested"]);
-    // Whoever asked about the whole call asked about this, and the other way round.
+    // A question about the whole call covers this contract, and the other way round.
     for is_before in [true, false] {
         let call = if is_before { "c3" } else { "c4" };
         desk.earn("fs.write", "src");
@@ -253,7 +253,7 @@ fn a_contract_of_critical_damage_is_always_a_review() {
     let again =
         json!({"call": "w4", "tool": "fs.write", "args": {"path": "src/w4.rs"}, "approval": asked.approval});
     assert_eq!(verdict(&desk.ask_with(again).unwrap()), (Verdict::Allow, "approved".into()));
-    // What its trust stops is denied, as with every critical call.
+    // A call that its trust stops is denied, as every critical call.
     let dimension =
         json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     let counts = json!({"approvals": 0, "rejections": 9, "failures": 0, "streak": 0});

@@ -1,4 +1,5 @@
-//! An accepted correction of the clock: governed time goes on at the pace of the clock, and nothing that expired is valid again.
+//! An accepted correction of the clock.
+//! Governed time goes on at the pace of the clock, and no expired item is valid again.
 
 use bitacora_formats::vocabulary::{ClockCorrected, Verdict};
 use bitacora_governance::{REACTOR_SOURCE, State};
@@ -41,7 +42,7 @@ impl Machine {
         self.desk.clock_shows(self.clock);
     }
 
-    /// An operator accepts what the clock shows: by how much governed time is ahead of it from here on.
+    /// An operator accepts the clock's time; returns by how much governed time is ahead of it from here on.
     fn accept(&mut self) -> u64 {
         let caused = self.desk.act("clock.accepted", json!({"reason": "looked at"})).unwrap();
         assert_eq!((kinds(&caused), &*caused[0].source), (vec!["clock.corrected"], REACTOR_SOURCE));

@@ -27,10 +27,10 @@ fn a_few_calls_that_are_gone_through_again_are_a_loop() {
         ("abcabc", ".....!"),
         // Longer than is looked for.
         ("abcdabcdabcd", "............"),
-        // What is done in between is another call.
+        // Another call stands in between.
         ("abacabad", "........"),
         ("ababcab", "...!..."),
-        // Whatever of it comes next goes on with it.
+        // Any next call of the cycle goes on with it.
         ("ababab", "...!!!"),
         ("ababba", "...!.."),
         ("aabaab", ".....!"),
@@ -114,7 +114,7 @@ fn arguments_that_do_not_bind_make_no_call_another_one() {
     assert!(!is_loop(&decision(&read(4, "src/b.rs"))));
 }
 
-/// A checkpoint is its agent's word: without an end to what it begins anew, one behind each call would hide any loop.
+/// A checkpoint is its agent's word: without an end to the new counts, one behind each call would hide any loop.
 #[test]
 fn checkpoints_begin_anew_but_hide_no_loop_for_ever() {
     let saved = |number: usize| json!({"thread": "t", "checkpoint": format!("k{number}"), "step": number, "source": "loop"});

@@ -1,4 +1,5 @@
-//! A ledger without a log: it gives events their places as the sequencer does, and folds them as the committer does.
+//! A ledger without a log.
+//! It gives events their positions as the sequencer does, and folds them as the committer does.
 
 use std::collections::VecDeque;
 
@@ -61,7 +62,7 @@ impl Desk {
         desk
     }
 
-    /// Appends events as one request in a frame of its own: what they caused, or why they were refused.
+    /// Appends events as one request in a frame of its own. Returns the events that they caused, or the reason of the refusal.
     pub(crate) fn append(
         &mut self,
         events: Vec<Event<'static>>,
@@ -75,7 +76,7 @@ impl Desk {
         self.governance.examine(event).unwrap().unwrap()
     }
 
-    /// Looks at an event as its caller's thread does. What is drawn is the same in every run.
+    /// Examines an event as its caller's thread does. The drawn bytes are the same in every run.
     pub(crate) fn examine(
         &mut self,
         event: &Event<'static>,
@@ -136,12 +137,12 @@ impl Desk {
         Placed { position, time: Micros(self.time), derived, event }
     }
 
-    /// Whether the state that runs ahead and the one that is published are the same.
+    /// Returns `true` if the staged state and the published one are the same.
     pub(crate) fn is_in_step(&self) -> bool {
         self.governance.read(|published| self.staged == *published)
     }
 
-    /// Whether the state that runs ahead is this one.
+    /// Returns `true` if the staged state is this one.
     pub(crate) fn staged_is(&self, published: &State) -> bool {
         self.staged == *published
     }
@@ -174,7 +175,7 @@ impl Desk {
         self.restore(saved.as_bytes());
     }
 
-    /// Loses what is in memory, and goes on from what was saved of the published state.
+    /// Loses the contents of the memory, and goes on from the saved published state.
     pub(crate) fn restart(&mut self) {
         let saved = self.published.save().unwrap().unwrap();
         self.governance = Governance::default();
@@ -313,7 +314,7 @@ impl Desk {
     }
 }
 
-/// Draws what an event may need: the same for the same number.
+/// Draws the bytes that an event may need: the same for the same number.
 pub(crate) fn draw(examination: &mut Examination, number: u64) {
     let mut bytes = [0; APPROVAL_ID_BYTES];
     bytes[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
@@ -326,7 +327,7 @@ pub(crate) fn here(tool: &str, context: &str) -> Dimension {
     Dimension::new(tool, context, "-", "-").unwrap().in_workspace(Some(&DimensionPart::default()))
 }
 
-/// What every ledger begins with.
+/// Returns the first event of every ledger.
 fn created(version: u32) -> Event<'static> {
     let data = json!({"ledger": "07".repeat(16), "name": "main", "generation": 1, "signingKey": "9f".repeat(32),
                       "limits": {"segmentBytes": 1, "requestBytes": 1}, "reactorVersion": version});
@@ -335,7 +336,7 @@ fn created(version: u32) -> Event<'static> {
     event
 }
 
-/// What the reactor sees of it.
+/// Returns the event as the reactor sees it.
 fn sealed(mut event: Event<'static>) -> Event<'static> {
     if event.datasubject.is_some() {
         event.data = Data::None;
@@ -357,7 +358,7 @@ pub(crate) fn kinds<'a>(caused: &'a [Event<'static>]) -> Vec<&'a str> {
     caused.iter().map(|event| event.kind.as_ref()).collect()
 }
 
-/// A ledger with one tool and a policy that allows what trust allows.
+/// Returns a ledger with one tool and a policy that follows trust.
 pub(crate) fn governed() -> Desk {
     let mut desk = Desk::new();
     desk.act("tool.registered", tool("fs.write")).unwrap();
@@ -380,7 +381,7 @@ pub(crate) fn verdict(decision: &DecisionMade) -> (Verdict, String) {
     (decision.verdict, decision.reason_code.as_str())
 }
 
-/// What a grant consents to: one agent's calls of `fs.write` in a context, of no known project.
+/// Returns the scope of a grant: one agent's calls of `fs.write` in a context, of no known project.
 pub(crate) fn scope_of(agent: &str, context: &str) -> Value {
     json!({"tool": "fs.write", "agent": agent, "context": context, "workspace": "-"})
 }

@@ -1,4 +1,4 @@
-//! Model and task type are what a caller says they are: naming others does not get round what is stopped.
+//! Model and task type are named by the caller: other names do not get round a stop.
 
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn an_open_breaker_is_not_evaded_by_another_model_or_task() {
     assert_eq!(verdict(&asked(&mut desk, "c2", "m2", None)), elsewhere);
     assert_eq!(verdict(&asked(&mut desk, "c3", "m1", Some("other"))), elsewhere);
     assert_eq!(verdict(&asked(&mut desk, "c4", "\t", Some("\t"))), elsewhere);
-    // What has earned it by itself goes on, and so does another context.
+    // A dimension that has earned it by itself goes on, and so does another context.
     set(&mut desk, "src", "m3", good());
     assert_eq!(asked(&mut desk, "c5", "m3", None).verdict, Verdict::Allow);
     let other = json!({"call": "c6", "tool": "fs.write", "args": {"path": "docs/a.md"}, "model": "m2"});

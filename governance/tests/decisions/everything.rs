@@ -1,4 +1,4 @@
-//! A history with one of everything that calls go through, as it is recorded for each version of the rules.
+//! A history with one of everything that calls go through, recorded for each version of the rules.
 
 use serde_json::{Value, json};
 
@@ -208,7 +208,7 @@ fn by_contract(desk: &mut Desk) {
     desk.ok("k2");
 }
 
-/// What the third version of the rules is new for: what callers leave out, tell of others, or ask for ahead of time.
+/// Acts for the third version of the rules: omissions of callers, reports on others, and calls ahead of time.
 fn without_a_way_round(desk: &mut Desk) {
     desk.pass(24 * 3_600);
     let mended = json!({"dimension": {"tool": "fs.write", "context": "new", "model": "-", "task_type": "-", "workspace": "-"},
@@ -280,7 +280,7 @@ fn without_a_way_round(desk: &mut Desk) {
     desk.ask("w9", "fs.write", json!({"path": "new/f.rs"}));
 }
 
-/// What the fourth version of the rules is new for: what is reserved stays so while the clock is not believed.
+/// Acts for the fourth version of the rules: reservations stay while the clock is not believed.
 fn by_a_clock_that_jumped(desk: &mut Desk) {
     desk.pass(24 * 3_600);
     let daily = json!({"budget": "x", "scope": {}, "limits": {"cost_micro_usd": 150}, "period": "day", "on_exceed": "deny"});

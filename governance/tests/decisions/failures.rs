@@ -1,4 +1,4 @@
-//! What a decision rests on fails or has moved: whatever it is, no allow comes of it.
+//! Failed and moved foundations of a decision: none of them leads to an allow.
 
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What version 6 of the rules is new for, behind the history of everything else.
+//! The additions of version 6 of the rules, behind the history of everything else.
 
 use bitacora_formats::vocabulary::{TrustRules, Verdict};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::desk::{Desk, decision, tool};
 
 const PROJECT: &str = "/home/ana/src/acme/cli";
 
-/// Guarded files, tools that nobody registered, exit codes, and what is kept apart.
+/// Guarded files, tools that nobody registered, exit codes, and state that is kept apart.
 pub(crate) fn at_the_gate(desk: &mut Desk) {
     desk.pass(24 * 3_600);
     desk.act(

@@ -1,5 +1,5 @@
-//! A history that was recorded once, with the state that it leads to. Whoever changes the rules without a new version of them
-//! fails here: what decided in the past must decide so for ever.
+//! A history that was recorded once, with the state that it leads to.
+//! A change of the rules without a new version of them fails here: the decisions of the past must stay as they are for ever.
 
 use bitacora_formats::{Data, Event, Json, Micros, Position};
 use bitacora_governance::{Governance, REACTOR_VERSION, Reactor, Rejudged, Rejudging, State};
@@ -12,7 +12,7 @@ use crate::everything::live;
 struct Golden {
     /// A frame a line; made once, never again: a new version gets a file of its own.
     frames: &'static str,
-    /// What the state comes to behind it.
+    /// The digest of the state behind it.
     digest: &'static str,
     /// Decisions in it, at least.
     decisions: u64,
@@ -146,7 +146,7 @@ fn the_rules_say_of_the_recorded_histories_what_they_said() {
     }
 }
 
-/// What version 5 is new for takes more approvals than a file of them should have: tests of bounds have it.
+/// The additions of version 5 take more approvals than a file of them should have: tests of bounds have it.
 #[test]
 fn the_newer_histories_have_what_their_rules_are_new_for() {
     let [_, second, third, fourth, _, sixth, seventh, eighth] = &GOLDEN;

@@ -1,4 +1,4 @@
-//! What is stopped is no dead end: a person looks at it, and what goes well lifts it.
+//! Ways back from a stop: a person looks at the calls, and good outcomes lift it.
 
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ fn an_open_breaker_has_calls_reviewed_and_critical_ones_denied() {
     }
     desk.earn("fs.write", "src");
     assert_eq!(verdict(&desk.ask_with(critical("c1")).unwrap()), (Verdict::Deny, "breaker-open".into()));
-    // Who has approved it may see it run; that it went well while the breaker was open is no probe of it.
+    // A person who approved it may see it run; a good outcome while the breaker was open is no probe of it.
     let asked = approved(&mut desk, "c2");
     assert_eq!(verdict(&asked), (Verdict::Review, "breaker-open".into()));
     assert_eq!(kinds(&desk.ok("c2")), ["trust.observed"]);

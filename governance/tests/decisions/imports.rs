@@ -1,4 +1,4 @@
-//! What was recorded elsewhere: judged by its own history, and counted only once it is accepted.
+//! Imported events: judged by their own history, and counted only once the import is accepted.
 
 use bitacora_formats::vocabulary::{
     BreakerCondition, Dimension, DimensionPart, Mode, ReasonCode, Score, Verdict,
@@ -78,7 +78,7 @@ fn a_recorded_call_is_known_by_its_folders_or_by_what_it_runs() {
         let workspace = DimensionPart::new("/home/ana/work").unwrap();
         assert_eq!(found, Dimension::new(tool, context, "m", "-").unwrap().in_workspace(Some(&workspace)));
     }
-    // What is decided is known by the same.
+    // A decision has the same context.
     let live = desk.ask("c1", "Bash", json!({"command": "git status && cargo test"}));
     assert_eq!(live.inputs.dimension.context(), "cargo test");
 }
@@ -162,7 +162,7 @@ fn what_is_accepted_is_what_that_import_brought() {
     assert!(desk.is_in_step());
 }
 
-/// When the one dimension was seen last, by what the import that ends now has brought.
+/// Returns the last update of the one dimension, as brought by the import that ends now.
 fn last_seen(desk: &mut Desk, times: &[&'static str]) -> Micros {
     for (number, time) in times.iter().enumerate() {
         for (kind, data) in [

@@ -1,4 +1,5 @@
-//! What one agent spends, begins or is granted stops and helps no other one; and a person's no is a no.
+//! Isolation of agents: one agent's spending, runs and grants affect no other one.
+//! A person's rejection holds.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{ApprovalRequested, BoundedText, DecisionMade, TrustRules, Verdict};
@@ -75,7 +76,7 @@ fn begin(desk: &mut Desk, agent: &'static str, run: &str, more: Value) {
     desk.append(vec![event]).unwrap();
 }
 
-/// An agent begins runs of its own, each of which comes from the one before it, and one of this name that comes from all of them.
+/// Begins runs of an agent, each as the child of the one before it, and one of this name as the child of them all.
 fn begin_deep(desk: &mut Desk, agent: &'static str, run: &str) {
     begin(desk, agent, "m0", json!({}));
     for number in 1..=6 {
@@ -198,7 +199,7 @@ fn that_an_allowed_call_was_blocked_gives_nothing_of_a_budget_back() {
         assert!(kinds(&caused).contains(&"budget.charged"), "{:?}", kinds(&caused));
     }
     assert_eq!(said(&mut desk, "coder", None, CLI), spent());
-    // What was never allowed costs nothing.
+    // A call that was never allowed costs nothing.
     let mut desk = open();
     set_budget(&mut desk, json!({}), "day", None);
     allow_all(&mut desk, 3, &json!({"action": "review"}));

@@ -1,4 +1,4 @@
-//! A log by the rules that it was recorded under: what does not agree is told, and nothing else is.
+//! A log by the rules that it was recorded under: every disagreement is told, and nothing else is.
 
 use bitacora_formats::{Data, Json, Position};
 use bitacora_governance::{REACTOR_VERSION, Rejudged, Rejudging};

@@ -1,4 +1,5 @@
-//! The calls of real agents, asked for one by one under the starter, with people who answer as they answered then.
+//! The calls of real agents, asked for one by one under the starter.
+//! The people in it answer as they answered then.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +10,13 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, START, decision};
 use crate::real_actions::{Matrix, ending, recorded, request, starter};
 
-/// Of a thousand calls, so many may be denied.
+/// The most of a thousand calls that may be denied.
 const MOST_DENIED: usize = 15;
-/// Of a thousand calls that ended well, so many may be denied.
+/// The most of a thousand calls with a good outcome that may be denied.
 const MOST_OK_DENIED: usize = 5;
-/// Of a thousand calls that a person rejected, so many may be allowed.
+/// The most of a thousand calls that a person rejected that may be allowed.
 const MOST_REJECTED_ALLOWED: usize = 186;
-/// Of a thousand calls, so many may be reviewed.
+/// The most of a thousand calls that may be reviewed.
 const MOST_REVIEWED: usize = 270;
 /// Causes that are printed.
 const SHOWN_CAUSES: usize = 45;
@@ -79,7 +80,7 @@ fn said(made: &DecisionMade) -> String {
     format!("{:?} {} by {rule}", made.verdict, made.reason_code.as_str())
 }
 
-/// The same with what the call is about, and with what is not readable of its command.
+/// Does the same with the call's dimension, and with the unreadable part of its command.
 fn cause(made: &DecisionMade, action: &Value) -> String {
     let dimension = &made.inputs.dimension;
     let mut cause = format!("{}: {} {}", said(made), dimension.tool(), dimension.context());
@@ -102,7 +103,7 @@ fn print_most(counts: BTreeMap<String, usize>) {
     }
 }
 
-/// Prints the matrix of verdicts, and what was reviewed and denied by cause, with `--nocapture`.
+/// Prints the matrix of verdicts, and the reviewed and denied calls by cause, with `--nocapture`.
 #[test]
 fn real_calls_are_seldom_denied_and_not_too_often_reviewed() {
     let Some(actions) = recorded() else { return };

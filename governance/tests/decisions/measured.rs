@@ -1,4 +1,4 @@
-//! Reasons give the numbers that they rest on, and what lifts them.
+//! Reasons give the numbers that they rest on, and the remedy.
 
 use bitacora_formats::vocabulary::{DecisionMade, TrustRules};
 use serde_json::{Value, json};

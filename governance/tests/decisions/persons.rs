@@ -1,4 +1,4 @@
-//! A person's word is for whom, for what and for when it was said.
+//! A person's word holds for the agent, the action and the time that it was given for.
 
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::{Value, json};

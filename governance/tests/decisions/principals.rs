@@ -1,4 +1,4 @@
-//! Who may use a ledger: created, expired and revoked by events, the same in the staged and in the published state.
+//! Principals: created, expired and revoked by events, alike in the staged and the published state.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::PrincipalCreated;

@@ -1,4 +1,4 @@
-//! The state that answers rest on, as those who ask see it.
+//! The published state, on which answers rest, as its readers see it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Random requests of everything that can be appended to a governed ledger: calls, how they end, what persons say, what operators
-//! configure, and what was recorded elsewhere. From one seed, and from what the state shows of itself.
+//! Random requests of everything that can be appended to a governed ledger, from one seed.
+//! They contain calls, their outcomes, persons' words, operators' settings, and imports. They also depend on the state's answers.
 
 #[path = "random_acts/documents.rs"]
 mod documents;
@@ -19,7 +19,7 @@ pub(crate) struct RandomActs {
     numbers: u64,
     ids: u64,
     asked: u64,
-    /// What was asked for, by its call: to be asked for once more.
+    /// The requests, by their calls: to be asked for once more.
     requests: BTreeMap<u64, (usize, Value)>,
     /// Approvals that somebody may have answered, with the call whose arguments are approved.
     answered: Vec<(String, u64)>,
@@ -37,8 +37,7 @@ impl RandomActs {
         Self { numbers: seed, ids: 0, asked: 0, requests: BTreeMap::new(), answered: vec![] }
     }
 
-    /// What a ledger begins with, a request each: two tools, two policies, and for one place a quick
-    /// breaker and trust.
+    /// Returns the first events of a ledger, a request each: two tools, two policies, and for one place a quick breaker and trust.
     pub(crate) fn first(&mut self) -> Vec<Event<'static>> {
         let breaker = json!({
             "dimension": dimension("fs.write", "src"), "window": 6, "failure_threshold": 3,
@@ -177,7 +176,7 @@ impl RandomActs {
         event
     }
 
-    /// In one append, in either order.
+    /// Returns a call and its outcome in one append, in either order.
     fn call_and_outcome(&mut self) -> Vec<Event<'static>> {
         let call = self.call();
         let outcome = self.outcome_of(self.asked);
@@ -208,7 +207,7 @@ impl RandomActs {
         self.act("approval.resolved", &data)
     }
 
-    /// With an approval that was answered; now and then two calls with the same one at once.
+    /// Asks again with an approval that was answered; now and then two calls with the same one at once.
     fn asked_again(&mut self) -> Vec<Event<'static>> {
         let Some((approval, number)) = self.answered.pop() else { return vec![self.call()] };
         let Some((asker, mut request)) = self.requests.get(&number).cloned() else {
@@ -282,7 +281,7 @@ impl RandomActs {
         self.act("budget.configured", &data)
     }
 
-    /// What nobody asked for: answers of models, and how far runs have come.
+    /// Returns an unsolicited report: an answer of a model, or the progress of a run.
     fn told(&mut self) -> Event<'static> {
         let run = ["r1", "r2"][self.index(2)];
         let on_exceed = if run == "r1" { "pause" } else { "abort" };
@@ -306,7 +305,7 @@ impl RandomActs {
         event
     }
 
-    /// For a dimension that was stopped before all others: else it would never be tried again.
+    /// Acts on a dimension that was stopped before all others: else it would never be tried again.
     fn by_trust(&mut self, known: &State) -> Event<'static> {
         let mut stopped =
             known.breakers_after(None).filter(|(_, breaker)| breaker.condition() != BreakerCondition::Closed);
@@ -335,7 +334,7 @@ impl RandomActs {
         self.act("breaker.configured", &data)
     }
 
-    /// What is stopped does not stay so for long.
+    /// Stops an agent or all, or takes a stop back soon.
     fn stop(&mut self, known: &State) -> Event<'static> {
         let stops = known.all_stops();
         let reason = json!({"reason": "a drill"});
@@ -439,7 +438,7 @@ impl RandomActs {
         self.act("schema.registered", &data)
     }
 
-    /// Mostly something harmless beside; else what only the reactor writes, which drops the whole request.
+    /// Returns mostly a harmless act; else one that only the reactor writes, which drops the whole request.
     fn reserved(&mut self) -> Event<'static> {
         if self.roll(2) == 0 {
             return self.act("panic.released", &json!({"reason": "nothing was stopped"}));

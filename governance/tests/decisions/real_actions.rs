@@ -48,7 +48,7 @@ pub(crate) fn starter() -> Desk {
     desk
 }
 
-/// What an import makes of an action.
+/// Returns the imported event of an action.
 fn event(desk: &mut Desk, kind: &'static str, action: &Value, time: &str, mut body: Value) -> Event<'static> {
     body["call"] = action["call"].clone();
     body["assurance"] = json!("imported");
@@ -74,7 +74,7 @@ pub(crate) fn request(action: &Value) -> Value {
     request
 }
 
-/// How an action ended: the row it counts in, and the event.
+/// Returns the ending of an action: the row it counts in, and the event.
 pub(crate) fn ending(action: &Value) -> (&'static str, &'static str, Value) {
     match action["outcome"].as_str().unwrap() {
         "ok" => ("ok", "tool.completed", json!({"status": "ok"})),
@@ -86,7 +86,7 @@ pub(crate) fn ending(action: &Value) -> (&'static str, &'static str, Value) {
     }
 }
 
-/// Calls by how they ended and by what would have been said of them.
+/// Calls by their endings and by the verdicts that they would have had.
 #[derive(Default)]
 pub(crate) struct Matrix(BTreeMap<&'static str, [usize; 3]>);
 
@@ -139,7 +139,7 @@ impl Matrix {
     }
 }
 
-/// Takes an action into the ledger: the row it counts in, and what would have been said of it.
+/// Takes an action into the ledger. Returns the row it counts in, and the verdict that it would have had.
 fn judged(desk: &mut Desk, action: &Value) -> (&'static str, Verdict) {
     let (row, kind, body) = ending(action);
     let at = action["at"].as_str().unwrap();
@@ -155,8 +155,8 @@ fn judged(desk: &mut Desk, action: &Value) -> (&'static str, Verdict) {
     (row, made.verdict)
 }
 
-/// Prints the calls by how they ended and by what would have been said of them, with `--nocapture`: those of all sessions, of every
-/// second one, and of the others.
+/// Prints the calls by their endings and by the verdicts that they would have had, with `--nocapture`. There are three matrices:
+/// all sessions, every second one, and the others.
 #[test]
 fn what_persons_rejected_is_allowed_at_most_half_as_often_as_what_went_well() {
     let Some(actions) = recorded() else { return };

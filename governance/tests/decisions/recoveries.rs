@@ -1,4 +1,5 @@
-//! A map that is full denies, and takes calls again when what is in it is over: by governed time alone, whatever is asked.
+//! Full maps: they deny, and take calls again when their entries are over.
+//! Governed time alone decides that, with any requests.
 
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::{Value, json};

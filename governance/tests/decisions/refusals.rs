@@ -1,4 +1,4 @@
-//! Acts that do not agree with what there is are refused, and leave nothing behind.
+//! Acts that contradict the state are refused, and leave nothing behind.
 
 use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{TrustRules, Verdict};

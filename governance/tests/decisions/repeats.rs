@@ -1,4 +1,4 @@
-//! A call, a key, an outcome that comes once more: nothing runs twice because of it, and nothing is lost.
+//! Repeated calls, keys and outcomes: nothing runs twice because of them, and nothing is lost.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{Mode, TrustRules, Verdict};
@@ -21,7 +21,7 @@ fn request(call: &str, more: &Value) -> Value {
     request
 }
 
-/// What the scheduler records of a call whose time is over.
+/// Records the timeout of a call as the scheduler does.
 fn timed_out(desk: &mut Desk, call: &str) -> Vec<Event<'static>> {
     let data = json!({"call": call, "status": "timeout", "error_type": "deadline"});
     let mut event = desk.event("tool.failed", "service:scheduler", &data);

@@ -1,5 +1,5 @@
-//! The state is a fold of what is recorded: live, published, folded again from nothing, and restarted from what was saved are the
-//! same at every position, whatever happened.
+//! The state as a fold of recorded events, the same at every position of any history.
+//! Live, published, folded again from nothing, and restarted from a saved one are the same state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::random_acts::RandomActs;
 
 const STEPS: u64 = 300;
 
-/// What a request caused, or why it was refused.
+/// The events that a request caused, or the reason of its refusal.
 type Became = Result<Vec<Event<'static>>, ReactorRefusal>;
 
 /// Twelve seeds, or as many as are asked for.
@@ -23,7 +23,7 @@ fn seeds() -> std::ops::Range<u64> {
     0..asked.unwrap_or(12)
 }
 
-/// One history after another; `each` sees the desk and what became of each request.
+/// Runs one history after another; `each` sees the desk and the result of each request.
 fn run(seed: u64, mut each: impl FnMut(&Desk, &[Event<'static>], &Became)) -> Desk {
     let (mut desk, mut acts) = (Desk::new(), RandomActs::new(seed));
     let mut append = |desk: &mut Desk, events: Vec<Event<'static>>| {
@@ -106,7 +106,7 @@ fn at_every_position_live_folded_and_restarted_are_the_same() {
     }
 }
 
-/// What is held back is what the reservations come to, window by window.
+/// Checks that the reserved amounts are the sums of the reservations, window by window.
 fn reservations_add_up(state: &State) {
     let state = serde_json::to_value(state).unwrap();
     let (mut meters, mut parts) = (BTreeMap::new(), BTreeMap::new());
@@ -130,7 +130,7 @@ fn reservations_add_up(state: &State) {
     assert_eq!(meters, parts);
 }
 
-/// As in a service that has just opened: its state was folded, and reacts from there on.
+/// The state is that of a service that has just opened: it was folded, and reacts from there on.
 #[test]
 fn what_is_refused_behind_a_folded_history_changes_nothing() {
     for seed in 0..3 {
@@ -165,7 +165,7 @@ fn two_runs_of_a_seed_are_the_same_byte_for_byte() {
     assert_ne!(bytes(7), bytes(8));
 }
 
-/// What histories came upon.
+/// The reasons, events and refusals that histories came upon.
 #[derive(Default)]
 struct Came {
     reasons: BTreeSet<String>,
@@ -187,7 +187,7 @@ impl Came {
             if event.kind == "decision.made" {
                 let decision: DecisionMade = data(event);
                 self.reasons.insert(decision.reason_code.as_str());
-                // What is said is never milder than the strictest step, but by a person's word on a review.
+                // The verdict is never milder than the strictest step, except by a person's word on a review.
                 let strictest = decision.ladder.iter().map(|step| step.verdict).max().unwrap();
                 let word = ["approved", "granted"].contains(&decision.reason_code.as_str().as_str());
                 let lifted = word && strictest == Verdict::Review && decision.verdict == Verdict::Allow;

@@ -1,4 +1,5 @@
-//! A replica that was told what changed predicts what the ledger decides next, whatever happened; and holds nothing that concerns others.
+//! Replicas that are up to date: each predicts the ledger's next decision, in any history.
+//! It holds nothing that concerns others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ impl Told {
         Self { replica: Replica::new(executor), base: None, sent: String::new() }
     }
 
-    /// Tells it what changed since the last time.
+    /// Tells it the changes since the last time.
     fn catch_up(&mut self, desk: &Desk) {
         let now = desk.governance.copy();
         let before = self.base.replace(Arc::clone(&now));
@@ -118,7 +119,7 @@ fn predictions_are_what_is_decided_next() {
             let made = decision(&caused);
             let predicted = predicted.unwrap_or_else(|error| panic!("seed {seed}, step {step}: {error}"));
             let at = format!("seed {seed}, step {step}: {made:?}");
-            // What budgets hold back past its time a replica takes for held back.
+            // A replica counts a reservation past its time as held back.
             if predicted.reason_code == ReasonCode::BudgetSpent && made.reason_code != ReasonCode::BudgetSpent
             {
                 assert!(!predicted.denies(), "{at}");
@@ -268,7 +269,7 @@ fn a_no_that_may_be_over_by_now_denies_nothing() {
     let predicted = coder.predict_between(&second, (now, now + SECOND)).unwrap();
     assert_eq!((predicted.verdict, predicted.reason_code), (Verdict::Deny, ReasonCode::BudgetSpent));
     assert!(!predicted.denies(), "what is held back may be over without anybody telling");
-    // What is spent is over with its day.
+    // The spending ends with its day.
     desk.ok("c1");
     coder.catch_up(&desk);
     let predicted = coder.predict_between(&second, (now, now + SECOND)).unwrap();
@@ -388,7 +389,7 @@ fn of_an_agent_that_is_alone_all_is_known_that_decides() {
             "nothing is in {part}: {filled:?}"
         );
     }
-    // When what leaves, what is held back for which call, which calls ended, and which sessions live.
+    // The times of leaving, the reservations of each call, the ended calls, and the live sessions.
     let unsent = [
         "approvals by_end",
         "budgets ending",

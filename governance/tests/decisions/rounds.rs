@@ -1,4 +1,4 @@
-//! What goes round: the same call again and again, runs without an end, work that is handed on and on.
+//! Loops: the same call again and again, runs without an end, and runs deep below others.
 
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
@@ -18,7 +18,7 @@ pub(crate) fn trusted() -> Desk {
     desk
 }
 
-/// Where a call is made.
+/// The session and the run of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Place(pub(crate) Option<&'static str>, pub(crate) Option<&'static str>);
 
@@ -120,7 +120,7 @@ fn a_quiet_session_is_forgotten_after_a_day() {
         ask(&mut desk, SESSION, "c1", "src/a.rs");
         ask(&mut desk, SESSION, "c2", "src/a.rs");
         desk.pass(seconds);
-        // What is quiet leaves when another one comes.
+        // A quiet one leaves when another one comes.
         ask(&mut desk, Place(Some("s2"), None), "x", "src/b.rs");
         assert_eq!(is_loop(&ask(&mut desk, SESSION, "c3", "src/a.rs")), expected, "{seconds}");
         assert!(desk.is_in_step());
@@ -168,7 +168,7 @@ fn a_run_ends_where_its_steps_or_calls_do() {
         if by_run {
             let started = json!({"run": "r1", "kind": "graph", "budget": {"calls": 2, "steps": 2}});
             told(&mut desk, "run.started", RUN, &started);
-            // What it was begun with stands.
+            // The first beginning stands.
             let anew = json!({"run": "r1", "kind": "graph", "budget": {"calls": 99, "steps": 99}});
             told(&mut desk, "run.started", RUN, &anew);
         } else {
@@ -225,7 +225,7 @@ fn work_is_handed_on_so_often_and_no_further() {
             "delegation-too-deep"
         );
     }
-    // Who says later that nobody is above changes nothing.
+    // A later claim that nobody is above changes nothing.
     start(&mut desk, "r1", None);
     assert_eq!(
         ask(&mut desk, Place(None, Some("r1")), "d1", "src/a.rs").reason_code.as_str(),
@@ -334,7 +334,7 @@ fn what_other_agents_do_in_a_session_or_tell_of_a_run_moves_nothing() {
             assert!(!ask_as(&mut desk, agent, place, &format!("{call}{agent}")), "each did it once");
         }
     }
-    // What the others did in between is no way out, and neither is what they say they reached.
+    // The acts of others in between are no way out, and neither are their checkpoints.
     let saved = json!({"thread": "t", "checkpoint": "k", "step": 1, "source": "loop"});
     assert!(!ask_as(&mut desk, "one", SESSION, "c5"));
     tell_as(&mut desk, "two", "checkpoint.saved", SESSION, &saved);

@@ -1,4 +1,4 @@
-//! What version 7 of the rules is new for, behind the history of everything else.
+//! The additions of version 7 of the rules, behind the history of everything else.
 
 use bitacora_formats::vocabulary::TrustRules;
 use serde_json::{Value, json};

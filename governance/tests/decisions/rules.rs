@@ -1,4 +1,4 @@
-//! What rules and modes ask for, to the letter.
+//! The conditions of rules and modes, to the letter.
 
 use bitacora_formats::vocabulary::{BoundedNumber, Mode, TrustRules, Verdict};
 use serde_json::{Value, json};
@@ -216,7 +216,7 @@ fn observing_is_for_whom_it_was_said() {
 
 const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// Whether a rule that denies within a window denies at a minute of the week that begins on Monday.
+/// Returns `true` if a rule that denies within a window denies at a minute of the week that begins on Monday.
 fn denies(desk: &mut Desk, minute: u64) -> bool {
     const MINUTE: u64 = 60 * crate::desk::SECOND;
     // The first Monday behind the start, which is a Sunday.

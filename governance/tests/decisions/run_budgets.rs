@@ -224,7 +224,7 @@ fn an_operators_budget_of_runs_aborts_them_and_no_other_budget_does() {
 fn a_run_that_began_under_earlier_rules_is_not_held() {
     let mut desk = priced();
     desk.record_rules(7);
-    // What was no member of a budget then takes nothing from the rest of it.
+    // Members that a budget did not have then take nothing from the rest of it.
     begin(&mut desk, &json!({"cost_micro_usd": 100, "calls": 2, "on_exceed": "stop", "elapsed_ms": "none"}));
     desk.record_rules(8);
     assert_eq!(ask(&mut desk, "c1").verdict, Verdict::Allow);

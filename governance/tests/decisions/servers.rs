@@ -1,4 +1,5 @@
-//! The same tool on two servers is two tools: rules, consent, trust and rates of one are nothing to the other.
+//! The same tool on two servers: two tools.
+//! Rules, consent, trust and rates of one mean nothing to the other.
 
 use bitacora_formats::vocabulary::{Rule, TrustRules, Verdict};
 use bitacora_governance::{Policy, RecordedCall, WhatIf};
@@ -78,7 +79,7 @@ fn two_tools_with_one_name_are_not_registered() {
     assert!(refused.reason.contains("a/fs.read"), "{}", refused.reason);
 }
 
-/// A ledger with one rule, and one tool of a server, as `tools register --seen` registers what calls named.
+/// Returns a ledger with one rule, and one tool of a server, as `tools register --seen` registers named tools.
 fn seen(tool: &str, server: Option<&str>, rule: &Value) -> Desk {
     let mut desk = governed();
     let mut seen = crate::desk::tool(tool);
@@ -94,7 +95,7 @@ fn trusting(matches: &Value, action: &str) -> Value {
     json!({"id": "r", "match": matches, "action": action, "reason": "for a test", "trust": "ignore"})
 }
 
-/// What is said of a call, also when it is judged again, and by a dry run of the same policy.
+/// Returns the verdict on a call, also when it is judged again, and by a dry run of the same policy.
 fn said(desk: &mut Desk, tool: &str, server: Option<&str>, rule: &Value) -> (Verdict, String) {
     let call = format!("c{}", desk.log.len());
     let request =

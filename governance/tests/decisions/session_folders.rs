@@ -1,4 +1,4 @@
-//! A rule may hold a call to the folder in which its session's first call worked.
+//! The folder of a session's first call, to which a rule may hold the later ones.
 
 use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_formats::{Event, Micros};
@@ -66,7 +66,7 @@ fn git_is_not_let_into_a_repository_that_lies_in_the_project() {
     {
         assert!(is_allowed(&mut desk, command, ("a", Some("s"), Some(PROJECT))), "{command}");
     }
-    // What runs nothing of the folder's is free there.
+    // A program that runs nothing of the folder's is free there.
     assert!(is_allowed(&mut desk, "ls", ("a", Some("s"), Some(VENDORED))));
     let (state, found) = rejudged(&desk.log);
     assert_eq!(found.disagreements, []);

@@ -1,4 +1,4 @@
-//! Each step of the ladder: what it says, and that nothing weaker is said.
+//! Each step of the ladder: its verdict, and that none is weaker.
 
 use bitacora_formats::vocabulary::Verdict;
 use serde_json::json;
@@ -54,7 +54,7 @@ fn what_trust_blocks_is_reviewed_while_an_operator_has_it_tried() {
     let dimension =
         json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
-    // What is critical is denied else.
+    // A critical call is denied otherwise.
     let ask = |desk: &mut Desk, call: &str| {
         let request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "blast_radius": "critical"});
         verdict(&desk.ask_with(request).unwrap())

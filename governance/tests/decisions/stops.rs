@@ -1,4 +1,4 @@
-//! What stops agents, in every mode.
+//! The stops of agents, in every mode.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Mode, Verdict};

@@ -1,4 +1,4 @@
-//! Times of people and calls: those of a policy and a tool, and the shipped ones where neither says any.
+//! Times of people and calls: those of a policy and a tool, and the shipped ones without either.
 
 use bitacora_formats::vocabulary::{DecisionMade, TrustRules, Verdict};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn ask(desk: &mut Desk, call: &str, approval: Option<&str>) -> DecisionMade {
     desk.ask_with(request).unwrap()
 }
 
-/// Records what the scheduler does once the time of an approval is over.
+/// Records the end of an approval as the scheduler does, once its time is over.
 fn expire(desk: &mut Desk, approval: &str) {
     let mut event = desk.event(
         "approval.resolved",

@@ -1,4 +1,4 @@
-//! The news of version 8 of the rules, behind the history of everything else.
+//! The additions of version 8 of the rules, behind the history of everything else.
 
 use bitacora_formats::vocabulary::TrustRules;
 use bitacora_governance::SCHEDULER_SOURCE;

@@ -1,4 +1,4 @@
-//! Another policy over what was decided: only what the policy says of a call changes.
+//! Another policy over recorded decisions: only the policy's ruling on a call changes.
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
@@ -104,7 +104,7 @@ fn what_is_not_known_of_one_program_is_not_known_of_the_whole_command() {
         .enumerate()
         .map(|(number, command)| desk.ask(&format!("c{number}"), "Bash", json!({"command": command})))
         .collect();
-    // What it risks is not known any more.
+    // Its risk is not known any more.
     desk.act("tool.changed", shell).unwrap();
     for program in ["cargo test", "git status"] {
         let rule = policy(json!({"context": program, "risk": "write"}), "deny");

@@ -1,4 +1,4 @@
-//! What an agent shows in one project counts in no other.
+//! Workspaces: an agent's record in one project counts in no other.
 
 use bitacora_formats::vocabulary::{
     BreakerCondition, DecisionMade, Dimension, DimensionPart, PolicySettings, ToolRequested, Verdict,
@@ -54,7 +54,7 @@ fn bad() -> Value {
     json!({"approvals": 0, "rejections": 10, "failures": 0, "streak": 0})
 }
 
-/// A policy that asks for no trust, so that only what is stopped or blocked is not allowed.
+/// Publishes a policy that asks for no trust, so that only stops and blocks keep calls from being allowed.
 fn mild(desk: &mut Desk, version: u64) {
     let rule = json!({"id": "all", "match": {}, "action": "allow", "reason": "r", "trust": "ignore"});
     desk.publish_rules(version, json!([rule]));
@@ -169,7 +169,7 @@ fn a_policy_that_keeps_no_workspaces_keeps_trust_for_all_of_them_as_before() {
     assert_eq!(ask(&mut desk, WEB).1.inputs.approvals, 22);
     fail(&mut desk, CLI, 5);
     assert_eq!(said(&mut desk, WEB), (Verdict::Review, "breaker-open".into()));
-    // What another policy keeps apart again has none of it.
+    // A workspace that another policy keeps apart again has none of it.
     desk.publish(3, "allow");
     assert_eq!(said(&mut desk, WEB), (Verdict::Review, "trust-require-review".into()));
     agrees(&desk);

@@ -1,4 +1,4 @@
-//! Time windows of rules by the clocks of a zone, and what is recorded of these.
+//! Time windows of rules by the clocks of a zone, and their records.
 
 use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Json, parse_time};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, governed, verdict};
 use crate::golden::rejudged;
 
-/// A ledger whose policy allows what is asked for within a window, and has all else reviewed.
+/// Returns a ledger whose policy allows calls within a window, and has all others reviewed.
 fn within(window: &Value) -> Desk {
     let mut desk = governed();
     let rules = json!([

@@ -12,9 +12,9 @@ pub(super) struct Correspondent {
     pub(super) witness: Arc<dyn Witness>,
     /// Events that it has cosigned.
     pub(super) size: u64,
-    /// What it was asked and has not answered yet: from which size, and for which.
+    /// The question without an answer yet: the size it goes on from, and the size it asks about.
     pub(super) asked: Option<(u64, u64)>,
-    /// Whether it is to be asked in this turn.
+    /// `true` if it is to be asked in this turn.
     pub(super) is_due: bool,
     pub(super) is_failing: bool,
 }
@@ -39,7 +39,7 @@ impl Correspondent {
     }
 }
 
-/// Why a witness's answer is none.
+/// The reasons for which a witness's answer holds no cosignature.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoCosignature {
     #[error(transparent)]
@@ -54,7 +54,7 @@ pub(super) enum NoCosignature {
     Nonsense { witness: String, size: u64 },
 }
 
-/// How an answer shows that the ledger is not what the witness has seen of it; `None` if it shows nothing of that kind.
+/// Returns the contradiction between an answer and the ledger; `None` if the answer shows nothing of that kind.
 pub(crate) fn contradiction(
     witness: &str,
     size: u64,

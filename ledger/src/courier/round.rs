@@ -1,4 +1,4 @@
-//! A tree head on its way round the witnesses: who is asked, whose answer is believed, and when it is kept and published.
+//! A tree head's round of the witnesses: questions, trusted answers, and its publication.
 
 use std::io;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl Round {
     }
 
     pub(super) fn take_turn(&mut self, shared: &Shared) {
-        // What came too late for the turn before.
+        // Answers that came too late for the turn before.
         for answer in shared.courier.letters.gather(Duration::ZERO) {
             self.hear(shared, answer);
         }
@@ -283,7 +283,7 @@ struct Carried {
     cosigned: usize,
 }
 
-/// Why a witness is not shown that a head goes on from what it cosigned.
+/// The reasons for which a witness gets no proof that a head goes on from what it cosigned.
 #[derive(Debug, thiserror::Error)]
 enum NoProof {
     #[error(transparent)]
@@ -301,7 +301,7 @@ fn tell_unkept(error: &io::Error) {
     tracing::error!(%error, "a cosigned tree head could not be kept; it is not given out, and tried again");
 }
 
-/// Whether the ledger is, as far as is known, what it has to be: nothing else is shown to witnesses.
+/// Returns `true` if the ledger is right as far as is known; otherwise witnesses are shown nothing.
 fn is_right(shared: &Shared) -> bool {
     let writer = shared.writer();
     !matches!(writer, WriterState::Poisoned(_)) && !writer.is_wrong()
@@ -316,7 +316,7 @@ fn of_the_signed(proof: ConsistencyProof, latest: &PublishedHead) -> Result<Vec<
     if proof.new_root == latest.root { Ok(proof.hashes) } else { Err(NoProof::Root { size: latest.size }) }
 }
 
-/// Which of these cosigned the head; nobody where a line is not what it claims to be.
+/// Returns the keys that cosigned the head; none if a line is not what it claims to be.
 fn cosigned_by(head: &SignedTreeHead, keys: &[WitnessKey]) -> Vec<WitnessKey> {
     let cosignatures = head.note().cosigned_by(keys).unwrap_or_default();
     cosignatures.into_iter().map(|cosignature| cosignature.key).collect()

@@ -1,4 +1,4 @@
-//! The machine's disk below one folder, for tests: it notes every call that changes something, and fails one of them.
+//! A disk below one folder, for tests: it notes every call that changes something, and fails one.
 
 use std::io;
 use std::path::{Path, PathBuf};

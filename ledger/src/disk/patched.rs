@@ -1,4 +1,4 @@
-//! A disk on which some files read as if they had other bytes. It shows the result of a change before it is made.
+//! A disk on which some files read as if changed: it shows the result of a change before it is made.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -44,7 +44,7 @@ pub(super) fn write(
 struct Writer<'r> {
     rest: Rest<'r>,
     file: &'r dyn DiskFile,
-    /// Where the gathered bytes go.
+    /// The file offset of the gathered bytes.
     offset: u64,
     gathered: Vec<u8>,
     check: IdTableCheck,

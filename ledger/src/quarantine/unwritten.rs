@@ -1,4 +1,4 @@
-//! Frames that the disk did not have, as memory had them: files in quarantine that only this ledger's keys can name.
+//! Frames that the disk lost, as memory had them: quarantine files that only this ledger's keys name.
 
 use std::io;
 use std::path::Path;

@@ -41,9 +41,9 @@ fn escaped_unit(digits: [u8; 4]) -> Option<u8> {
 /// Characters of one class, one after another.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
-    /// Where it ends, in bytes.
+    /// The end of the run, in bytes.
     pub(super) end: usize,
-    /// How many characters it has.
+    /// The number of characters.
     pub(super) length: usize,
     pub(super) digits: usize,
     /// The most letters and digits in a row.
@@ -67,7 +67,7 @@ pub(super) fn run(json: &[u8], at: usize, most: usize, allowed: impl Fn(u8) -> b
     run
 }
 
-/// Whether a secret may begin at `at`: neither inside an escape nor after a character that `joins` it to a longer word.
+/// Returns `true` if a secret may begin at `at`: neither inside an escape nor after a character that `joins` it to a longer word.
 ///
 /// Where the last secret ended (`replaced`) its replacement's bracket will stand, whatever stood there. An escape may be
 /// that of JSON inside JSON, which is why `\\n` ends a word too.
@@ -92,8 +92,8 @@ pub(super) struct StringAhead {
 }
 
 impl StringAhead {
-    /// Whether the string around `at`, which is the place of a character or the string's end, is a value and not the
-    /// name of a member. Asked with rising `at`.
+    /// Returns `true` if the string around `at` is a value and not the name of a member. `at` is the place of a character or the string's
+    /// end; calls must come with rising `at`.
     pub(super) fn is_value(&mut self, json: &[u8], at: usize) -> bool {
         if at > self.end {
             let mut end = at;

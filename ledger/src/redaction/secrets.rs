@@ -1,4 +1,4 @@
-//! What a secret looks like.
+//! The forms of secrets.
 //!
 //! Redacting twice must equal redacting once, so every rule here keeps to three points. No class of characters that a
 //! replacement stands next to holds `[`, so a match never reaches into a replacement. Beside one, a match can only
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     WebhookSecret,
 }
 
-/// Where to look closer, and for what.
+/// The texts behind which a secret may stand or begin, and its kind.
 pub(super) const LITERALS: &[(&str, Kind)] = &[
     ("Bearer ", Kind::Bearer),
     ("bearer ", Kind::Bearer),
@@ -115,7 +115,7 @@ fn is_base64(character: u8) -> bool {
 }
 
 impl Kind {
-    /// Whether a secret of this kind may begin at `at`. `replaced` is where the last secret ended.
+    /// Returns `true` if a secret of this kind may begin at `at`. `replaced` is the end of the last secret.
     #[inline]
     pub(super) fn may_begin(self, json: &[u8], at: usize, replaced: usize) -> bool {
         match self {
@@ -271,7 +271,7 @@ struct KeyBody {
     longest_line: usize,
 }
 
-/// What follows a key's first line: to its last line, or where that is missing to the last piece of base64.
+/// Returns the body after a key's first line, up to its last line, or if that is missing to the last piece of base64.
 fn key_body(json: &[u8], at: usize) -> KeyBody {
     let mut body = KeyBody { end: at, longest_line: 0 };
     let (mut next, mut line) = (at, 0);

@@ -7,7 +7,7 @@ use super::Redactor;
 const JWT: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U";
 const AWS_SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 
-/// What is kept of `json`, which is redacted a second time to see that nothing more changes.
+/// Redacts `json`, then once more to check that nothing more changes.
 fn redacted(json: &str) -> (String, u32) {
     let redactor = Redactor::new();
     check_json(json.as_bytes()).unwrap_or_else(|error| panic!("{error}: {json}"));
@@ -225,7 +225,7 @@ impl Draw {
     }
 }
 
-/// What secrets begin with, and what may stand around and inside them; `_` in place of a space.
+/// Pieces of secrets, and of the texts around and inside them; `_` in place of a space.
 const PIECES: &str = r#"\n \\ \" \/ \b \u003d \u000A \ud83e\udd80 é _ - . : @ / = [ ] bearer_ sk- eyJ AKIA ASIAIOSFODNN7EXAMPLE
     ecret_access_key :// https://u: xoxb- -----BEGIN_ -----BEGIN_PRIVATE_KEY----- -----END_PRIVATE_KEY----- [redacted:jwt]"#;
 

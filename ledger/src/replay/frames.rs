@@ -1,4 +1,4 @@
-//! Reading one segment at opening: every frame walked and opened, every commitment put into the tree again.
+//! The replay of one segment at an opening: walks and opens its frames, and grows the tree again.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Reading a released segment at opening, where no tables tell of it: its frames come from archives, and have to make the
-//! tree that the header of the next segment begins with.
+//! The replay of a released segment that no tables cover, from its archived frames.
+//! They have to make the tree that the header of the next segment begins with.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Replay<'_> {
         taken
     }
 
-    /// What is left of the segment, and how it ended; it goes on from what was read before, and the next one from it.
+    /// Returns the remainder of the segment and its end. The segment goes on from the one read before, and the next one from it.
     fn links_of(
         &self,
         number: SegmentNumber,

@@ -10,7 +10,7 @@ use crate::archive_tier::{ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdTi
 use crate::error::ReadError;
 use crate::query::Filter;
 
-/// What is known of a released segment, and where its frames are.
+/// A released segment: its known facts, and the place of its frames.
 pub(super) struct ArchivedSegment {
     first: Position,
     last: Position,
@@ -68,8 +68,8 @@ impl ArchivedSegment {
         self.tier.events(positions, max_bytes).map_err(ReadError::Archive)
     }
 
-    /// The last positions, down and up, to which there is nothing with the filter's labels around this one. What the archives do not
-    /// tell is looked for in the frames, and so are errors.
+    /// Returns the last positions, down and up, to which there is nothing with the filter's labels around this one. Facts that the
+    /// archives do not tell are looked for in the frames, and so are errors.
     pub(super) fn gap_around(&self, filter: &Filter, position: Position) -> Option<RangeInclusive<Position>> {
         let found = self.tier.alike_around(filter, position).ok()??;
         let (range, may_match) = found;
@@ -88,7 +88,7 @@ impl ArchivedSegment {
         let (mut low, mut high) = (self.first.get(), self.last.get() + 1);
         if let Some(stretch) = self.tier.stretch_at(self.first, time) {
             low = low.max(stretch.first.get());
-            // What is before it is older, so that a frame begins there.
+            // The event before it is older, so that a frame begins there.
             high = high.min(if stretch.first_time < time { stretch.last.get() + 1 } else { low });
         }
         while let Some(middle) = Position::new(low.midpoint(high)).filter(|_| low < high) {

@@ -30,11 +30,11 @@ pub(super) struct StoredSegment {
     survey: Mutex<Option<Survey>>,
     /// Offsets of frames that were opened to know that their headers are authentic.
     known: Mutex<Vec<u64>>,
-    /// Who hears of damage that is found here.
+    /// The receiver of reports of damage that is found here.
     reports: OnceLock<Arc<DamageReports>>,
 }
 
-/// How far the segment is durable, and where some of its frames stand.
+/// The durable extent of the segment, and the places of some of its frames.
 struct Extent {
     marks: Vec<Mark>,
     end: u64,

@@ -1,12 +1,12 @@
-//! The whole frames of a segment of which one frame is known to be damaged. Each frame was opened. Behind one that does not open, the next
-//! one that does was looked for.
+//! The whole frames of a segment of which one frame is known to be damaged.
+//! Each frame was opened. Behind one that does not open, the next one that does was looked for.
 
 use bitacora_formats::{FRAME_MAGIC, FrameOpener, Micros, Position, StoredFrame};
 
 use super::{FrameOutline, FramePlace};
 use crate::limits::SURVEY_TRIAL_BYTES;
 
-/// The frames of a segment that open under its key. What a frame says of its place is under its tag, so positions are authentic.
+/// The frames of a segment that open under its key. The tag covers a frame's claims of its place, so positions are authentic.
 #[derive(Clone, Default)]
 pub(super) struct Survey {
     frames: Vec<(u64, FrameOutline)>,

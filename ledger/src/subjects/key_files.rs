@@ -14,10 +14,10 @@ use crate::replacement::write_unfinished;
 /// One folder for each first byte of a name, so that none grows without bound.
 const DRAWERS: usize = 256;
 
-/// What is read of a file at most: one byte more than the longest has, to see that it is too long.
+/// The most bytes read of a file: one more than the longest has, to see that it is too long.
 const MAX_READ_BYTES: usize = SUBJECT_KEY_FILE_BYTES + 1;
 
-/// What is known of the names in a drawer.
+/// The knowledge of the names in a drawer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DrawerState {
     /// Some may be visible and not durable: an earlier process made them, or a rename here failed.
@@ -62,7 +62,7 @@ impl Shelf {
         format!("subjects/{}/{first:02x}/{}", self.name, hex::encode(rest))
     }
 
-    /// What the file under this name holds, cut at a length that none has; `None` where there is none.
+    /// Reads the file under this name, cut at a length that none has; `None` if there is no such file.
     pub(super) fn read(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<Option<Vec<u8>>> {
         let path = file_in(&self.drawer_folder(name), name);
         let file = match disk.open(&path, OpenMode::Read) {

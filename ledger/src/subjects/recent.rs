@@ -1,4 +1,4 @@
-//! What was used lately, within a bound.
+//! A bounded cache of the entries used lately.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub(super) struct Recent<V> {
     newer: HashMap<[u8; 16], V>,
-    /// What was newer before; dropped as a whole when `newer` is full again.
+    /// The former `newer` entries; dropped as a whole when `newer` is full again.
     older: HashMap<[u8; 16], V>,
     limit: usize,
 }

@@ -129,7 +129,7 @@ pub(super) fn segments_of(name: &str) -> Option<(SegmentNumber, SegmentNumber)> 
     (file_name(first, last) == name).then_some((first, last))
 }
 
-/// Whether this is the name of a table that was not finished.
+/// Returns `true` for the name of a table that was not finished.
 pub(super) fn is_unfinished(name: &str) -> bool {
     name.strip_suffix(UNFINISHED).and_then(segments_of).is_some()
 }

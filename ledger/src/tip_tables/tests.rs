@@ -13,7 +13,7 @@ fn hash_at(segment: u32) -> ChainHash {
     ChainHash([u8::try_from(segment % 251).unwrap(); 32])
 }
 
-/// What segment `number` leaves behind.
+/// Returns the state at the end of segment `number`.
 fn state(number: u32) -> EndedState {
     let through = u64::from(number) * EVENTS;
     let mut frontier = Frontier::new();

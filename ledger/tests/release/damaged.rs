@@ -1,4 +1,4 @@
-//! Damage to the file that is left of a released segment: one bit is undone, and else archives stand in for it.
+//! Tests of damage to a released segment's remainder: one bit is undone, else archives stand in.
 
 use std::fs;
 use std::path::PathBuf;

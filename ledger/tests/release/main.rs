@@ -1,4 +1,4 @@
-//! Segments that were released: read, proven, opened again and refused as if they were here, with their frames elsewhere.
+//! Tests of released segments: read, proven, opened and refused as before, with frames elsewhere.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must fail")]
 #![expect(clippy::disallowed_methods, reason = "what is in the folder is changed behind the ledger's back")]
@@ -23,7 +23,7 @@ use bitacora_ledger::{
     SystemEntropy, WriterState,
 };
 
-/// Why segments go, here.
+/// The reason for releases in these tests.
 const WHY: &str = "it is tried";
 
 /// Frames by the position of their first event.
@@ -209,7 +209,7 @@ fn released_segments_are_read_as_if_they_were_here() {
     let page = ledger.read(&query).unwrap();
     assert_eq!(page.events.first().unwrap(), &before[98]);
 
-    // What was accepted once is, released or not, and its answer is the first one.
+    // An event that was accepted once stays accepted, released or not, and its answer is the first one.
     let again = ledger.append(AppendRequest::of(vec![event(5)])).unwrap().wait().unwrap();
     assert_eq!(again.results[0].status, ReceiptStatus::Duplicate);
     let original = before.iter().find(|stored| stored.event.id == "e5").unwrap();
@@ -217,7 +217,7 @@ fn released_segments_are_read_as_if_they_were_here() {
     assert_eq!((again.position, again.commitment), (original.position, original.commitment));
 }
 
-/// What the log says of segments that go: their first and last positions, in the order of the log.
+/// Returns the first and last positions of released segments, in the order of the log.
 fn said(ledger: &Ledger) -> Vec<(u64, u64)> {
     let number = |data: &serde_json::Value, member: &str| data[member].as_str().unwrap().parse().unwrap();
     let said = all(ledger).into_iter().filter(|stored| stored.event.kind == "retention.applied");

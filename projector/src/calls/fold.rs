@@ -1,4 +1,4 @@
-//! How events become calls.
+//! The fold of events into calls.
 
 use std::borrow::Cow;
 
@@ -18,19 +18,19 @@ pub(crate) struct Calls;
 
 /// The calls themselves, by position.
 pub(super) const ROWS: u8 = 1;
-/// Where calls stand that have an id.
+/// Positions of calls, by their ids.
 pub(super) const OF_ID: u8 = 2;
-/// Where the call stands that an event means by an id which was recorded elsewhere.
+/// The position of the call that an event means by an id which was recorded elsewhere.
 const MEANT: u8 = 11;
 /// Approvals that nobody has answered, by their ids.
 const APPROVALS: u8 = 3;
-/// Where the calls stand that wait for an approval, one after another.
+/// Positions of calls that wait for an approval, one after another.
 const WAITING: u8 = 12;
 
-/// Which imports brought calls, and which of them are accepted.
+/// The imports that brought calls, and those of them that are accepted.
 pub(super) const IMPORTS: ImportTables = ImportTables { under_way: 13, imports: 14, numbers: 15 };
 
-/// What calls are found by; the number is that of the table that has their positions.
+/// The labels that calls are found by; the number is that of the table that has their positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Label {
@@ -60,7 +60,7 @@ impl Label {
     }
 }
 
-/// Where calls stand that have an id.
+/// The positions of the calls of one id.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct OfId {
     /// The one that had it last, wherever it was recorded.
@@ -72,9 +72,9 @@ pub(super) struct OfId {
 /// An approval that nobody has answered.
 #[derive(Default, Serialize, Deserialize)]
 struct Awaited {
-    /// Where it was asked for, and when.
+    /// The position and the time of the request.
     asked: Option<(u64, u64)>,
-    /// How many calls have waited for it.
+    /// The number of calls that have waited for it.
     calls: u64,
 }
 
@@ -139,7 +139,7 @@ impl Model for Calls {
 }
 
 fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    // What is sealed is not known here; the call's id stands outside.
+    // Sealed data is not known here; the call's id stands outside.
     let sealed = event.record.call.as_deref().map(Requested::of_sealed);
     let Some(told) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
     let meant = event.call_values(&told.call, told.assurance.is_some());
@@ -300,7 +300,7 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     add(rows, call, &meant)
 }
 
-/// What an event outside of its data says of the call that it begins.
+/// Returns the call that an event begins, from its attributes outside of its data.
 fn begun(event: &Folded<'_>, rows: &mut Rows<'_>, assurance: Option<Imported>) -> Result<Call, FoldError> {
     Ok(Call {
         position: event.position.get(),

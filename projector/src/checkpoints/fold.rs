@@ -1,4 +1,4 @@
-//! How events become checkpoints.
+//! The fold of events into checkpoints.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ pub(crate) struct Checkpoints;
 
 /// All checkpoints, by where they were saved, and of those that one event saved by their number.
 pub(super) const SAVED: u8 = 1;
-/// Where a checkpoint stands, by thread, subgraph and id.
+/// The place of a checkpoint, by thread, subgraph and id.
 pub(super) const CHECKPOINT: u8 = 2;
 /// The newest of a subgraph of a thread.
 pub(super) const NEWEST: u8 = 3;
-/// Where a piece of content stands, by its digest.
+/// The place of a piece of content, by its digest.
 pub(super) const BLOB: u8 = 7;
 /// No rows: what stands for a channel and its version in those of checkpoints.
 pub(super) const CHANNEL: u8 = 11;
@@ -100,8 +100,8 @@ fn saved(event: &Folded<'_>, rows: &mut Rows<'_>, told: Saved<'_>) -> Result<(),
     thread.close()
 }
 
-/// Where it is told what each channel holds: here, else as for the parent, else as for the newest before it, where its version
-/// is the same.
+/// Finds the place of each channel's content. It is here, else as for the parent, else as for the newest checkpoint before it, where its
+/// version is the same.
 fn channels(thread: &mut Thread<'_, '_>, position: u64, told: &Saved<'_>) -> Result<Vec<Whence>, FoldError> {
     let mut own: BTreeMap<&str, Option<Whence>> = BTreeMap::new();
     for (number, blob) in (0_u32..).zip(told.blobs.iter().flatten()) {

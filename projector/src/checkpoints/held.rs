@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{Checkpoint, Content};
 use crate::models::{LogData, ModelError, ReadModels};
 
-/// What is left of a content.
+/// A content, or the reason for its absence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Held {
     /// All of it.
@@ -19,7 +19,7 @@ pub enum Held {
     Missing,
 }
 
-/// Why there is no checkpoint to be had.
+/// The reasons for which there is no checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// The model does not answer.
@@ -33,7 +33,7 @@ pub enum CheckpointError {
     Other(u64),
 }
 
-/// What is asked for of the data of an event.
+/// The part of an event's data that is asked for.
 #[derive(Deserialize)]
 struct Document<'a> {
     #[serde(borrow, default)]
@@ -66,7 +66,7 @@ impl ReadModels {
         Ok(if bytes.len() as u64 == content.bytes { Held::Bytes(bytes) } else { Held::Missing })
     }
 
-    /// What else belongs to a checkpoint's state, as JSON.
+    /// Returns the document of a checkpoint's state, as JSON; `None` if it has none.
     ///
     /// # Errors
     /// The log could not be read.

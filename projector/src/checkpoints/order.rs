@@ -1,4 +1,4 @@
-//! The checkpoints of one thread in the order of their ids, in pages: rows have no order of their own but that of numbers.
+//! The order of a thread's checkpoints by their ids, in pages: rows are ordered by numbers alone.
 
 use serde::{Deserialize, Serialize};
 

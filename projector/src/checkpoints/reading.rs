@@ -46,7 +46,7 @@ impl ReadModels {
         Ok((found, view.position()))
     }
 
-    /// Where a checkpoint of a thread stands, if it is there, and where it was recorded first.
+    /// Returns the place of a checkpoint of a thread, if it is there, and the position at which it was first recorded.
     ///
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
@@ -63,7 +63,7 @@ impl ReadModels {
         Ok(row.map(|row| (place, row.recorded)))
     }
 
-    /// Whether a thread has a checkpoint of this id, or writes that wait for one, in any subgraph.
+    /// Returns `true` if a thread has a checkpoint of this id, or writes that wait for one, in any subgraph.
     ///
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
@@ -95,7 +95,7 @@ impl ReadModels {
                 Box::new(entries.filter_map(move |entry| placed(view, query, thread, entry).transpose()))
             }
             None => {
-                // What stands before everything stands behind nothing.
+                // A checkpoint before everything stands behind nothing.
                 let last = query.after_place.map_or(Some((u64::MAX, u64::MAX)), before);
                 let rows = last.map(|(position, number)| {
                     view.between::<Row>(saved.at(0), saved.at(position).at(number)).rev()
@@ -129,7 +129,7 @@ impl ReadModels {
         digests.iter().map(|digest| view.row(&view.key(BLOB, &[digest]))).collect()
     }
 
-    /// What a thread holds already.
+    /// Returns the load of a thread.
     ///
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
@@ -158,7 +158,7 @@ impl ReadModels {
         Ok(Some(FoundCheckpoint { checkpoint, has_parent, writes }))
     }
 
-    /// What tasks wrote behind a checkpoint, whose rows these are; each event that tells of it is read once.
+    /// Returns the writes of tasks behind a checkpoint, whose rows these are. Each event that tells of them is read once.
     fn written(&self, view: &View, group: RowKey) -> Result<Vec<CheckpointWrite>, CheckpointError> {
         let mut told: BTreeMap<u64, Vec<(Arc<TaskWrites>, Write)>> = BTreeMap::new();
         for row in view.rows::<TaskWrites>(group, 0..=u64::MAX) {
@@ -194,7 +194,7 @@ impl ReadModels {
         Ok(writes)
     }
 
-    /// What the log tells of the checkpoint that a row is about.
+    /// Reads from the log the checkpoint that a row is about.
     fn told(&self, view: &View, place: CheckpointPlace, row: Row) -> Result<Checkpoint, CheckpointError> {
         let event = self.logged(row.recorded)?;
         let told: Saved<'_> = read(&event, row.recorded)?;
@@ -258,7 +258,7 @@ fn read<'e, T: Deserialize<'e>>(event: &'e Logged, position: u64) -> Result<T, C
     serde_json::from_slice(&event.data).map_err(|_| CheckpointError::Other(position))
 }
 
-/// Where the content is that an event names.
+/// Returns the place of the content that an event names.
 fn named(view: &View, blob: &Blob<'_>) -> Result<Content, ModelError> {
     let (encoding, bytes) = (blob.encoding.clone(), blob.bytes);
     if blob.inline.is_some() {

@@ -1,4 +1,4 @@
-//! What rows have of checkpoints: where the log says it, and no more than a fold or an order needs beside that.
+//! The rows of checkpoints: places in the log, and no more beside them than a fold or an order needs.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) channels: Vec<Whence>,
 }
 
-/// Where it is told what a channel holds.
+/// The place in the log of a channel's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Whence {
     /// Stands for the channel and its version.
@@ -29,7 +29,7 @@ pub(super) struct Whence {
     pub(super) number: u32,
 }
 
-/// What one task wrote behind a checkpoint.
+/// The writes of one task behind a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TaskWrites {
     pub(super) task: String,
@@ -38,7 +38,7 @@ pub(super) struct TaskWrites {
     pub(super) writes: Vec<Write>,
 }
 
-/// Where a write is told.
+/// The place in the log of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Write {
     pub(super) index: i64,
@@ -50,13 +50,13 @@ pub(super) struct Write {
     pub(super) number: u32,
 }
 
-/// What a channel's row comes to, about.
+/// Bytes that a channel's row counts, about.
 const WHENCE_BYTES: u64 = 16;
-/// What a write comes to, about.
+/// Bytes that a write counts, about.
 const WRITE_BYTES: u64 = 16;
 
 impl Row {
-    /// What it comes to, about.
+    /// Returns its size in bytes, about.
     pub(super) fn weight(&self) -> u64 {
         let texts = [&self.copied, &self.parent].into_iter().flatten().map(|text| text.len() as u64);
         texts.sum::<u64>() + WHENCE_BYTES * self.channels.len() as u64
@@ -64,14 +64,14 @@ impl Row {
 }
 
 impl TaskWrites {
-    /// What it comes to, about.
+    /// Returns its size in bytes, about.
     pub(super) fn weight(&self) -> u64 {
         let texts = self.task.len() + self.path.as_ref().map_or(0, String::len);
         texts as u64 + WRITE_BYTES * self.writes.len() as u64
     }
 }
 
-/// What stands for a channel and its version: the beginning of the key that they have.
+/// Returns the name of a channel and its version: the beginning of their key.
 pub(super) fn channel_name(key: impl Fn(&[&str]) -> RowKey, channel: &str, version: &Version) -> u64 {
     match version {
         Version::Number(number) => key(&[channel, "number", &number.to_string()]),

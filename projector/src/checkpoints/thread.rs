@@ -12,28 +12,28 @@ use super::whose::{Owner, Sender};
 use crate::limits::{MAX_THREAD_BYTES, MAX_THREAD_ENTRIES};
 use crate::models::{FoldError, RowKey, Rows};
 
-/// What there is of a thread.
+/// The counts and the owner of a thread.
 pub(super) const THREAD: u8 = 6;
-/// What tasks wrote behind a checkpoint, by the task's number.
+/// The writes of tasks behind a checkpoint, by the task's number.
 pub(super) const WRITES: u8 = 8;
 /// The number of a task that wrote behind a checkpoint.
 const TASK: u8 = 9;
-/// How many tasks wrote behind a checkpoint.
+/// The number of tasks that wrote behind a checkpoint.
 pub(super) const TASKS: u8 = 10;
 
 /// Rows beside a checkpoint's and a task's own count about as much.
 const ENTRY_BYTES: u64 = 128;
 
-/// What there is of a thread.
+/// The counts and the owner of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counts {
     /// Checkpoints, and tasks that wrote.
     pub(super) entries: u64,
-    /// What its rows come to, about.
+    /// The size of its rows in bytes, about.
     pub(super) bytes: u64,
     /// The greatest id that there was when all of it was deleted: what is written behind it or a smaller one comes too late.
     pub(super) deleted: Option<String>,
-    /// Whose it is, once something was saved in it.
+    /// The owner, once something was saved in it.
     pub(super) owner: Option<Owner>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Newest {
     pub(super) place: CheckpointPlace,
 }
 
-/// What an event says that a task wrote.
+/// A write of a task, as an event tells it.
 pub(super) struct Wrote<'a> {
     pub(super) task: &'a str,
     pub(super) path: Option<&'a str>,
@@ -67,7 +67,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         Ok(Self { rows, name, before, counts })
     }
 
-    /// Whether what its sender says counts here. Whoever saves first has the thread.
+    /// Returns `true` if the sender's event counts here. The first sender to save owns the thread.
     pub(super) fn takes(&mut self, sender: &Sender<'_>) -> bool {
         let takes = self.may_be_deleted_by(sender);
         if takes && self.counts.owner.is_none() {
@@ -81,7 +81,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         sender.may_act(self.counts.owner.as_ref())
     }
 
-    /// Whoever saves next has the thread.
+    /// Frees the thread: the next sender to save owns it.
     pub(super) fn free(&mut self) {
         self.counts.owner = None;
     }
@@ -243,7 +243,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         Ok(())
     }
 
-    /// What tasks wrote behind a checkpoint.
+    /// Returns the writes of tasks behind a checkpoint.
     pub(super) fn writes(&mut self, entry: &Entry) -> Result<Vec<TaskWrites>, FoldError> {
         let tasks = self.rows.row::<u64>(&self.key(TASKS, entry))?.unwrap_or(0);
         let mut writes = Vec::new();

@@ -1,4 +1,4 @@
-//! What events say of checkpoints, as folds and readers understand it.
+//! The data of checkpoint events, as folds and readers understand it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::Version;
 
-/// What `checkpoint.saved` says.
+/// The data of `checkpoint.saved`.
 #[derive(Deserialize)]
 pub(super) struct Saved<'a> {
     #[serde(borrow)]
@@ -26,7 +26,7 @@ pub(super) struct Saved<'a> {
     pub(super) channel_versions: Option<BTreeMap<String, Version>>,
     #[serde(borrow, default)]
     pub(super) blobs: Option<Vec<Blob<'a>>>,
-    /// What tasks wrote behind the parent.
+    /// The writes of tasks behind the parent.
     #[serde(borrow, default)]
     pub(super) writes: Option<Vec<OfTask<'a>>>,
     #[serde(borrow, default)]
@@ -35,7 +35,7 @@ pub(super) struct Saved<'a> {
     pub(super) document: Option<IgnoredAny>,
 }
 
-/// What one task wrote, in the event of the checkpoint that came of it.
+/// The writes of one task, in the event of the checkpoint that came of it.
 #[derive(Deserialize)]
 pub(super) struct OfTask<'a> {
     #[serde(borrow)]
@@ -48,7 +48,7 @@ pub(super) struct OfTask<'a> {
     pub(super) writes: Vec<Blob<'a>>,
 }
 
-/// What `checkpoint.writes` says.
+/// The data of `checkpoint.writes`.
 #[derive(Deserialize)]
 pub(super) struct Writes<'a> {
     #[serde(borrow)]
@@ -67,7 +67,7 @@ pub(super) struct Writes<'a> {
     pub(super) writes: Vec<Blob<'a>>,
 }
 
-/// What names a content.
+/// A reference to a content.
 #[derive(Deserialize)]
 pub(super) struct Blob<'a> {
     #[serde(borrow)]
@@ -87,7 +87,7 @@ pub(super) struct Blob<'a> {
     pub(super) index: Option<i64>,
 }
 
-/// What `checkpoint.deleted` says.
+/// The data of `checkpoint.deleted`.
 #[derive(Deserialize)]
 pub(super) struct Deleted<'a> {
     #[serde(borrow)]
@@ -100,7 +100,7 @@ pub(super) struct Deleted<'a> {
     pub(super) keep_newest: Option<bool>,
 }
 
-/// What `checkpoint.copied` says.
+/// The data of `checkpoint.copied`.
 #[derive(Deserialize)]
 pub(super) struct Copied<'a> {
     #[serde(borrow)]

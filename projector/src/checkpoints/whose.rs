@@ -1,11 +1,12 @@
-//! Whose a thread is: the agent's that saved in it first. What another agent saves in it or deletes of it counts for nothing.
+//! The owner of a thread: the agent that saved in it first.
+//! Saves and deletions of another agent in it count for nothing.
 
 use bitacora_formats::vocabulary::Role;
 use serde::{Deserialize, Serialize};
 
 use crate::models::Folded;
 
-/// Whose a thread is.
+/// The owner of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Owner {
     /// Nobody's: what came first named no agent, as where nobody needs a token. Anybody goes on in it.
@@ -18,7 +19,7 @@ pub(super) enum Owner {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sender<'a> {
     agent: Option<&'a str>,
-    /// Whether it is an operator or an admin, who govern what agents keep.
+    /// `true` for an operator or an admin, who govern what agents keep.
     pub(super) governs: bool,
 }
 
@@ -33,12 +34,12 @@ impl<'a> Sender<'a> {
         Self { agent, governs }
     }
 
-    /// Whose a thread becomes that it begins.
+    /// Returns the owner of a thread that it begins.
     pub(super) fn owner(&self) -> Owner {
         self.agent.map_or(Owner::Nobody, |agent| Owner::Agent(agent.to_owned()))
     }
 
-    /// Whether it may save and delete in a thread of this owner.
+    /// Returns `true` if it may save and delete in a thread of this owner.
     pub(super) fn may_act(&self, owner: Option<&Owner>) -> bool {
         match owner {
             None | Some(Owner::Nobody) => true,

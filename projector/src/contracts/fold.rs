@@ -1,4 +1,4 @@
-//! How events become contracts, checks and rollbacks.
+//! The fold of events into contracts, checks and rollbacks.
 
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalRequested, ApprovalResolved, BoundedList, CheckResult, ContractChecked,
@@ -15,26 +15,26 @@ use crate::models::{FoldError, Folded, Model, Observed, Rows};
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Contracts;
 
-/// What is known of a contract, by its name.
+/// The contract of each name, as far as it is known.
 pub(super) const CONTRACT: u8 = 1;
 /// Its definitions, by where they stand.
 pub(super) const DEFINITIONS: u8 = 2;
 /// All checks, by where they stand.
 pub(super) const CHECKS: u8 = 3;
-/// Where a contract was checked.
+/// Positions of a contract's checks.
 pub(super) const CHECKED_BY: u8 = 4;
-/// Where it did not hold.
+/// Positions of the checks at which it did not hold.
 pub(super) const FAILED_BY: u8 = 5;
 /// All rollbacks, by where they were asked for, or made.
 pub(super) const ROLLBACKS: u8 = 6;
 /// The contract that was checked last after a call.
 const CONTRACT_OF_CALL: u8 = 7;
-/// Where the rollback of a call stands.
+/// The position of a call's rollback.
 const ROLLBACK_OF_CALL: u8 = 8;
-/// Where the rollback stands that an approval is about.
+/// The position of the rollback that an approval is about.
 const ROLLBACK_OF: u8 = 9;
 
-/// What rollbacks are found by; the number is that of the table that has their positions.
+/// The labels that rollbacks are found by; the number is that of the table that has their positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Label {
@@ -196,7 +196,7 @@ fn change(
     Ok(contract)
 }
 
-/// Where the event stands that this one was derived from.
+/// Returns the position of the event that this one was derived from.
 fn cause(event: &Folded<'_>) -> Option<u64> {
     let derived = event.record.source == REACTOR_SOURCE;
     event.record.id.split_once('.').filter(|_| derived)?.0.parse().ok()

@@ -1,4 +1,4 @@
-//! How events become costs.
+//! The fold of events into costs.
 
 use std::borrow::Cow;
 
@@ -16,12 +16,12 @@ use crate::spending::{News, Spending, news_of_answer};
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Costs;
 
-/// Where sums lie, by day and then by everything else.
+/// The tables of sums, by day and then by everything else.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tables {
     /// Of what happened here.
     pub(super) spent: u8,
-    /// What an import brought, by its number: by the days that it tells of itself, which count once it is accepted.
+    /// The sums of an import, by its number: by the days that it tells of itself, which count once it is accepted.
     pub(super) brought: u8,
     /// The same by the day of its recording, which counts until then.
     pub(super) brought_on: u8,
@@ -31,16 +31,16 @@ pub(super) struct Tables {
 const FEW: Tables = Tables { spent: 1, brought: 5, brought_on: 6 };
 /// Sums with them.
 const MANY: Tables = Tables { spent: 10, brought: 11, brought_on: 12 };
-/// How many of a cell's texts are those of [`FEW`].
+/// The number of a cell's texts that those of [`FEW`] have.
 const FEW_PARTS: usize = 5;
 
-/// What a session last worked on, as its calls said.
+/// The task type that a session last worked on, as its calls said.
 const TASK_OF_SESSION: u8 = 2;
-/// What a call without an outcome was asked for.
+/// The request of a call without an outcome.
 const OPEN_CALL: u8 = 3;
 /// Answers of models that a log of calls told of, by their requests.
 const COUNTED_ANSWER: u8 = 4;
-/// Which imports tell of costs, and which of them are accepted.
+/// The imports that tell of costs, and those of them that are accepted.
 pub(super) const IMPORTS: ImportTables = ImportTables { under_way: 7, imports: 8, numbers: 9 };
 /// The role that a session's last decision named.
 const ROLE_OF_SESSION: u8 = 13;
@@ -117,7 +117,7 @@ fn owned(text: &Option<Cow<'_, str>>) -> Option<String> {
     text.as_deref().map(str::to_owned)
 }
 
-/// What is known of an event outside of its data.
+/// Returns the attributes of an event outside of its data.
 fn named(event: &Folded<'_>) -> OpenCall {
     let record = event.record;
     OpenCall {

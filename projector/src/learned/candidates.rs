@@ -1,4 +1,4 @@
-//! Which rules a history speaks for: a pure function of what dimensions showed.
+//! The rules that a history speaks for: a pure function of what dimensions showed.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub(super) fn of(shown: &[Shown], rules: &TrustRules) -> Vec<SuggestionMade> {
     found
 }
 
-/// What one dimension speaks for by itself; what it would be blocked for is not proposed for review too.
+/// Returns the suggestion that one dimension speaks for by itself. A dimension to be blocked is not proposed for review too.
 fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
     let context = shown.dimension.context();
     if !tells_what_ran(context) {
@@ -61,7 +61,7 @@ fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
     if speaks_against && record.recent.failures() >= BLOCK_FAILURES {
         let reason =
             format!("{} of the last {} outcomes failed", record.recent.failures(), record.recent.len());
-        // What failed before these speaks for nothing.
+        // Failures before these speak for nothing.
         let mut lately = shown.bad();
         let before =
             usize::try_from(record.recent.failures()).map_or(0, |last| lately.len().saturating_sub(last));
@@ -90,7 +90,8 @@ fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
 }
 
 impl Shown {
-    /// Whether it may speak for a rule, whatever scores are made with: by itself, or as the cheaper or the dearer of two models.
+    /// Returns `true` if it may speak for a rule, whatever scores are made with: by itself, or as the cheaper or the dearer of two
+    /// models.
     pub(super) fn may_speak(&self) -> bool {
         let record = &self.record;
         record.recent.failures() >= BLOCK_FAILURES
@@ -111,7 +112,7 @@ fn is_failing_often(failures: u64, observations: u64) -> bool {
         && u128::from(failures) * 100 > u128::from(observations) * u128::from(REVIEW_FAILURE_SHARE)
 }
 
-/// Where one model does as well in the same workspace for less what another one does: for each that costs more the cheapest such.
+/// Returns suggestions of cheaper models: for each model that costs more, the cheapest one that does as well in the same workspace.
 fn cheaper_models(shown: &[Shown]) -> Vec<SuggestionMade> {
     let mut same_work: BTreeMap<([&str; 3], Option<&str>), Vec<&Shown>> = BTreeMap::new();
     for shown in shown.iter().filter(|shown| shown.is_known_of_a_model()) {
@@ -217,13 +218,13 @@ impl Shown {
             && self.priced >= CHEAPER_CALLS
     }
 
-    /// Whether a call costs less, on the average of those that told.
+    /// Returns `true` if a call costs less, on the average of those that told their cost.
     fn is_cheaper_than(&self, other: &Self) -> bool {
         self.cost_micro_usd.saturating_mul(other.priced.into())
             < other.cost_micro_usd.saturating_mul(self.priced.into())
     }
 
-    /// Whether its calls go well as often, or nearly.
+    /// Returns `true` if its calls go well as often, or nearly.
     fn is_as_good_as(&self, other: &Self) -> bool {
         let share = |one: u64, of: u64, factor: u64| u128::from(one) * u128::from(of) * u128::from(factor);
         other.good > 0 && share(self.good, other.calls, 100) >= share(other.good, self.calls, CHEAPER_SHARE)

@@ -1,4 +1,4 @@
-//! How events become what was learned.
+//! The fold of events into what was learned.
 
 use bitacora_formats::vocabulary::{
     AnnotationAdded, AnnotationTarget, Count, Dimension, EventData as _, ImportAccepted, ImportBatch,
@@ -13,11 +13,11 @@ use crate::models::{FoldError, Folded, Model, RowKey, Rows};
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Learned;
 
-/// What dimensions showed, by what it belongs to: a number each, in the order in which they were first seen.
+/// Records of dimensions, by their owner: a number each, in the order in which they were first seen.
 pub(super) const SHOWN: u8 = 1;
 /// The number of a dimension there.
 const NUMBERS: u8 = 2;
-/// How many there are.
+/// The number of such records.
 const COUNTS: u8 = 3;
 /// Imports that ended, by their number.
 pub(super) const IMPORTS: u8 = 4;
@@ -27,7 +27,7 @@ const IMPORT_NUMBERS: u8 = 5;
 pub(super) const IMPORT_UNDER_WAY: u8 = 6;
 /// Suggestions, by where they were first made.
 pub(super) const SUGGESTIONS: u8 = 7;
-/// Where a suggestion was first made.
+/// The position at which a suggestion was first made.
 pub(super) const SUGGESTION_PLACES: u8 = 8;
 /// All annotations, by position.
 pub(super) const ANNOTATIONS: u8 = 9;
@@ -41,15 +41,15 @@ pub(super) const SPEAKING: u8 = 12;
 /// Begins the name of an agent's token, where events name who acts.
 const AGENT: &str = "agent:";
 
-/// What was observed here.
+/// The owner of observations made here.
 pub(super) const OWN: &str = "own";
 
-/// What belongs to an import, by its number.
+/// Returns the owner of an import's observations, by its number.
 pub(super) fn of_import(number: u64) -> String {
     format!("import {number}")
 }
 
-/// What an annotation is found by.
+/// Returns the key values that an annotation is found by.
 pub(super) fn target_values(on: &AnnotationTarget) -> Vec<String> {
     match on {
         AnnotationTarget::Position(position) => vec!["position".to_owned(), position.get().to_string()],
@@ -141,7 +141,7 @@ fn set(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<TrustSet>()? else { return Ok(()) };
     let (place, mut shown) = shown(rows, OWN, &told.dimension)?;
     shown.record.apply_set(&told, event.time);
-    // What an operator says takes the place of what was seen; what models cost stays what it was.
+    // An operator's word takes the place of what was seen; the costs of models stay.
     for positions in [
         &mut shown.first_good,
         &mut shown.last_good,
@@ -228,10 +228,10 @@ fn under_way(rows: &mut Rows<'_>) -> Result<u64, FoldError> {
     Ok(rows.row::<u64>(&rows.key(IMPORT_UNDER_WAY, &[]))?.unwrap_or(0))
 }
 
-/// Where it stands what a dimension showed.
+/// The keys of a dimension's record.
 struct Place {
     shown: RowKey,
-    /// Whether it may speak for a rule.
+    /// The key of the note that it may speak for a rule.
     speaking: RowKey,
     spoke: bool,
 }
@@ -248,7 +248,7 @@ impl Place {
     }
 }
 
-/// What a dimension showed, and where that stands; of a new one nothing yet.
+/// Returns a dimension's record and its place; of a new dimension an empty record.
 fn shown(rows: &mut Rows<'_>, of: &str, dimension: &Dimension) -> Result<(Place, Shown), FoldError> {
     let parts: Vec<&str> = std::iter::once(of).chain(dimension.every_part()).collect();
     let number_key = rows.key(NUMBERS, &parts);
@@ -303,18 +303,18 @@ fn made(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     Ok(())
 }
 
-/// What an event said that made a suggestion; its rule stands beside it.
+/// The data of an event that made a suggestion; its rule stands beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeOf {
     /// Its id.
     pub suggestion: String,
     /// Positions that speak for it.
     pub evidence: Vec<u64>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// What it comes to.
+    /// The kind of suggestion.
     pub kind: Option<bitacora_formats::vocabulary::SuggestionKind>,
-    /// What it is about.
+    /// The dimension that it is about.
     pub dimension: Option<Dimension>,
     /// Observations that it rests on.
     pub observations: Option<u64>,
@@ -372,7 +372,7 @@ fn annotated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let values: Vec<&str> = values.iter().map(String::as_str).collect();
     rows.add(&rows.key(ANNOTATIONS, &[]).at(position), &annotation)?;
     rows.add(&rows.key(ANNOTATIONS_ON, &values).at(position), &annotation)?;
-    // What operators read beside a suggestion is not for agents to write.
+    // Notes that operators read beside a suggestion are not for agents to write.
     let by_agent = annotation.by.as_deref().is_some_and(|by| by.starts_with(AGENT));
     if let AnnotationTarget::Dimension(dimension) = &annotation.on
         && !by_agent

@@ -1,8 +1,8 @@
-//! Commands that say little about their dimension: what they begin with is not what ran, or a failure is what they are run for.
+//! Commands that say little about their dimension: leading ones like `cd`, and checks that may fail.
 
 use bitacora_formats::vocabulary::DimensionPart;
 
-/// They say where a command works. What went well or failed is what stood behind them.
+/// They say where a command works. The command behind them went well or failed.
 const LEADING: [&str; 3] = ["cd", "popd", "pushd"];
 
 /// They check, build or look for something, and say by how they end what they found. That a test fails is no reason to stop testing.
@@ -56,12 +56,12 @@ const FINDING: [&str; 47] = [
     "yarn",
 ];
 
-/// Whether the context tells what ran.
+/// Returns `true` if the context tells what ran.
 pub(super) fn tells_what_ran(context: &str) -> bool {
     !programs(context).all(|program| LEADING.contains(&program))
 }
 
-/// Whether a failure in this context speaks against the call, and not for what it found.
+/// Returns `true` if a failure in this context speaks against the call, and not for what it found.
 pub(super) fn failure_speaks_against(context: &str) -> bool {
     !programs(context).any(|program| FINDING.contains(&program))
 }

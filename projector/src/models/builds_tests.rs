@@ -63,7 +63,7 @@ fn settle(models: &ReadModels) -> ModelStatus {
     until(models, "slow", is_settled)
 }
 
-/// Whenever it answers, it has nearly all events.
+/// Checks that the model has nearly all events whenever it answers.
 fn answers_nearly_all_or_nothing(models: &ReadModels) {
     while models.status().iter().any(|status| !is_settled(status)) {
         if let Ok(view) = models.view("slow") {
@@ -237,7 +237,7 @@ fn a_model_that_stopped_is_folded_again_where_somebody_asks_for_it() {
     until(&models, "words", is_settled);
     assert_eq!(["one", "two"].map(|word| said(&models, word)), [Some(1); 2]);
     models.end();
-    // What it had made before it stopped is gone.
+    // The rows that it had made before it stopped are gone.
     let store = store::Store::open(&Environment::real().disk, &bench.projections().join(MODELS)).unwrap();
     let cursor = store.oldest(failing, &bench.key).unwrap().cursor().unwrap();
     assert_eq!(cursor.map(|cursor| cursor.position), Some(at));

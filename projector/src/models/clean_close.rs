@@ -1,4 +1,4 @@
-//! Whether a store was closed as it should be: a note beside it of what its files come to.
+//! The note of a clean close beside a store: a digest of the store's files.
 //!
 //! Reading files is much faster than opening rows. Where the note is missing or does not fit, all rows are opened.
 
@@ -19,8 +19,8 @@ pub(crate) struct CleanClose<'a> {
 }
 
 impl CleanClose<'_> {
-    /// Whether the store's files are those that the note speaks of. The note is gone after this: what is written to the store
-    /// from now on is not in it.
+    /// Returns `true` if the store's files are those of the note. The note is gone after this: it does not cover later writes to the
+    /// store.
     pub(crate) fn take(&self) -> bool {
         let disk = &*self.environment.disk;
         let noted = self.read();

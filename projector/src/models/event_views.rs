@@ -1,4 +1,4 @@
-//! What the commonest events tell, read once for all models of a thread that fold them.
+//! The data of the commonest events, read once for all models of a thread that fold them.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -37,7 +37,7 @@ pub(crate) struct Requested<'a> {
 }
 
 impl<'a> Requested<'a> {
-    /// What is known of a request whose data is sealed: the call's id.
+    /// Returns the known part of a request whose data is sealed: the call's id.
     pub(crate) fn of_sealed(call: &'a str) -> Self {
         Self {
             call: Cow::Borrowed(call),
@@ -53,7 +53,7 @@ impl<'a> Requested<'a> {
     }
 }
 
-/// What was said of a call.
+/// The data of a decision on a call.
 #[derive(Deserialize)]
 pub(crate) struct Decided<'a> {
     #[serde(borrow)]
@@ -74,28 +74,28 @@ pub(crate) struct Decided<'a> {
     pub(crate) inputs: DecisionInputs<'a>,
 }
 
-/// What it was decided by.
+/// The inputs of a decision.
 #[derive(Deserialize)]
 pub(crate) struct DecisionInputs<'a> {
     #[serde(default)]
     pub(crate) imported: bool,
     #[serde(default)]
     pub(crate) policy_version: Option<u64>,
-    /// The role of who asked.
+    /// The role of the agent that asked.
     #[serde(borrow, default)]
     pub(crate) role: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(crate) dimension: DecisionDimension<'a>,
 }
 
-/// What the call counts in.
+/// The dimension that the call counts in.
 #[derive(Deserialize)]
 pub(crate) struct DecisionDimension<'a> {
     #[serde(borrow, default)]
     pub(crate) context: Option<Cow<'a, str>>,
 }
 
-/// What an answer of a model or an outcome of a call tells. Neither has all of these.
+/// The data of a model's answer or a call's outcome. Neither has all of these.
 #[derive(Default, Deserialize)]
 pub(crate) struct Told<'a> {
     #[serde(borrow, default, deserialize_with = "lenient")]
@@ -127,7 +127,7 @@ pub(crate) struct Told<'a> {
     pub(crate) assurance: Option<Imported>,
 }
 
-/// What a call made or changed. Each is a text, or an object that says more of it.
+/// The artifacts that a call made or changed. Each is a text, or an object that says more of it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Artifacts(pub(crate) Vec<Artifact>);
 
@@ -205,7 +205,7 @@ impl<'de> Fitting<'de> for Tokens {
     }
 }
 
-/// What a dimension showed.
+/// An observation of a dimension.
 #[derive(Deserialize)]
 pub(crate) struct Observed {
     pub(crate) dimension: Dimension,
@@ -222,7 +222,7 @@ pub(crate) struct Observed {
     pub(crate) assurance: Option<Imported>,
 }
 
-/// What was read of one event.
+/// The parts read of one event.
 #[derive(Default)]
 pub(super) struct Readings<'a> {
     requested: OnceCell<Requested<'a>>,

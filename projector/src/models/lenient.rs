@@ -1,4 +1,4 @@
-//! Members of data that the type of their event need not have: what is not what a model looks for there says nothing to it.
+//! Optional members of event data: a value that is not of the expected kind counts as absent.
 //!
 //! An event may have members that its type does not know, and those may be anything. A fold that could not read one of them would stop
 //! at an event that the ledger has taken.
@@ -19,7 +19,7 @@ pub(crate) fn count_or_zero<'de, D: Deserializer<'de>>(member: D) -> Result<u64,
     Ok(lenient(member)?.unwrap_or_default())
 }
 
-/// What may be looked for.
+/// A value that may be looked for.
 pub(crate) trait Fitting<'de>: Sized {
     fn of_text(_: Cow<'de, str>) -> Option<Self> {
         None

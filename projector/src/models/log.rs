@@ -1,4 +1,4 @@
-//! What answers take from the log itself: single events, the last of them kept in memory.
+//! The log as answers read it: single events, the last of them kept in memory.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub(crate) enum LogData {
     None,
 }
 
-/// What answers take from an event.
+/// The part of an event that answers need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Logged {
     /// The time of its frame.
@@ -72,7 +72,7 @@ impl Log {
         let text = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
         let (agent, session, run) = (text(event.agent), text(event.session), text(event.run));
         let logged = Arc::new(Logged { time: stored.time, agent, session, run, data });
-        // What may be erased is not remembered: it would be told after its end.
+        // Events that may be erased are not remembered: they would be told after their end.
         if event.datasubject.is_none() && logged.data.len() <= KEPT_DATUM_BYTES {
             self.kept().put(position, Arc::clone(&logged));
         }
@@ -90,7 +90,7 @@ impl Log {
 }
 
 impl Logged {
-    /// What it takes in memory, about.
+    /// Returns the bytes that it takes in memory, about.
     fn weight(&self) -> usize {
         LOGGED_BYTES + self.data.len()
     }

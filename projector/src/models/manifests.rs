@@ -1,4 +1,4 @@
-//! Whether the manifests of a store are what was written.
+//! The check of a store's manifests against their checksums.
 //!
 //! fjall 3.1 notes a checksum of each tree's manifest beside it and does not compare the two. A flipped bit in a count there
 //! has it ask for gigabytes, which ends the process, and would again at each start.
@@ -9,7 +9,7 @@ use std::path::Path;
 use bitacora_ledger::{Disk, OpenMode};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Where the trees lie in a store.
+/// The folder of the trees in a store.
 const TREES: &str = "keyspaces";
 /// The note of a tree: the number of its manifest (u64), its XXH3 with 128 bits, and the kind of checksum.
 const CURRENT: &str = "current";
@@ -17,7 +17,7 @@ const CURRENT_BYTES: usize = 8 + 16 + 1;
 /// Manifests that are longer are none.
 const MAX_MANIFEST_BYTES: u64 = 64 << 20;
 
-/// Whether each tree's manifest is the one that is noted. What cannot be told is left to the store.
+/// Returns `true` if each tree's manifest is the one that is noted. If that cannot be told, it is left to the store.
 pub(crate) fn are_whole(disk: &dyn Disk, store: &Path) -> bool {
     let trees = store.join(TREES);
     let Ok(entries) = disk.list(&trees) else { return true };

@@ -1,4 +1,4 @@
-//! What a read model is: which events it folds, and how.
+//! A read model: the events that it folds, and its fold.
 
 use bitacora_formats::{Micros, Position, Record, RecordData, parse_time};
 use serde::Deserialize;
@@ -32,13 +32,13 @@ pub(crate) trait Model: Send + Sync {
 /// Stands in [`Model::kinds`] for all types there are.
 pub(crate) const EVERY_KIND: &str = "*";
 
-/// Why a model does not go on.
+/// The reasons for which a model does not go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FoldError {
     /// The data of an event is not what its type says.
     #[error("its data is not what its type says: {0}")]
     Data(#[from] serde_json::Error),
-    /// What the model made of earlier events contradicts this one.
+    /// The rows that the model made of earlier events contradict this one.
     #[error("{0}")]
     Contradiction(&'static str),
     /// A row could not be read. The model is folded again.
@@ -52,9 +52,9 @@ pub(crate) struct Folded<'a> {
     pub(crate) position: Position,
     /// The time of its frame.
     pub(crate) time: Micros,
-    /// The record. What a data subject's part holds is not in it.
+    /// The record. The content of a data subject's part is not in it.
     pub(crate) record: &'a Record<'a>,
-    /// What of its data models have read so far.
+    /// The parts of its data that models have read so far.
     pub(super) readings: Readings<'a>,
 }
 
@@ -71,12 +71,12 @@ impl<'a> Folded<'a> {
         }
     }
 
-    /// What a call is known by among all calls of the log: of what was recorded elsewhere the id says nothing apart from the stream.
+    /// Returns the name of a call among all calls of the log. The id of a call recorded elsewhere says nothing apart from the stream.
     pub(crate) fn call_values<'b>(&'b self, call: &'b str, is_imported: bool) -> [&'b str; 2] {
         [if is_imported { &*self.record.stream } else { "" }, call]
     }
 
-    /// When it happened: what was recorded elsewhere says so itself, everything else happened when it was recorded.
+    /// Returns the time at which it happened. A recording made elsewhere states it itself; everything else happened when it was recorded.
     pub(crate) fn happened(&self, assurance: Option<Imported>) -> Micros {
         let own = self.record.time.as_deref().filter(|_| assurance.is_some());
         own.and_then(|time| parse_time(time).ok()).unwrap_or(self.time)

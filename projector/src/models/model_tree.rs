@@ -38,7 +38,8 @@ impl Build {
         Self { model, database, keyspace, keys, is_own, _disk: disk }
     }
 
-    /// Whether this doubt says that the model is wrong, and not what lies in the store: it would come again however often it is folded.
+    /// Returns `true` if this doubt says that the model is wrong, and not the store's contents: it would come again however often the
+    /// model is folded.
     pub(crate) fn is_defect(&self, doubt: &Doubt) -> bool {
         self.is_own && matches!(doubt, Doubt::Row(_) | Doubt::WrongRow)
     }
@@ -54,12 +55,12 @@ impl Build {
         }
     }
 
-    /// How far the rows came; `None` of a new one.
+    /// Returns the cursor of the rows; `None` for a new build.
     pub(crate) fn cursor(&self) -> Result<Option<ModelCursor>, Doubt> {
         self.cursor_of(self.keyspace.get(CURSOR_KEY)?.as_deref())
     }
 
-    /// How far they had come when the snapshot was taken.
+    /// Returns the cursor of the rows when the snapshot was taken.
     pub(crate) fn cursor_in(&self, snapshot: &Snapshot) -> Result<Option<ModelCursor>, Doubt> {
         self.cursor_of(snapshot.get(&self.keyspace, CURSOR_KEY)?.as_deref())
     }

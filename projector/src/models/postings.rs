@@ -1,4 +1,4 @@
-//! Lists of positions by what is found at them: many in a row, so that a label of many events costs few rows.
+//! Posting lists: positions by what is found at them, many in a row, so that common labels stay cheap.
 //!
 //! A row has those of [`POSITIONS`] positions in a row, as offsets from the first, two bytes each, little-endian, ascending.
 
@@ -20,7 +20,7 @@ fn row_and_offset(group: RowKey, position: u64) -> (RowKey, [u8; OFFSET_BYTES]) 
     (group.at(position / POSITIONS), offset.to_le_bytes())
 }
 
-/// Where an offset stands among others, or would.
+/// Returns the place of an offset among others, or the place it would have.
 fn place(offsets: &[u8], offset: [u8; OFFSET_BYTES]) -> Result<usize, usize> {
     let (offsets, _) = offsets.as_chunks::<OFFSET_BYTES>();
     // Positions mostly come in their order.

@@ -1,4 +1,4 @@
-//! What readers and the folding thread share of one model.
+//! The state of one model that readers and the folding thread share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use super::model_tree::Build;
 use super::status::{ModelError, ModelState, ModelStatus};
 use super::store::Doubt;
 
-/// Stands for a position where there will be none: who waits for one hears of it.
+/// Stands for a position where there will be none: callers that wait for one are told.
 const STOPPED: u64 = u64::MAX;
 
 /// One model of a ledger.
@@ -28,14 +28,14 @@ pub(crate) struct Kept {
     wake: Arc<Notify>,
 }
 
-/// What is shown of it.
+/// The shown state of a model.
 struct Shown {
-    /// What is asked; `None` while there is nothing to be believed.
+    /// The build that is asked; `None` while there is nothing to be believed.
     build: Option<Arc<Build>>,
     state: ModelState,
-    /// What was stored last.
+    /// The cursor that was stored last.
     stored: Option<ModelCursor>,
-    /// How far a fold has come that is not asked yet.
+    /// The progress of a fold that is not asked yet.
     under_way: Option<Position>,
     /// A reader doubted what was asked last, and that is not let go yet.
     doubted: bool,
@@ -60,7 +60,7 @@ impl Kept {
         }
     }
 
-    /// What is asked now, and up to where it has every event.
+    /// Returns the build that is asked now, and the position up to which it has every event.
     pub(crate) fn live(&self) -> Result<(Arc<Build>, Position), ModelError> {
         let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if let ModelState::Stopped(why) = &shown.state {
@@ -96,17 +96,17 @@ impl Kept {
         self.rebuilding()
     }
 
-    /// Whether somebody doubted what nobody has let go since.
+    /// Returns `true` if somebody doubted a build that was not let go since.
     pub(crate) fn is_doubted(&self) -> bool {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).doubted
     }
 
-    /// What was doubted is let go.
+    /// Notes that the doubted build was let go.
     pub(crate) fn settle_doubt(&self) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).doubted = false;
     }
 
-    /// Whether it does not go on.
+    /// Returns `true` if it does not go on.
     pub(crate) fn has_stopped(&self) -> bool {
         *self.position.borrow() == STOPPED
     }
@@ -120,7 +120,7 @@ impl Kept {
         ModelError::Rebuilding { model: self.model.name() }
     }
 
-    /// Whether this is what is asked.
+    /// Returns `true` if this is the build that is asked.
     pub(crate) fn is_live(&self, build: &Arc<Build>) -> bool {
         let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.build.as_ref().is_some_and(|live| Arc::ptr_eq(live, build))
@@ -173,7 +173,7 @@ impl Kept {
         self.position.send_replace(STOPPED);
     }
 
-    /// What fails now, or that nothing does any more.
+    /// Sets the current failure, or notes that there is none any more.
     pub(crate) fn set_failure(&self, failure: Option<&str>) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         match (&shown.state, failure) {
@@ -196,7 +196,7 @@ impl Kept {
         self.wake.notify_one();
     }
 
-    /// Whether an operator wants it folded again; asked once.
+    /// Returns `true` if an operator wants it folded again; each wish is returned once.
     pub(crate) fn take_asked_again(&self) -> bool {
         self.asked_again.swap(false, Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! Which builds of its models a thread folds: begun, shown, replaced and let go.
+//! The builds of its models that a thread folds: begun, shown, replaced and let go.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Folds a model no further that a reader found to be wrong; what it made stays for whoever looks for the reason.
+    /// Folds a model no further that a reader found to be wrong; its rows stay as evidence of the reason.
     fn end(&mut self, kept: &Arc<Kept>) -> Result<(), Doubt> {
         let of_it = |fold: &Fold| Arc::ptr_eq(&fold.kept, kept);
         self.let_go(|fold| !fold.shown && of_it(fold))?;

@@ -1,4 +1,4 @@
-//! Which rows a build has stored that began without any: what never was need not be looked for in the store.
+//! A Bloom filter over the row keys that a rebuild has stored, which spares lookups of absent rows.
 
 use std::hash::BuildHasher as _;
 
@@ -32,7 +32,7 @@ impl Seen {
         }
     }
 
-    /// Whether a row may ever have been stored under this key. `false` is certain.
+    /// Returns `true` if a row may ever have been stored under this key. `false` is certain.
     pub(crate) fn may_hold(&self, key: &RowKey) -> bool {
         places(key).all(|(word, bit)| self.words.get(word).is_some_and(|word| word & bit != 0))
     }

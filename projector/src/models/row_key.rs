@@ -1,4 +1,4 @@
-//! The keys of rows: a table, what is asked for, and where in its order a row stands.
+//! The keys of rows: a table, the values asked for, and the row's place in its order.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};

@@ -24,7 +24,7 @@ pub(crate) struct Changes {
     bytes: usize,
     /// Rows that a fold has taken out and not put back.
     taken: usize,
-    /// What a row is written to before its length is known.
+    /// The buffer that a row is written to before its length is known.
     written: Vec<u8>,
     /// Of a build that began without rows: those that it has stored since.
     seen: Option<Seen>,
@@ -32,7 +32,7 @@ pub(crate) struct Changes {
 
 /// A row that was read or changed.
 pub(crate) struct Touched {
-    /// What is stored. Most rows are new, and a fold looks at rows all over its table: an entry that is small is found sooner.
+    /// The stored content. Most rows are new, and a fold looks at rows all over its table: an entry that is small is found sooner.
     stored: Option<Box<Stored>>,
     now: Now,
 }
@@ -40,11 +40,11 @@ pub(crate) struct Touched {
 /// A row that is stored.
 struct Stored {
     content: Vec<u8>,
-    /// What it adds to the sum.
+    /// The hash that it adds to the sum.
     hash: RowHash,
 }
 
-/// What there is of a row.
+/// The current content of a row.
 enum Now {
     AsStored,
     Content(Vec<u8>),
@@ -80,7 +80,7 @@ impl<R: Live> AnyLive for R {
 }
 
 impl Touched {
-    /// What is there now, as it was written last.
+    /// Returns the current content, as it was written last.
     pub(crate) fn content(&self) -> Option<&[u8]> {
         match &self.now {
             Now::AsStored => self.stored_content(),
@@ -89,12 +89,12 @@ impl Touched {
         }
     }
 
-    /// What adds to the sum what is stored.
+    /// Returns the hash that the stored content adds to the sum.
     pub(crate) fn stored_hash(&self) -> Option<&RowHash> {
         self.stored.as_ref().map(|stored| &stored.hash)
     }
 
-    /// Whether something else is there now than what is stored.
+    /// Returns `true` if the current content is not the stored one.
     pub(crate) fn is_changed(&self) -> bool {
         match self.now {
             Now::AsStored => false,
@@ -122,7 +122,7 @@ impl Touched {
         Ok(())
     }
 
-    /// What is there now, to be changed.
+    /// Takes the current content, to be changed.
     fn take_content(&mut self) -> Option<Vec<u8>> {
         match std::mem::replace(&mut self.now, Now::Gone) {
             Now::AsStored => self.stored_content().map(<[u8]>::to_vec),
@@ -131,7 +131,7 @@ impl Touched {
         }
     }
 
-    /// What is there now, as its fold has it; until it is put back nothing is.
+    /// Takes the current content, as its fold has it; there is none until it is put back.
     fn take_live<R: Live>(&mut self) -> Result<Option<Box<R>>, Doubt> {
         let row = match std::mem::replace(&mut self.now, Now::Gone) {
             Now::AsStored => self.stored_content().map(Build::decode).transpose()?.map(Box::new),
@@ -158,17 +158,17 @@ impl Changes {
         self.seen = None;
     }
 
-    /// What they take in memory, about.
+    /// Returns the bytes that they take in memory, about.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether a fold did not put back what it took.
+    /// Returns `true` if a fold did not put back what it took.
     pub(crate) fn lack_a_row(&self) -> bool {
         self.taken > 0
     }
 
-    /// Whether all rows are as they are stored, as far as that is known without writing them.
+    /// Returns `true` if all rows are as they are stored, as far as that is known without writing them.
     pub(crate) fn is_empty(&self) -> bool {
         !self.rows.values().any(Touched::is_changed)
     }
@@ -216,7 +216,7 @@ impl<'a> Rows<'a> {
         self.build.key(table, values)
     }
 
-    /// What is there under a key.
+    /// Returns the current row under a key.
     pub(crate) fn row<R: DeserializeOwned>(&mut self, key: &RowKey) -> Result<Option<R>, Doubt> {
         let touched = self.touch(key)?;
         touched.write()?;

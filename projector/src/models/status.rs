@@ -1,4 +1,4 @@
-//! How a read model is doing, for `/v1/projections`, `/metrics` and the operator.
+//! The status of a read model, for `/v1/projections`, `/metrics` and the operator.
 
 use bitacora_formats::Position;
 
@@ -13,17 +13,17 @@ pub struct ModelStatus {
     pub position: Option<Position>,
     /// Durable events past that one.
     pub lag: u64,
-    /// How it is.
+    /// The state of the model.
     pub state: ModelState,
-    /// Whether questions are answered from it now. One that is degraded may have nothing to answer from.
+    /// `true` if questions are answered from it now. A degraded model may have nothing to answer from.
     pub answers: bool,
     /// Rows, and what they come to, as of a position: the same events give the same.
     pub digest: Option<(Position, u64, [u8; 32])>,
-    /// How often its rows were not believed since the ledger was opened.
+    /// The number of times that its rows were not believed since the ledger was opened.
     pub doubts: u64,
 }
 
-/// How a model is.
+/// The state of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelState {
     /// It follows the head, and answers.
@@ -49,7 +49,7 @@ impl ModelState {
     }
 }
 
-/// Why a model does not answer.
+/// The reasons for which a model does not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// It is folded, or folded again; it will answer once it has come to where it was.
@@ -63,7 +63,7 @@ pub enum ModelError {
     Stopped {
         /// The model.
         model: &'static str,
-        /// Where and why.
+        /// The place and the reason.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The store that the rows of all models of a ledger lie in: a fjall database, which holds nothing that the log does not.
+//! The fjall database with the rows of all models of a ledger; it holds nothing that the log does not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::limits::{
     STORE_MEMORY_BYTES,
 };
 
-/// Why rows are not believed. None of it loses an event.
+/// The reasons for which rows are not believed. None of them loses an event.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Doubt {
     /// The store does not do what it should.
@@ -51,12 +51,12 @@ pub(crate) enum Doubt {
 }
 
 impl Doubt {
-    /// Whether the whole store is in doubt, and not one model alone.
+    /// Returns `true` if the whole store is in doubt, and not one model alone.
     pub(crate) fn is_of_the_store(&self) -> bool {
         matches!(self, Self::Store(_) | Self::Panic)
     }
 
-    /// Whether the machine only lacks something, and nothing says that what lies there is wrong.
+    /// Returns `true` if the machine only lacks something, and nothing says that the stored bytes are wrong.
     pub(crate) fn is_of_the_machine(&self) -> bool {
         use std::io::ErrorKind::{
             OutOfMemory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
@@ -113,7 +113,7 @@ impl Store {
         })
     }
 
-    /// Takes away all that is none of these builds. What is still read of one stays until that has ended.
+    /// Takes away all that is none of these builds. A build that is still read stays until that has ended.
     pub(crate) fn keep_only(&self, kept: &[Arc<Build>]) -> Result<(), Doubt> {
         guarded(|| {
             for name in self.database.list_keyspace_names() {
@@ -127,13 +127,13 @@ impl Store {
         })
     }
 
-    /// Takes a build away. What is still read of it stays until that has ended.
+    /// Takes a build away. A build that is still read stays until that has ended.
     pub(crate) fn remove(&self, build: &Build) -> Result<(), Doubt> {
         guarded(|| Ok(self.database.delete_keyspace(build.keyspace.clone())?))
     }
 
-    /// Has what lies in the journal alone written into tables, where that is worth it; whether no row needs the journal any more.
-    /// What is written from here on does.
+    /// Has the rows that lie in the journal alone written into tables, where that is worth it. Returns `true` if no row needs the journal
+    /// any more; later writes do.
     pub(crate) fn settle(&self) -> Result<bool, Doubt> {
         guarded(|| {
             if self.database.write_buffer_size() < SETTLED_JOURNAL_BYTES {

@@ -1,4 +1,4 @@
-//! The thread that has the store of a ledger's read models: opens it, looks through what it holds, has it folded, closes it.
+//! The thread that owns the store of a ledger's read models: opens, checks, folds and closes it.
 
 use std::io;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) fn start(inner: &Arc<ReadModelsInner>) -> io::Result<JoinHandle<()>> 
     thread::Builder::new().name("bitacora-models".to_owned()).spawn(move || {
         while !inner.is_ending() {
             let Err(doubt) = session(&inner) else { break };
-            // What was not settled by then is looked through by the next opening.
+            // Rows that were not settled by then are looked through by the next opening.
             if inner.ends_for_good() {
                 break;
             }
@@ -61,7 +61,7 @@ fn session(inner: &ReadModelsInner) -> Result<(), Doubt> {
     if is_settled {
         empty_journal(inner);
     }
-    // What nobody had time to fold again is found by looking through all rows.
+    // Rows that nobody had time to fold again are found by looking through all of them.
     if inner.kept.iter().any(|kept| kept.is_doubted()) {
         return Ok(());
     }
@@ -98,7 +98,7 @@ fn fold_all(inner: &ReadModelsInner, store: &Store, is_clean: bool) -> Result<()
                 Ok(Ok(one)) => one,
                 _ => Err(Doubt::Panic),
             };
-            // Who only ended because another one failed has nothing to say.
+            // A thread that only ended because another one failed has nothing to say.
             if one.is_err() && matches!(ended, Ok(()) | Err(Doubt::Interrupted)) {
                 ended = one;
             }
@@ -107,7 +107,7 @@ fn fold_all(inner: &ReadModelsInner, store: &Store, is_clean: bool) -> Result<()
     })
 }
 
-/// What one thread does in a session.
+/// Runs one folding thread's work in a session.
 fn fold(
     inner: &ReadModelsInner,
     store: &Store,
@@ -162,14 +162,14 @@ fn believed(inner: &ReadModelsInner, build: &Build, is_clean: bool) -> Result<Op
         }
         match ledger.frame_of(cursor.position) {
             Ok(frame) => {
-                // What lies in an archive has no chain hash any more; its tree says the same.
+                // Archived frames have no chain hash any more; their tree says the same.
                 let other_chain =
                     frame.previous.zip(cursor.previous).is_some_and(|(log, folded)| log != folded);
                 if other_chain || frame.tree_root != cursor.tree_root {
                     return Err(Doubt::History);
                 }
             }
-            // What was released was read back and verified, so that no other history can have taken its place since, also while its
+            // Released events were read back and verified, so that no other history can have taken their place since, also while their
             // archive gives nothing.
             Err(ReadError::Archive(_)) if ledger.released_through() >= Some(cursor.position) => (),
             Err(_) => return Err(Doubt::History),
@@ -181,8 +181,8 @@ fn believed(inner: &ReadModelsInner, build: &Build, is_clean: bool) -> Result<Op
     Ok(cursor)
 }
 
-/// Opens the store, or makes one. The store ends the process where some of its own bytes are damaged, so these are looked
-/// at before, and one whose opening has not come back is not opened a second time.
+/// Opens the store, or makes one. The store ends the process where some of its own bytes are damaged, so these are looked at before. A
+/// store whose opening has not come back is not opened a second time.
 fn open_store(inner: &ReadModelsInner, is_clean: bool) -> Result<Store, Doubt> {
     let disk = &*inner.environment.disk;
     let opening = inner.folder.with_extension("opening");
@@ -226,7 +226,7 @@ fn make_folder(inner: &ReadModelsInner) {
     }
 }
 
-/// Puts a damaged store aside, for who wants to know how that came; the one before it goes.
+/// Puts a damaged store aside, as evidence of the damage; the one before it goes.
 fn move_aside(inner: &ReadModelsInner) {
     let disk = &*inner.environment.disk;
     let aside = inner.folder.with_extension("damaged");

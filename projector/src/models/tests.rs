@@ -260,7 +260,7 @@ fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
     Rows::new(&build, &mut changes).put(&a, &2_u64).unwrap();
     let cursor = build.commit(&mut changes, cursor).unwrap();
     build.scrub(Some(&cursor), || true).unwrap();
-    // What nobody stored does not open; it is read only once the build no longer knows what it has stored.
+    // A row that nobody stored does not open; it is read only once the build no longer knows what it has stored.
     build.keyspace.insert(b.as_slice(), [7; 40]).unwrap();
     assert_eq!(Rows::new(&build, &mut changes).row::<u64>(&b).unwrap(), None);
     changes.clear();
@@ -314,7 +314,7 @@ fn a_question_that_finds_a_damaged_row_has_the_model_folded_again() {
     assert_eq!(view.row::<u64>(&key), Err(ModelError::Rebuilding { model: "words" }));
     until(&models, "words", |status| is_settled(status) && status.doubts == 1);
     assert_eq!(said(&models, "a"), Some(1));
-    // What is asked later is not doubted for what was replaced.
+    // A later view is not doubted for the build that was replaced.
     assert_eq!(view.row::<u64>(&key), Err(ModelError::Rebuilding { model: "words" }));
     assert_eq!(until(&models, "words", is_settled).doubts, 1);
 }

@@ -28,7 +28,7 @@ impl View {
         let (build, shown) = kept.live()?;
         let snapshot = build.snapshot();
         let mut view = Self { kept: Arc::clone(kept), build, snapshot, position: shown };
-        // What was stored since is seen too; what was not stored changed nothing.
+        // Rows that were stored since are seen too; rows that were not stored changed nothing.
         let cursor = view.build.cursor_in(&view.snapshot).map_err(|doubt| view.doubted(&doubt))?;
         view.position = cursor.map_or(shown, |cursor| cursor.position.max(shown));
         Ok(view)
@@ -44,7 +44,7 @@ impl View {
         self.build.key(table, values)
     }
 
-    /// What is there under a key.
+    /// Returns the row under a key.
     pub(crate) fn row<R: DeserializeOwned>(&self, key: &RowKey) -> Result<Option<R>, ModelError> {
         let content = self.build.row_in(&self.snapshot, key);
         let row = content.and_then(|content| content.map(|content| Build::decode(&content)).transpose());
@@ -73,7 +73,7 @@ impl View {
         })
     }
 
-    /// What the rows from one key to another hold, as it is stored.
+    /// Returns the stored contents of the rows from one key to another.
     pub(super) fn contents(
         &self,
         first: RowKey,

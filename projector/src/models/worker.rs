@@ -1,4 +1,4 @@
-//! Folding: a thread that reads what became durable once for several models, and stores what each makes of it.
+//! The folding thread: reads durable events once for several models, and stores the rows of each.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use super::rows::{Changes, Rows};
 use super::store::{Doubt, Store, guarded};
 use crate::limits::{COMMIT_BYTES, FOLD_EVENTS, FOLLOW_PAUSE, IDLE_COMMIT_EVENTS, RETRY_PAUSE};
 
-/// Why folding does not go on for now.
+/// The reasons for which folding does not go on for now.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The log could not be read; tried again.
@@ -35,19 +35,19 @@ pub(crate) struct Worker<'a> {
     /// All models that it folds.
     pub(crate) kept: Vec<Arc<Kept>>,
     pub(crate) folds: Vec<Fold>,
-    /// What those had made that stopped.
+    /// The builds of models that stopped.
     pub(crate) stopped: Vec<(Arc<Kept>, Arc<Build>)>,
     pub(crate) heads: watch::Receiver<Head>,
     pub(crate) wake: Arc<Notify>,
     pub(crate) waiting: Runtime,
 }
 
-/// What a thread folds is read in two parts, each from where it stands.
+/// The two parts of a thread's builds; each is read from where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// What answers, mostly near the head.
+    /// The builds that answer, mostly near the head.
     Shown,
-    /// What does not yet.
+    /// The builds that do not answer yet.
     Unshown,
 }
 
@@ -59,7 +59,7 @@ impl Part {
     }
 }
 
-/// Why what is to be folded could not be read from the log, of each part.
+/// The reasons for which each part's events could not be read from the log.
 #[derive(Default)]
 struct Failing {
     shown: Option<String>,
@@ -94,10 +94,10 @@ pub(crate) struct Fold {
     /// The last event that is folded.
     pub(super) position: u64,
     pub(super) sum: RowSum,
-    /// What is stored.
+    /// The cursor that is stored.
     pub(super) stored: Option<ModelCursor>,
     changes: Changes,
-    /// Whether readers were answered from it.
+    /// `true` if readers were answered from it.
     pub(super) shown: bool,
     /// The event that it could not take in, and why: it takes none any more.
     halted: Option<(Position, FoldError)>,
@@ -121,7 +121,7 @@ impl Fold {
         }
     }
 
-    /// Whether a reader found rows in it that are not to be believed.
+    /// Returns `true` if a reader found rows in it that are not to be believed.
     pub(super) fn is_doubted(&self) -> bool {
         self.shown && !self.kept.is_live(&self.build)
     }
@@ -178,7 +178,7 @@ impl Worker<'_> {
         }
         Part::ALL.into_iter().try_for_each(|part| match self.store_all(part, true) {
             Err(Failure::Store(doubt)) => Err(doubt),
-            // What is not stored is folded again by the next opening.
+            // Events whose rows are not stored are folded again by the next opening.
             Err(Failure::Read(_)) | Ok(()) => Ok(()),
         })
     }

@@ -1,4 +1,4 @@
-//! How questions and answers become rows.
+//! The fold of questions and answers into rows.
 
 use bitacora_formats::vocabulary::{ApprovalRequested, ApprovalResolved, EventData as _, Resolution};
 
@@ -12,17 +12,17 @@ pub(crate) struct Resolutions;
 const ASKED: u8 = 1;
 /// Answers, by where they were given.
 pub(super) const ANSWERED: u8 = 2;
-/// Where an approval was answered, by its id: the first word holds.
+/// The position of an approval's answer, by its id: the first word holds.
 const ANSWER_OF: u8 = 3;
-/// What somebody answered, by who they are.
+/// The answers of an actor, counted.
 pub(super) const PERSON: u8 = 4;
 /// Everybody who answered, by where they did first.
 pub(super) const PEOPLE: u8 = 5;
-/// Where somebody answered.
+/// Positions of an actor's answers.
 pub(super) const BY_PERSON: u8 = 6;
-/// Where calls of an agent were answered.
+/// Positions of answers to an agent's calls.
 pub(super) const BY_AGENT: u8 = 7;
-/// Where this was the answer.
+/// Positions of answers, by their word.
 pub(super) const BY_WORD: u8 = 8;
 
 impl Model for Resolutions {

@@ -1,4 +1,4 @@
-//! How events become runs.
+//! The fold of events into runs.
 
 use std::borrow::Cow;
 
@@ -19,18 +19,18 @@ pub(crate) struct Runs;
 pub(super) const RUN: u8 = 1;
 /// The ids of runs, by where they are named first.
 pub(super) const BEGUN: u8 = 2;
-/// Where runs begin that stand so.
+/// Beginnings of runs, by their state.
 pub(super) const BY_STATE: u8 = 3;
-/// Where runs of an agent begin.
+/// Beginnings of runs, by their agent.
 pub(super) const BY_AGENT: u8 = 4;
-/// Where runs begin that are about a case.
+/// Beginnings of runs, by the case that they are about.
 pub(super) const BY_CASE: u8 = 7;
 /// The steps of a run, by where they are named first.
 pub(super) const STEPS: u8 = 5;
-/// Where a try of a node of a run is named first.
+/// The position at which an attempt of a run's node is first named.
 const STEP_OF: u8 = 6;
 
-/// What any of the events says. None has all of these.
+/// The data of any of the events. None has all of these.
 #[derive(Deserialize)]
 struct Told<'a> {
     #[serde(borrow, default, deserialize_with = "lenient")]
@@ -197,7 +197,7 @@ fn changed(kind: &str, run: &mut Run, told: Told<'_>) {
     run.why = told.reason.or(told.error_type).or(told.status);
     run.node = told.node.or(run.node.take());
     run.duration_ms = told.duration_ms.or(run.duration_ms);
-    // What the end tells is of the whole run, its steps included.
+    // The figures of the end are of the whole run, its steps included.
     if let Some(cost) = told.cost_micro_usd {
         run.cost_micro_usd = cost.into();
     }

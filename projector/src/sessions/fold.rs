@@ -1,4 +1,4 @@
-//! How events become sessions.
+//! The fold of events into sessions.
 
 use std::borrow::Cow;
 
@@ -23,9 +23,9 @@ pub(crate) struct Sessions;
 const OPEN_CALL: u8 = 6;
 /// The session that an approval without an answer was asked for in.
 const ASKED_IN: u8 = 7;
-/// How many calls have waited for an approval that nobody has answered.
+/// The number of calls that have waited for an approval that nobody has answered.
 const AWAITED: u8 = 12;
-/// What the calls are known by that wait for an approval, one after another.
+/// The names of the calls that wait for an approval, one after another.
 const WAITING: u8 = 13;
 /// Answers of models that a log of calls told of, by their requests.
 const COUNTED_ANSWER: u8 = 8;
@@ -51,7 +51,7 @@ impl OpenCall {
     }
 }
 
-/// What little is read of the events that say nothing else.
+/// The few members read of events that say nothing else.
 #[derive(Default, Deserialize)]
 struct Bare<'a> {
     #[serde(borrow, default, deserialize_with = "lenient")]
@@ -264,7 +264,7 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(),
     place.store(rows)
 }
 
-/// Where calls are counted of which this was said last.
+/// Returns the count of calls with this last verdict.
 const fn said(counts: &mut SessionCounts, verdict: Verdict) -> &mut u64 {
     match verdict {
         Verdict::Allow => &mut counts.allowed,

@@ -9,20 +9,20 @@ use super::{Session, SessionCounts};
 use crate::import_times::{Brought, ImportTables};
 use crate::models::{FoldError, Folded, Imported, Live, RowKey, Rows};
 
-/// What is told of a session, by its id: changes seldom.
+/// The told facts of a session, by its id: they change seldom.
 pub(super) const SESSION: u8 = 1;
-/// What is counted of it: changes with each of its events.
+/// The counts of a session: they change with each of its events.
 pub(super) const COUNTS: u8 = 2;
 /// The ids of sessions, by where they are named first.
 pub(super) const NAMED: u8 = 3;
 /// The runs of a session, by where it names them first.
 pub(super) const RUNS: u8 = 4;
-/// Whether a session names a run.
+/// The note that a session names a run.
 const NAMES_RUN: u8 = 5;
-/// Which imports brought sessions, and which of them are accepted.
+/// The imports that brought sessions, and those of them that are accepted.
 pub(super) const IMPORTS: ImportTables = ImportTables { under_way: 14, imports: 15, numbers: 16 };
 
-/// What sessions are found by; the number is that of the table that has where they are named first.
+/// The labels that sessions are found by; the number is that of the table that has the positions of their first naming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Label {
@@ -31,12 +31,13 @@ pub(super) enum Label {
     Harness = 11,
 }
 
-/// What a session's events change, all in one row that is quickly written.
+/// The part of a session that its events change, all in one row that is quickly written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tally {
     pub(super) counts: SessionCounts,
     imported: bool,
-    /// Which import brought its first event, and when that says that it happened: counts once it is known to be recorded elsewhere.
+    /// The import that brought its first event, and the time that the event states. It counts once the session is known to be recorded
+    /// elsewhere.
     first_brought: Option<Brought>,
     has_agent: bool,
     has_actor: bool,
@@ -52,7 +53,7 @@ pub(super) struct Tally {
 struct EndedFirst {
     /// The time of their frame.
     frame: u64,
-    /// What each is known by.
+    /// The names of these calls.
     calls: BTreeSet<[String; 2]>,
 }
 
@@ -194,7 +195,7 @@ impl<'a> Place<'a> {
         self.tally.ended_first.calls.insert(call.map(str::to_owned));
     }
 
-    /// Whether a call ended before this is said of it, which is said once.
+    /// Returns `true` if a call ended before its decision, which is recorded once; the call is forgotten then.
     pub(super) fn has_ended_first(&mut self, call: [&str; 2]) -> bool {
         // Mostly there is none.
         let calls = &mut self.tally.ended_first.calls;

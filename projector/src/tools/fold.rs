@@ -1,8 +1,8 @@
-//! How events become sums of calls.
+//! The fold of events into sums of calls.
 //!
-//! What is known of a call grows event by event, and with it the cell that it counts in: its context and role come with what is
-//! decided, its end after that, or, of a call that was recorded elsewhere, before. So a call is taken off the cell in which it
-//! counted and counted anew, until nothing of it can change.
+//! The facts known of a call grow event by event, and with them changes the cell that it counts in. Its context and role come with the
+//! decision, its end after that, or before it for a call that was recorded elsewhere. So a call is taken off the cell in which it counted
+//! and counted anew, until none of its facts can change.
 
 use bitacora_formats::vocabulary::{
     DecisionMade, EventData as _, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested, Verdict,
@@ -18,13 +18,13 @@ pub(crate) struct Tools;
 
 /// Sums of what happened here, by day and then by the other four.
 pub(super) const CELLS: u8 = 1;
-/// What an import brought, by its number: by the days that it tells of itself, which count once it is accepted.
+/// The sums of an import, by its number: by the days that it tells of itself, which count once it is accepted.
 pub(super) const BROUGHT: u8 = 2;
 /// The same by the day of its recording, which counts until then.
 pub(super) const BROUGHT_ON: u8 = 3;
 /// Calls of which something may still change.
 const CALLS: u8 = 4;
-/// Which imports brought calls, and which of them are accepted.
+/// The imports that brought calls, and those of them that are accepted.
 pub(super) const IMPORTS: ImportTables = ImportTables { under_way: 5, imports: 6, numbers: 7 };
 
 /// Microseconds of a day.
@@ -44,24 +44,24 @@ pub(super) struct Cell {
     pub(super) sum: ToolSum,
 }
 
-/// What is known of a call.
+/// The known facts of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Known {
-    /// When it was recorded, microseconds since 1970.
+    /// The time of its recording, microseconds since 1970.
     recorded: u64,
     brought: Option<Brought>,
     tool: String,
     agent: String,
     context: Option<String>,
     role: Option<String>,
-    /// What was said last.
+    /// The last verdict.
     verdict: Option<Verdict>,
     was_reviewed: bool,
     was_denied: bool,
     end: Option<End>,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct End {
     status: String,
@@ -76,7 +76,7 @@ impl Live for Cell {
 }
 
 impl Cell {
-    /// `true`: whatever counted in it counts elsewhere now.
+    /// `true`: all that counted in it counts elsewhere now.
     pub(super) fn is_empty(&self) -> bool {
         self.sum.counts == ToolCounts::default()
     }
@@ -114,7 +114,7 @@ impl Model for Tools {
 }
 
 fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    // What is sealed is not known here; the call's id stands outside.
+    // Sealed data is not known here; the call's id stands outside.
     let sealed = event.record.call.as_deref().map(Requested::of_sealed);
     let Some(told) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
     let key = rows.key(CALLS, &event.call_values(&told.call, told.assurance.is_some()));
@@ -236,7 +236,7 @@ fn count_on(
 }
 
 impl Known {
-    /// What it counts in, within its day.
+    /// Returns the cell that it counts in, within its day.
     fn of(&self) -> [&str; 4] {
         let [context, role] = [&self.context, &self.role].map(|text| text.as_deref().unwrap_or(UNKNOWN));
         [&self.tool, context, role, &self.agent]
@@ -266,7 +266,7 @@ impl Known {
         self.end.as_ref().and_then(|end| end.duration_ms)
     }
 
-    /// What it counts for, each 0 or 1.
+    /// Returns its counts, each 0 or 1.
     fn counts(&self) -> ToolCounts {
         let status = self.end.as_ref().map(|end| end.status.as_str());
         let is = |expected: &str| u64::from(status == Some(expected));

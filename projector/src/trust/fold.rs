@@ -1,4 +1,4 @@
-//! How events become what dimensions showed.
+//! The fold of events into the records of dimensions.
 //!
 //! Records are counted as the state that decides counts them, of what is recorded of trust, imports and policies.
 
@@ -19,15 +19,15 @@ use crate::models::{FoldError, Folded, Model, Observed, RowKey, Rows};
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Trust;
 
-/// What a dimension showed in a month, by the month.
+/// The outcomes of a dimension, by month.
 pub(super) const MONTHS: u8 = 1;
-/// Where something was told of a dimension.
+/// Positions of events about a dimension.
 pub(super) const TOLD: u8 = 2;
-/// What a dimension had shown, by the position of the event behind which it stood so.
+/// Past records of a dimension, by the position of the event behind which they held.
 pub(super) const KEPT: u8 = 3;
-/// What it has shown by now.
+/// The present record of a dimension.
 const NOW: u8 = 4;
-/// When it was looked which dimensions are forgotten, by where.
+/// Times of the checks for forgotten dimensions, by position.
 pub(super) const CHECKS: u8 = 5;
 /// The last of these, and the time that governs, as far as these events tell it.
 const GOVERNED: u8 = 6;
@@ -35,11 +35,11 @@ const GOVERNED: u8 = 6;
 pub(super) const RULES: u8 = 7;
 /// Those of a version of the policy.
 const RULES_OF: u8 = 8;
-/// What an import showed, by its number: dimensions in the order in which they were first seen.
+/// The outcomes of an import, by its number: dimensions in the order in which they were first seen.
 const IMPORTED: u8 = 9;
 /// The place of a dimension there.
 const IMPORTED_PLACE: u8 = 10;
-/// How many there are.
+/// The number of such dimensions.
 const IMPORTED_COUNT: u8 = 11;
 /// The import that is under way.
 const UNDER_WAY: u8 = 12;
@@ -51,7 +51,7 @@ pub(super) const BREAKERS: u8 = 14;
 /// Microseconds of a day.
 const DAY: u64 = 86_400_000_000;
 
-/// What a dimension had shown, and where.
+/// A dimension's record and its position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kept {
     pub(super) record: TrustRecord,
@@ -59,11 +59,11 @@ pub(super) struct Kept {
     pub(super) changed: u64,
     /// Everything that was told of it up to here is in it.
     pub(super) position: u64,
-    /// How much was told since one was kept.
+    /// The number of events since a record was kept.
     since: u64,
 }
 
-/// Where and when it was looked last which dimensions are forgotten.
+/// The position and the time of the last check for forgotten dimensions.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Governed {
     checked: u64,
@@ -88,16 +88,16 @@ pub(super) struct Ended {
     pub(super) showed: ImportShowed,
 }
 
-/// What an import showed of a dimension.
+/// The outcomes of an import in a dimension.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Imported {
     dimension: Dimension,
     record: TrustRecord,
-    /// How often in which month.
+    /// The number of outcomes in each month.
     months: BTreeMap<u64, u64>,
 }
 
-/// What is read of a policy, whose rules may be many.
+/// The part read of a policy, whose rules may be many.
 #[derive(Deserialize)]
 struct Published {
     version: u64,
@@ -184,7 +184,7 @@ fn observed(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Resu
     keep(event, rows, &told.dimension, governed, false, Some(&change))
 }
 
-/// What was said of an import's call moves the time that the import has come to, and nothing else here.
+/// Moves the time that the import has come to; a decision on an import's call changes nothing else here.
 fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     if event.decided()?.is_some_and(|told| told.inputs.imported) {
         imported_time(event, rows)?;
@@ -241,7 +241,7 @@ fn imported_time(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Micros, Fold
     Ok(Micros(time))
 }
 
-/// What the import that is under way showed of a dimension, and where that stands.
+/// Returns the outcomes of the import under way in a dimension, and their place.
 fn imported(rows: &mut Rows<'_>, dimension: &Dimension) -> Result<(RowKey, Imported), FoldError> {
     let under_way = rows.row::<UnderWay>(&rows.key(UNDER_WAY, &[]))?.unwrap_or_default();
     let number = under_way.number.to_string();
@@ -260,7 +260,7 @@ fn imported(rows: &mut Rows<'_>, dimension: &Dimension) -> Result<(RowKey, Impor
     Ok((group.at(place), Imported { dimension: dimension.clone(), ..Imported::default() }))
 }
 
-/// What the import of a number showed, dimension by dimension.
+/// Calls `each` with the outcomes of an import, dimension by dimension.
 fn each_imported(
     rows: &mut Rows<'_>,
     number: u64,
@@ -278,7 +278,7 @@ fn each_imported(
 fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<ImportBatch>()? else { return Ok(()) };
     let ended = rows.key(ENDED, &[told.digest.as_str()]);
-    // What the same import brings again is the next one's.
+    // Outcomes that the same import brings again are the next import's.
     if rows.row::<Ended>(&ended)?.is_some() {
         return Ok(());
     }
@@ -293,7 +293,7 @@ fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError
     Ok(rows.put(&key, &UnderWay { number: under_way.number + 1, time: 0 })?)
 }
 
-/// What an import showed counts from here on, behind what was seen here.
+/// Counts the outcomes of an import from here on, behind those seen here.
 fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
     let Some(told) = event.data::<ImportAccepted>()? else { return Ok(()) };
     let key = rows.key(ENDED, &[told.digest.as_str()]);

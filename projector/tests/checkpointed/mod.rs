@@ -1,10 +1,10 @@
-//! What executors of graphs leave behind, as events, and all that can be asked about it.
+//! The events that executors of graphs leave behind, and all questions about them.
 
 use bitacora_formats::vocabulary::{CHECKPOINT_BLOB, CHECKPOINT_SOURCE};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_projector::{CheckpointQuery, ReadModels};
 
-/// What stands for the digest of a content in tests.
+/// Returns a stand-in for the digest of a content.
 pub(crate) fn digest(content: &str) -> String {
     let mut state = 0xcbf2_9ce4_8422_2325_u64;
     for byte in content.bytes() {
@@ -27,7 +27,7 @@ pub(crate) fn told(id: String, kind: &'static str, data: String) -> Event<'stati
     event
 }
 
-/// What one session leaves: a checkpoint of one of five threads, with writes, and now and then a copy or a deletion.
+/// Returns the events of one session: a checkpoint of one of five threads, with writes, and now and then a copy or a deletion.
 pub(crate) fn session(session: u64) -> Vec<Event<'static>> {
     let (thread, content) = (session % 5, format!("content {}", session % 11));
     let mut number = 0;

@@ -20,7 +20,7 @@ pub(crate) struct Image(pub(crate) Vec<Stored>);
 #[derive(Clone)]
 pub(crate) struct Stored {
     pub(crate) path: PathBuf,
-    /// What stands in it before the zeros at its end.
+    /// The file's bytes before the zeros at its end.
     pub(crate) bytes: Vec<u8>,
     pub(crate) length: u64,
 }

@@ -1,4 +1,4 @@
-//! What people and the scheduler leave behind of what was learned, as events, and all that can be asked about it.
+//! Events that people and the scheduler leave about what was learned, and all questions about them.
 
 use bitacora_formats::vocabulary::{Dimension, SuggestionKind, TrustRules};
 use bitacora_formats::{Data, Event, Json};
@@ -19,7 +19,7 @@ fn digest(number: u64) -> String {
     format!("{number:064x}")
 }
 
-/// What goes with a session: observations, imports that end and are accepted, suggestions with answers, notes.
+/// Returns the events of a session: observations, imports that end and are accepted, suggestions with answers, notes.
 pub(crate) fn session(session: u64) -> Vec<Event<'static>> {
     let mut events = Vec::new();
     let mut push = |kind: &'static str, data: String| {

@@ -1,5 +1,5 @@
-//! No fold stops at an event that a ledger takes: unknown members of events that do not govern may be anything, and optional members may
-//! be `null`.
+//! No fold stops at an event that a ledger takes: unknown members may be anything, optional ones null.
+//! Unknown members stand in events that do not govern.
 
 use std::collections::BTreeSet;
 

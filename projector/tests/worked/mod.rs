@@ -1,4 +1,4 @@
-//! What harnesses tell of their sessions, as events, and all that can be asked about them.
+//! The events that harnesses tell of their sessions, and all questions about them.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn event(session: u64, number: usize, kind: &'static str, data: String) -> Event
     event
 }
 
-/// What goes with a session: its beginning and its end, or neither, turns, other events, ends of calls that were given up.
+/// Returns the events of a session: its beginning and its end, or neither, turns, other events, ends of calls that were given up.
 pub(crate) fn session(session: u64) -> Vec<Event<'static>> {
     let mut events = Vec::new();
     let mut push = |kind: &'static str, data: String| {
@@ -131,7 +131,7 @@ pub(crate) fn answers(models: &ReadModels) -> String {
     )
 }
 
-/// What is counted of each session, found by going through all events.
+/// Counts each session by going through all events.
 fn counted(ledger: &Ledger) -> BTreeMap<String, SessionCounts> {
     let (mut sessions, mut calls) = (BTreeMap::<String, SessionCounts>::new(), BTreeMap::new());
     let mut from = Some(From::After(After::START));
@@ -202,7 +202,7 @@ fn sessions_come_to_what_their_events_say() {
             CallQuery { session: Some(session.session.clone()), limit: 1_000, ..CallQuery::default() };
         assert_eq!(models.calls(&of_session).unwrap().calls.len() as u64, counts.calls);
     }
-    // What is counted of sessions and what is counted of days comes to the same.
+    // The counts of sessions and those of days come to the same.
     let total = models.costs(&CostQuery::default()).unwrap().total;
     let sum = |of: fn(&SessionCounts) -> u128| all.sessions.iter().map(|one| of(&one.counts)).sum::<u128>();
     assert_eq!(sum(|counts| counts.spending.cost_micro_usd), total.cost_micro_usd);

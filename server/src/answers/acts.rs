@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 /// The answer to an act.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ActAnswer {
-    /// Where it stands.
+    /// The position of its event.
     #[schema(example = "17")]
     pub position: String,
 }

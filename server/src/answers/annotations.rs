@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 pub struct AnnotationList {
     /// The newest first.
     pub annotations: Vec<AnnotationAnswer>,
-    /// Where a dimension was asked for: the tags that it was given, those given most often first.
+    /// The tags of the dimension, those given most often first; present only if a dimension was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<TagAnswer>>,
     /// The `after` of the next page; absent at the end.
@@ -20,18 +20,18 @@ pub struct AnnotationList {
 /// A note beside the record.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AnnotationAnswer {
-    /// Where it stands.
+    /// The position of its event.
     pub position: String,
-    /// When it was written.
+    /// The time at which it was written.
     pub time: String,
-    /// What it is about: one of `position`, `call` and `dimension`.
+    /// The subject: one of `position`, `call` and `dimension`.
     #[schema(value_type = Object)]
     pub on: Value,
     /// The note.
     pub text: String,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Who wrote it.
+    /// The actor that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
@@ -50,7 +50,7 @@ pub struct TagAnswer {
 /// A note to be written.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct AnnotationRequest {
-    /// What it is about: one of `position`, `call` and `dimension`.
+    /// The subject: one of `position`, `call` and `dimension`.
     #[schema(value_type = Object)]
     pub on: Value,
     /// The note, up to 2,048 bytes.

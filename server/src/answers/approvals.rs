@@ -23,14 +23,14 @@ pub struct ApprovalAnswer {
     /// `pending`, `approved`, `rejected`, `edited`, `withdrawn`, `expired`, or `consumed` where a call was allowed by it.
     #[schema(example = "pending")]
     pub status: String,
-    /// What a yes is for: `call`, or `rollback` where the check after a call failed.
+    /// The act that an approval permits: `call`, or `rollback` where the check after a call failed.
     #[schema(example = "call")]
     pub about: Option<String>,
     /// The call that asked first.
     pub call: String,
-    /// `true` where it waits though that call's outcome was told: whatever is answered, that call has run or will not.
+    /// `true` where it waits though that call's outcome was told: whatever the answer, that call has run or will not.
     pub call_ended: Option<bool>,
-    /// Why the log does not say what the call would do, or whether it has ended: it could not be read.
+    /// The reason for which the log does not say what the call would do, or whether it has ended: it could not be read.
     pub unread: Option<String>,
     /// The tool.
     pub tool: String,
@@ -40,44 +40,44 @@ pub struct ApprovalAnswer {
     pub cwd: Option<String>,
     /// The context that trust is kept for.
     pub context: Option<String>,
-    /// Where the call would reach.
+    /// The destinations that the call would reach.
     pub destinations: Option<Vec<String>>,
-    /// Of a command, each program that it runs with what it is told to do, as rules compare them, however long the command is; `opaque`
-    /// among them where it may run others too.
+    /// Of a command, the parts: each program that it runs, with the operation that it is told to do, as rules compare them, however long
+    /// the command is. `opaque` is among them where it may run other programs too.
     pub parts: Option<Vec<String>>,
-    /// How many parts it has besides those.
+    /// The number of its parts besides those.
     pub more_parts: Option<u64>,
     /// The arguments as they are recorded, where they are known and not too long.
     #[schema(value_type = Option<Object>)]
     pub args: Option<Value>,
-    /// How long the arguments are, where that is too long to show them here.
+    /// The length of the arguments, bytes, where that is too long to show them here.
     pub args_bytes: Option<u64>,
-    /// What it is bound to.
+    /// The digest of the action that it is bound to.
     pub action_digest: Option<String>,
     /// The policy under which it was asked for.
     pub policy_version: Option<String>,
     /// Roles that may resolve it.
     pub approvers: Vec<String>,
-    /// Who asked; they cannot resolve it.
+    /// The actor that asked; it cannot resolve it.
     pub requested_by: Option<String>,
     /// The agent of the call.
     pub agent: Option<String>,
-    /// What a yes lifts: the reasons of all steps that would have the call reviewed.
+    /// The reasons of all steps that would have the call reviewed; an approval lifts them.
     pub reason_codes: Option<Vec<String>>,
     /// The contract whose check after the call failed, where a rollback is asked about.
     pub contract: Option<String>,
-    /// When it was asked for.
+    /// The time at which it was asked for.
     pub asked: String,
-    /// Until when it can be resolved and used.
+    /// The time until which it can be resolved and used.
     pub expires: String,
     /// `deny` where the same call is denied for as long again if nobody answers in time; without it the call asks once more.
     #[schema(example = "deny")]
     pub at_end: Option<String>,
-    /// What was said.
+    /// The answer to it.
     pub resolution: Option<ResolutionAnswer>,
     /// The call that was allowed by it.
     pub consumed: Option<ConsumedAnswer>,
-    /// Where it was asked for.
+    /// The position of the request for it.
     pub position: String,
 }
 
@@ -87,7 +87,7 @@ pub struct ApprovalAnswer {
 pub struct ResolutionAnswer {
     /// `approved`, `rejected`, `edited`, `expired` or `withdrawn`.
     pub resolution: String,
-    /// Who said it.
+    /// The actor of the answer.
     pub by: String,
     /// In their words.
     pub note: Option<String>,
@@ -98,16 +98,16 @@ pub struct ResolutionAnswer {
     pub args: Option<Value>,
     /// The folder that they are relative to, where it is another than that of the call.
     pub cwd: Option<String>,
-    /// When.
+    /// The time of the answer.
     pub at: Option<String>,
 }
 
 /// The call that was allowed by an approval.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ConsumedAnswer {
-    /// Which.
+    /// The id of the call.
     pub call: String,
-    /// When.
+    /// The time at which it was allowed.
     pub at: String,
 }
 
@@ -115,7 +115,7 @@ pub struct ConsumedAnswer {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolutionRequest {
-    /// Why, in the person's words.
+    /// The reason, in the person's words.
     pub note: Option<String>,
     /// With `:edit`: the arguments that are approved in the place of those asked for.
     #[schema(value_type = Option<Object>)]

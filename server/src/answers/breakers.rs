@@ -18,7 +18,7 @@ pub struct BreakerList {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerAnswer {
-    /// Whose.
+    /// The dimension that it guards.
     pub dimension: DimensionAnswer,
     /// `closed`, `open` or `half_open`.
     pub state: String,
@@ -26,29 +26,29 @@ pub struct BreakerAnswer {
     pub outcomes: u32,
     /// Bad ones among them.
     pub bad: u32,
-    /// From when on a request may be a probe, where it is open.
+    /// The time from which a request may be a probe, where it is open.
     pub cooldown_until: Option<String>,
     /// Good probes so far, where it is half-open.
     pub good_probes: Option<u32>,
-    /// How it is set, in the words that set it.
+    /// Its settings, in the words that set it.
     pub settings: BreakerSettingsAnswer,
 }
 
-/// How a breaker is set.
+/// The settings of a breaker.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerSettingsAnswer {
-    /// How many outcomes it looks back on.
+    /// The number of outcomes that it looks back on.
     pub window: u32,
-    /// With this many bad ones among them it opens.
+    /// The number of bad ones among them at which it opens.
     pub failure_threshold: u32,
-    /// After this many good probes it closes.
+    /// The number of good probes after which it closes.
     pub recovery_probes: u32,
-    /// How long it stays open before a request may be a probe, in seconds.
+    /// The time that it stays open before a request may be a probe, in seconds.
     pub cooldown_s: u32,
 }
 
-/// How the circuit breaker of one dimension stands.
+/// The state of the circuit breaker of one dimension.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerStateAnswer {
@@ -58,11 +58,11 @@ pub struct BreakerStateAnswer {
     pub outcomes: Option<u32>,
     /// Bad ones among them.
     pub bad: Option<u32>,
-    /// From when on a request may be a probe, where it is open.
+    /// The time from which a request may be a probe, where it is open.
     pub cooldown_until: Option<String>,
     /// Good probes so far, where it is half-open.
     pub good_probes: Option<u32>,
-    /// How it is set, in the words that set it.
+    /// Its settings, in the words that set it.
     pub settings: Option<BreakerSettingsAnswer>,
 }
 
@@ -70,9 +70,9 @@ pub struct BreakerStateAnswer {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerSettingsRequest {
-    /// Whose.
+    /// The dimension that it guards.
     pub dimension: DimensionAnswer,
-    /// How many outcomes it looks back on.
+    /// The number of outcomes that it looks back on.
     #[schema(example = 20)]
     pub window: u32,
     /// With this many bad ones among them it opens.
@@ -81,7 +81,7 @@ pub struct BreakerSettingsRequest {
     /// After this many good probes it closes.
     #[schema(example = 3)]
     pub recovery_probes: u32,
-    /// How long it stays open before a request may be a probe, in seconds.
+    /// The time that it stays open before a request may be a probe, in seconds.
     #[schema(example = 300)]
     pub cooldown_s: u32,
 }
@@ -89,8 +89,8 @@ pub struct BreakerSettingsRequest {
 /// The body that closes a breaker.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct BreakerCloseRequest {
-    /// Whose.
+    /// The dimension.
     pub dimension: DimensionAnswer,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
 }

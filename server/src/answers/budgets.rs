@@ -1,4 +1,4 @@
-//! What may be spent, and what was.
+//! Budgets: limits, and the amounts spent against them.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -22,9 +22,9 @@ pub struct BudgetAnswer {
     /// Its name.
     #[schema(example = "coders")]
     pub budget: String,
-    /// What it is for; without any member, everything.
+    /// The scope of the budget; without any member, everything.
     pub scope: BudgetScopeAnswer,
-    /// What may be spent.
+    /// The limits.
     pub limits: SpendAnswer,
     /// `run`, `session`, `day`, `seven_days` or `thirty_days`.
     #[schema(example = "thirty_days")]
@@ -39,19 +39,19 @@ pub struct BudgetAnswer {
     pub agent: Option<String>,
     /// The run or session that this is of, where each has it anew.
     pub window: Option<String>,
-    /// What was spent and counts.
+    /// The amount that was spent and counts.
     pub spent: SpendAnswer,
-    /// What is held back for calls that have no outcome.
+    /// The amount reserved for calls that have no outcome.
     pub reserved: SpendAnswer,
-    /// What is left, in the units that are limited.
+    /// The amount that is left, in the units that are limited.
     pub left: SpendAnswer,
-    /// Whether nothing is left in one of them: the next call meets the limit.
+    /// `true` if nothing is left in one of them: the next call meets the limit.
     pub exhausted: bool,
-    /// When the first of what was spent counts no more, of a budget for days.
+    /// The time at which the first spent amount counts no more; only of a budget for days.
     pub resets_at: Option<String>,
 }
 
-/// What a budget is for: everything that has all of these.
+/// The scope of a budget: everything that has all of these members.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 pub struct BudgetScopeAnswer {
     /// The agent.
@@ -96,9 +96,9 @@ pub struct BudgetRequest {
     /// Its name.
     #[schema(example = "coders")]
     pub budget: String,
-    /// What it is for; left out, everything.
+    /// The scope of the budget; left out, everything.
     pub scope: Option<BudgetScopeAnswer>,
-    /// What may be spent; left out, the budget is lifted.
+    /// The limits; left out, the budget is lifted.
     pub limits: Option<SpendAnswer>,
     /// `run`, `session`, `day`, `seven_days` or `thirty_days`; needed with limits.
     #[schema(example = "thirty_days")]
@@ -116,12 +116,12 @@ pub struct BudgetRequest {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetSetAnswer {
-    /// Where it stands.
+    /// The position of its event.
     #[schema(example = "17")]
     pub position: String,
-    /// Whether what was spent of it already leaves nothing, for all or for some run or session: the next call meets the limit.
+    /// `true` if the amount spent already leaves nothing, for all or for some run or session: the next call meets the limit.
     pub exhausted: bool,
-    /// Whether what was spent of it before counts no more: it stood with another scope or period.
+    /// `true` if the amount spent before counts no more: the budget had another scope or period.
     #[serde(default)]
     pub begun_anew: bool,
 }

@@ -11,15 +11,15 @@ pub struct CallList {
     /// The `after` of the next page; absent at the end. A page may be short, or empty, and have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// Where no call is in the time that was asked about, and none behind this page: those outside of it. Absent otherwise.
+    /// The calls outside the time span of the query. Present only if no call is inside it and none is behind this page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<OutsideAnswer>,
 }
 
-/// What of a list lies outside of the time that was asked about.
+/// The part of a list outside the time span of the query.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct OutsideAnswer {
-    /// So many agree with all else that was asked.
+    /// The number of those that match all else of the query.
     #[schema(example = 412)]
     pub count: u64,
     /// `true`: 20,000 were looked at, and there may be more.
@@ -30,17 +30,17 @@ pub struct OutsideAnswer {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallAnswer {
-    /// Where it was asked for, the first time; where only its end is recorded, that.
+    /// The position of the first request for it; of its outcome where only that is recorded.
     #[schema(example = "918274")]
     pub position: String,
-    /// When that happened: the ledger's time; its own where an accepted import brought it.
+    /// The time of that event: the ledger's time; its own where an accepted import brought it.
     pub time: String,
-    /// When it was recorded.
+    /// The time at which it was recorded.
     pub recorded: String,
     /// Its id.
     #[schema(example = "c1")]
     pub call: String,
-    /// Where the call before it stands that had this id; `…/calls?call=` lists all of them.
+    /// The position of the call before it that had this id; `…/calls?call=` lists all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier: Option<String>,
     /// The tool; `-` where only the call's end is recorded.
@@ -52,10 +52,10 @@ pub struct CallAnswer {
     /// The model that asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What it worked on.
+    /// The kind of task.
     #[serde(rename = "task_type", skip_serializing_if = "Option::is_none")]
     pub task_type: Option<String>,
-    /// Who wrote the request.
+    /// The actor that wrote the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// The agent.
@@ -67,43 +67,43 @@ pub struct CallAnswer {
     /// The run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// How often it was asked for before it ended.
+    /// The number of requests for it before it ended.
     #[schema(example = 1)]
     pub asked: u32,
-    /// Whether it was recorded elsewhere and brought here.
+    /// `true` if it was recorded elsewhere and imported.
     pub imported: bool,
-    /// What was said of it last.
+    /// The last decision about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<CallDecisionAnswer>,
     /// The approval that it waited for last, and what became of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<CallApprovalAnswer>,
-    /// What came of it, in one word: how it ended, else `open` where it may run or does, `waiting` for a person, `denied` where that
-    /// holds, `rejected` by a person, `expired` where nobody answered, or `withdrawn`.
+    /// Its state in one word: the status of its outcome, or one of the following. `open`: it may run, or does. `waiting`: for a person.
+    /// `denied`: where that holds. `rejected`: by a person. `expired`: nobody answered. `withdrawn`: the request was taken back.
     #[schema(example = "ok")]
     pub state: String,
-    /// How it ended; absent while no end is told.
+    /// Its outcome; absent while none is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcomeAnswer>,
-    /// Whether its end was told only after it was given up.
+    /// `true` if its outcome was told only after it was given up.
     pub late: bool,
 }
 
-/// What was said of a call.
+/// The decision about a call.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallDecisionAnswer {
-    /// Where.
+    /// The position of the decision.
     pub position: String,
     /// `allow`, `review` or `deny`.
     #[schema(example = "review")]
     pub verdict: String,
     /// `observe` or `enforce`.
     pub mode: String,
-    /// Why, in one word.
+    /// The reason, in one word.
     #[schema(example = "trust-require-review")]
     pub reason_code: String,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
     /// The rule of the policy that matched.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,54 +122,54 @@ pub struct CallDecisionAnswer {
 pub struct CallApprovalAnswer {
     /// Its id.
     pub id: String,
-    /// Where it was asked for.
+    /// The position of the request for it.
     pub position: String,
-    /// When.
+    /// The time of that request.
     pub time: String,
     /// `approved`, `rejected`, `edited`, `expired` or `withdrawn`; absent while nobody has answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolution: Option<String>,
-    /// Who said it.
+    /// The actor of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Where.
+    /// The position of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_position: Option<String>,
-    /// How long that took, milliseconds.
+    /// The time until the answer, milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallOutcomeAnswer {
-    /// Where.
+    /// The position of the outcome.
     pub position: String,
-    /// When.
+    /// The time of the outcome.
     pub time: String,
     /// `ok`, `error`, `timeout`, `interrupted`, `rejected` or another word of the outcome's type.
     #[schema(example = "ok")]
     pub status: String,
-    /// What went wrong, in one word.
+    /// The kind of error, in one word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_type: Option<String>,
-    /// What its program ended with.
+    /// The exit code of its program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// How long it took, milliseconds, as who made it told.
+    /// The duration, milliseconds, as the caller told it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<String>,
-    /// What went in, in words, without secrets.
+    /// A summary of its input, in words, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_summary: Option<String>,
-    /// What came out, in words, without secrets.
+    /// A summary of its output, in words, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// What it made or changed, as its end tells.
+    /// The artifacts that it made or changed, as its outcome tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<CallArtifactAnswer>,
 }
@@ -177,10 +177,10 @@ pub struct CallOutcomeAnswer {
 /// Something that a call made or changed.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct CallArtifactAnswer {
-    /// What it is called: mostly its path.
+    /// Its name: mostly its path.
     #[schema(example = "src/a.rs")]
     pub path: String,
-    /// What kind of thing it is.
+    /// The kind of artifact.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Its digest.

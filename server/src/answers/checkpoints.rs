@@ -1,4 +1,4 @@
-//! Checkpoints of threads of work, and what is sent to save them.
+//! Checkpoints of threads of work, and the requests that save them.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-/// What a channel holds, or a task wrote. Sent with `json`, with `base64`, or with `pieces` that are there already; answered with
-/// one of them, with `positions` where it is large, or with what became of it.
+/// The content of a channel, or of a task's write. A request has `json`, `base64`, or `pieces` that are recorded already. An answer has one
+/// of these, or `positions` where it is large, or `erased` or `missing`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContentValue {
-    /// How its bytes are to be read, in the executor's words; of `json` it is `application/json`.
+    /// The encoding of its bytes, in the executor's words; of `json` it is `application/json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "msgpack")]
     pub encoding: Option<String>,
@@ -28,21 +28,21 @@ pub struct ContentValue {
     /// The digests of its pieces, in order, as `POST …/contents` answered them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<Vec<String>>,
-    /// How many bytes it has; sent with `pieces`, and answered.
+    /// The number of its bytes; sent with `pieces`, and answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Answered of what is large: the events whose data, one behind the other, are its bytes.
+    /// Answered for large content: the positions of the events whose data, one behind the other, are its bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positions: Option<Vec<String>>,
-    /// Answered of what was sealed under the key of a data subject, which is gone.
+    /// Answered as `true` for content that was sealed under the key of a data subject, which is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub erased: Option<bool>,
-    /// Answered of what was named before it was recorded.
+    /// Answered as `true` for content that was named before it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<bool>,
 }
 
-/// What a checkpoint is saved with.
+/// The body that saves a checkpoint.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointSaveRequest {
@@ -55,17 +55,17 @@ pub struct CheckpointSaveRequest {
     /// The checkpoint before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// After which step, -1 to 10^9; else what `metadata` says.
+    /// The step after which it was made, -1 to 10^9; else the one in `metadata`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<i64>,
-    /// `input`, `loop`, `update` or `fork`; else what `metadata` says.
+    /// `input`, `loop`, `update` or `fork`; else the one in `metadata`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What is said of it, and what lists are filtered by.
+    /// Metadata, by which lists are filtered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Value>,
-    /// What else belongs to the state.
+    /// The rest of the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub document: Option<Value>,
@@ -73,16 +73,17 @@ pub struct CheckpointSaveRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub channel_versions: Option<BTreeMap<String, ChannelVersion>>,
-    /// What channels hold, those that changed at least.
+    /// The contents of channels, those that changed at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<BTreeMap<String, ContentValue>>,
-    /// What tasks wrote behind the parent, and what came of which this is: recorded in the same step, instead of requests of their own.
+    /// The writes of tasks behind the parent, from which this checkpoint was made. They are recorded in the same step, instead of by
+    /// requests of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<Vec<CheckpointTaskRequest>>,
-    /// Whose data the values are: they are sealed under that person's key, and gone with it.
+    /// The data subject of the values: they are sealed under that person's key, and gone with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datasubject: Option<String>,
-    /// Who works; of an agent's token it is that agent.
+    /// The agent that works; of an agent's token it is that agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The session.
@@ -96,23 +97,23 @@ pub struct CheckpointSaveRequest {
     pub id: Option<String>,
 }
 
-/// What a task wrote behind the parent of a checkpoint.
+/// The writes of a task behind the parent of a checkpoint.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointTaskRequest {
     /// The task.
     pub task: String,
-    /// Where the task stands in the graph.
+    /// The place of the task in the graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether they take the place of what stands at their indexes; without it what is there first stays.
+    /// `true` if they replace the writes at their indexes; without it the earlier writes stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace: Option<bool>,
     /// The writes, in order.
     pub writes: Vec<CheckpointWriteRequest>,
 }
 
-/// What a task wrote behind a checkpoint.
+/// The body that records the writes of a task behind a checkpoint.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointWritesRequest {
@@ -123,18 +124,18 @@ pub struct CheckpointWritesRequest {
     pub namespace: Option<String>,
     /// The task.
     pub task: String,
-    /// Where the task stands in the graph.
+    /// The place of the task in the graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether they take the place of what stands at their indexes; without it what is there first stays.
+    /// `true` if they replace the writes at their indexes; without it the earlier writes stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace: Option<bool>,
     /// The writes, in order.
     pub writes: Vec<CheckpointWriteRequest>,
-    /// Whose data they are.
+    /// The data subject of the writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datasubject: Option<String>,
-    /// Who works.
+    /// The agent that works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The session.
@@ -157,14 +158,14 @@ pub struct CheckpointWriteRequest {
     /// Its place among the task's; without it they are counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<i64>,
-    /// What was written.
+    /// The content that was written.
     pub value: ContentValue,
 }
 
-/// What is copied.
+/// The body that copies checkpoints.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct CheckpointCopyRequest {
-    /// The thread that has it then; it holds nothing yet.
+    /// The thread to copy to; it holds nothing yet.
     pub to: String,
     /// Only this subgraph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -189,7 +190,7 @@ pub struct CheckpointForkRequest {
     /// The id of the new checkpoint, whose parent that one is.
     #[serde(rename = "as")]
     pub as_checkpoint: String,
-    /// What is said of the new one; without it what is said of that one.
+    /// The metadata of the new one; without it that of the old one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Value>,
@@ -202,17 +203,17 @@ pub struct CheckpointForkRequest {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointActAnswer {
-    /// Where it stands.
+    /// The position of its event.
     #[schema(example = "918275")]
     pub position: String,
-    /// Whether it stood there before: a repetition.
+    /// `true` if it was recorded before: the request is a repetition.
     pub repeated: bool,
-    /// Of a checkpoint with a parent, whether that is there; of writes, whether their checkpoint is there.
+    /// Of a checkpoint with a parent, `true` if the parent is recorded; of writes, `true` if their checkpoint is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<bool>,
 }
 
-/// The answer to content that is stored ahead of what names it.
+/// The answer to content that is stored ahead of the checkpoint that names it.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ContentStoredAnswer {
     /// The digests of its pieces, in order, to be named.
@@ -244,24 +245,24 @@ pub struct SavedCheckpoint {
     /// The checkpoint before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// After which step.
+    /// The step after which it was made.
     pub step: i64,
-    /// What made it.
+    /// The source: `input`, `loop`, `update` or `fork`.
     pub source: String,
-    /// Where it was saved, or copied.
+    /// The position at which it was saved, or copied.
     pub position: String,
-    /// When it was saved first.
+    /// The time at which it was saved first.
     pub time: String,
-    /// Who saved it.
+    /// The agent that saved it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// In which session.
+    /// The session in which it was saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Of which run.
+    /// The run in which it was saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// What is said of it.
+    /// Metadata.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Value>,
@@ -277,16 +278,16 @@ pub struct CheckpointAnswer {
     /// The checkpoint.
     #[serde(flatten)]
     pub saved: SavedCheckpoint,
-    /// Of one with a parent, whether that is there.
+    /// Of one with a parent, `true` if the parent is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_found: Option<bool>,
-    /// What else belongs to the state.
+    /// The rest of the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub document: Option<Box<RawValue>>,
-    /// What channels hold.
+    /// The contents of channels.
     pub values: BTreeMap<String, ContentValue>,
-    /// What tasks wrote behind it, by path, task and index.
+    /// The writes of tasks behind it, by path, task and index.
     pub writes: Vec<CheckpointWriteAnswer>,
 }
 
@@ -295,15 +296,15 @@ pub struct CheckpointAnswer {
 pub struct CheckpointWriteAnswer {
     /// The task.
     pub task: String,
-    /// Where the task stands in the graph.
+    /// The place of the task in the graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Its place among the task's.
     pub index: i64,
     /// The channel.
     pub channel: String,
-    /// Where it is recorded.
+    /// The position of the write.
     pub position: String,
-    /// What was written.
+    /// The content that was written.
     pub value: ContentValue,
 }

@@ -1,13 +1,13 @@
-//! Whether the time can be believed.
+//! The trust in the ledger's time.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// Whether the ledger's time can be believed.
+/// The trust in the ledger's time.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClockAnswer {
-    /// Whether calls are decided by it.
+    /// `true` if calls are decided by it.
     pub trusted: bool,
     /// The latest time that decided, RFC 3339. It never goes back.
     pub governed_time: String,
@@ -20,11 +20,11 @@ pub struct ClockAnswer {
 /// A jump of the clock.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ClockJumpAnswer {
-    /// Where it stands.
+    /// The position of its event.
     pub position: String,
-    /// What the clock should have shown, RFC 3339.
+    /// The time that the clock should have shown, RFC 3339.
     pub from: String,
-    /// What it showed.
+    /// The time that it showed.
     pub to: String,
     /// `forward` or `back`.
     pub direction: String,

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What is known of one contract.
+/// The history of one contract in numbers.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ContractShown {
     /// Its name; `-` for checks that name none.
     #[schema(example = "edit")]
     pub contract: String,
-    /// How often it was defined; 0 for one that only checks name.
+    /// The number of its definitions; 0 for one that only checks name.
     #[schema(example = 2)]
     pub version: u64,
     /// Checks that were made by it.
@@ -31,25 +31,25 @@ pub struct ContractShown {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContractDefinitionAnswer {
-    /// Which one it is of the contract's, from 1.
+    /// The number of this definition among the contract's, from 1.
     pub version: u64,
-    /// Where it stands.
+    /// The position of the definition.
     pub position: String,
-    /// When.
+    /// The time of the definition.
     pub time: String,
-    /// Who wrote it.
+    /// The actor that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
-    /// How much damage a breach can do.
+    /// The damage that a breach can do.
     #[schema(example = "low")]
     pub blast_radius: String,
-    /// What has to hold before: checks with a `type` and `params`.
+    /// The preconditions: checks with a `type` and `params`.
     #[schema(value_type = Vec<Object>)]
     pub pre: Vec<Value>,
-    /// What has to hold after.
+    /// The postconditions, in the same form.
     #[schema(value_type = Vec<Object>)]
     pub post: Vec<Value>,
-    /// What is done, in order, where it does not.
+    /// The steps of the rollback, in order, for a breach.
     #[schema(value_type = Vec<Object>)]
     pub rollback: Vec<Value>,
 }
@@ -64,13 +64,13 @@ pub struct ContractCheckList {
     pub next: Option<String>,
 }
 
-/// What was found where a contract was checked.
+/// The result of one check of a contract.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContractCheckAnswer {
-    /// Where it stands.
+    /// The position of the check.
     pub position: String,
-    /// When.
+    /// The time of the check.
     pub time: String,
     /// The contract, where it names one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,9 +80,9 @@ pub struct ContractCheckAnswer {
     /// `pre` or `post`.
     #[schema(example = "post")]
     pub phase: String,
-    /// Whether everything that it tells passed, and everything was made that the contract asks for.
+    /// `true` if every check that it tells passed, and every check was made that the contract asks for.
     pub holds: bool,
-    /// How many checks were made.
+    /// The number of checks that were made.
     pub made: u64,
     /// The kinds of those that failed.
     pub failed: Vec<String>,
@@ -95,16 +95,16 @@ pub struct ContractCheckAnswer {
     pub run: String,
     /// The node.
     pub node: String,
-    /// Who ran the step.
+    /// The agent that ran the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What it counted for trust: `error`; absent where it counted nothing.
+    /// The outcome that it counted as for trust: `error`; absent where it counted nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<String>,
-    /// Where that stands.
+    /// The position of that observation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted_at: Option<String>,
     /// The position of the rollback that was asked for because of it.
@@ -125,9 +125,9 @@ pub struct RollbackList {
 /// A rollback that was asked for, or made.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RollbackAnswered {
-    /// Where it was asked for; where nobody asked, where it was made.
+    /// The position of the request for it; where nobody asked, of its execution.
     pub position: String,
-    /// When.
+    /// The time of that event.
     pub time: String,
     /// `asked`, `approved`, `rejected`, `expired`, `withdrawn` or `executed`.
     #[schema(example = "asked")]
@@ -135,7 +135,7 @@ pub struct RollbackAnswered {
     /// The approval; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// The position of what did not hold: a check, or the outcome that told of one.
+    /// The position of the breach: a check, or the outcome that told of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
     /// The contract, as far as it is known.
@@ -156,24 +156,24 @@ pub struct RollbackAnswered {
     /// Its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// What was said to it; absent while nobody has.
+    /// The answer to it; absent while there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<RollbackWord>,
-    /// What was done, the last time; absent while nothing was.
+    /// The last execution; absent while there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution: Option<RollbackExecution>,
 }
 
-/// What was said to a rollback.
+/// The answer to a rollback.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RollbackWord {
-    /// Where.
+    /// The position of the answer.
     pub position: String,
-    /// When.
+    /// The time of the answer.
     pub time: String,
     /// `approved`, `rejected`, `edited`, `expired` or `withdrawn`.
     pub resolution: String,
-    /// Who said it.
+    /// The actor of the answer.
     pub by: String,
     /// In their words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,14 +183,14 @@ pub struct RollbackWord {
 /// A rollback that was made.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RollbackExecution {
-    /// Where it stands.
+    /// The position of the execution.
     pub position: String,
-    /// When.
+    /// The time of the execution.
     pub time: String,
     /// `ok`, `partial` or `error`.
     #[schema(example = "ok")]
     pub status: String,
-    /// Who wrote it.
+    /// The actor that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// The node.
@@ -199,9 +199,9 @@ pub struct RollbackExecution {
     pub steps: u64,
     /// The kinds of those that failed.
     pub failed: Vec<String>,
-    /// Why, in words.
+    /// The reason, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How often it was tried, this time included.
+    /// The number of tries, this one included.
     pub tries: u64,
 }

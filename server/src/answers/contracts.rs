@@ -1,4 +1,4 @@
-//! What has to hold before and after a step.
+//! Contracts: conditions that hold before and after a step.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,16 +20,16 @@ pub struct ContractAnswer {
     /// Its name.
     #[schema(example = "edit")]
     pub contract: String,
-    /// What has to hold before: checks with a `type` and `params`.
+    /// The preconditions: checks with a `type` and `params`.
     #[schema(value_type = Vec<Object>)]
     pub pre: Vec<Value>,
-    /// What has to hold after.
+    /// The postconditions, in the same form.
     #[schema(value_type = Vec<Object>)]
     pub post: Vec<Value>,
-    /// What is done, in order, where it does not.
+    /// The steps of the rollback, in order, for a breach.
     #[schema(value_type = Vec<Object>)]
     pub rollback: Vec<Value>,
-    /// How much damage a breach can do.
+    /// The damage that a breach can do.
     #[schema(example = "low")]
     pub blast_radius: String,
 }

@@ -1,4 +1,4 @@
-//! What models and tools took.
+//! Costs of models and tools.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,11 +6,11 @@ use utoipa::ToSchema;
 /// Costs, summed up.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct CostList {
-    /// In the order of what they are of.
+    /// The sums, in the order of their groups.
     pub costs: Vec<CostAnswer>,
     /// All together.
     pub total: SpendingAnswer,
-    /// Where nothing was spent on the days that were asked about: answers and calls that count on other days. Absent otherwise.
+    /// The number of answers and calls that count on other days. Present only if nothing was spent on the days of the query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<u64>,
 }
@@ -30,7 +30,7 @@ pub struct CostAnswer {
     /// The tool, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The role of who asked, likewise.
+    /// The role of the caller, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The run, likewise.
@@ -46,12 +46,12 @@ pub struct CostAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2026-11-22")]
     pub day: Option<String>,
-    /// What was spent.
+    /// The amounts.
     #[serde(flatten)]
     pub spending: SpendingAnswer,
 }
 
-/// What was spent, and on how much. Sums are decimal texts: they may be past what a number in JSON holds.
+/// Amounts spent, and the number of calls behind them. Sums are decimal texts: they may be past what a number in JSON holds.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SpendingAnswer {
@@ -83,7 +83,7 @@ pub struct SpendingAnswer {
     /// there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unpriced_tokens: Option<TokensAnswer>,
-    /// How long all of it took, milliseconds, as far as that was told.
+    /// The duration of all of it, milliseconds, as far as that was told.
     #[schema(example = "1400")]
     pub duration_ms: String,
     /// The first position that counts in it; absent where nothing does.

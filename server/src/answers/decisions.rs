@@ -1,4 +1,4 @@
-//! What is asked before a call, and answered.
+//! The request before a call, and the decision that answers it.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,14 +25,14 @@ pub struct DecideRequest {
     pub args_digest: Option<String>,
     /// The model that asks.
     pub model: Option<String>,
-    /// What it works on.
+    /// The kind of task.
     #[serde(rename = "task_type")]
     pub task_type: Option<String>,
     /// The run it belongs to.
     pub run: Option<String>,
     /// The session it belongs to.
     pub session: Option<String>,
-    /// On whose behalf.
+    /// The agent on whose behalf the call is made.
     pub agent: Option<String>,
     /// The folder that paths are relative to.
     pub cwd: Option<String>,
@@ -40,11 +40,11 @@ pub struct DecideRequest {
     pub idempotency_key: Option<String>,
     /// The approval that the call brings.
     pub approval: Option<String>,
-    /// Whether a person is there to be asked.
+    /// `true` if a person is there to be asked.
     pub interactive: Option<bool>,
-    /// How long the call may go on, milliseconds.
+    /// The time that the call may take, milliseconds.
     pub deadline_ms: Option<u64>,
-    /// What it will cost, in US dollars with up to six decimals.
+    /// The estimated cost, in US dollars with up to six decimals.
     #[schema(example = "0.0023")]
     pub estimate: Option<String>,
     /// `low`, `medium`, `high` or `critical`, where it is more than the registry says.
@@ -66,16 +66,16 @@ pub struct DecideBatchAnswer {
     pub answers: Vec<Value>,
 }
 
-/// What was decided about a call.
+/// The decision about a call.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionAnswer {
     /// The call.
     pub call: String,
-    /// What holds: `allow`, `review` or `deny`.
+    /// The verdict that holds: `allow`, `review` or `deny`.
     #[schema(example = "review")]
     pub verdict: String,
-    /// In mode `observe`: what would have been said.
+    /// In mode `observe`: the verdict that enforcement would give.
     pub would_be: Option<String>,
     /// The first step that gave the verdict, in one word.
     #[schema(example = "trust-require-review")]
@@ -90,9 +90,9 @@ pub struct DecisionAnswer {
     pub approval: Option<ApprovalReference>,
     /// An allowed call has to begin before this time.
     pub expires: Option<String>,
-    /// How an allowed call has to be made.
+    /// The obligations of an allowed call.
     pub obligations: Option<ObligationsAnswer>,
-    /// What the call's dimension has shown.
+    /// The trust in the call's dimension.
     pub trust: TrustAnswer,
     /// `closed`, `open` or `half_open`.
     #[schema(example = "closed")]
@@ -102,25 +102,25 @@ pub struct DecisionAnswer {
     /// `enforce` or `observe`.
     #[schema(example = "enforce")]
     pub mode: String,
-    /// When the call is over without an outcome.
+    /// The time at which the call is over without an outcome.
     pub deadline: String,
-    /// Where an earlier call under the same idempotency key has its outcome.
+    /// The position of the outcome of an earlier call under the same idempotency key.
     pub earlier_outcome: Option<String>,
-    /// When another try may pass.
+    /// The time after which another try may pass, milliseconds.
     pub retry_after_ms: Option<u64>,
-    /// Where the decision stands.
+    /// The position of the decision.
     #[schema(example = "918275")]
     pub position: String,
     /// With `explain=true`: each step with its verdict, in order.
     #[schema(value_type = Option<Vec<Object>>)]
     pub ladder: Option<Vec<Value>>,
-    /// With `explain=true`: what trust is kept for.
+    /// With `explain=true`: the dimension that trust is kept for.
     pub dimension: Option<DimensionAnswer>,
     /// With `explain=true`: the caller's role.
     pub role: Option<String>,
-    /// With `explain=true`: what an approval is bound to.
+    /// With `explain=true`: the digest that an approval is bound to.
     pub action_digest: Option<String>,
-    /// With `explain=true`: where the call would reach.
+    /// With `explain=true`: the destinations that the call would reach.
     pub destinations: Option<Vec<String>>,
     /// With `explain=true`: the registry's revision.
     pub registry_revision: Option<String>,
@@ -136,29 +136,29 @@ pub struct ApprovalReference {
     /// Its id.
     #[schema(example = "a918274")]
     pub id: String,
-    /// Until when it can be resolved and used, where it waits.
+    /// The time until which it can be resolved and used, where it waits.
     pub expires: Option<String>,
 }
 
-/// How a call has to be made.
+/// The obligations of an allowed call.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObligationsAnswer {
-    /// It ends after this.
+    /// The timeout of the call, milliseconds.
     pub timeout_ms: Option<u64>,
-    /// How often it is tried again.
+    /// The retries.
     pub retry: Option<RetryAnswer>,
     /// `true`: the executor leaves out files that match `files.secret` or `files.reviewed`, and not `files.not_secret`, of the active policy.
     #[serde(default)]
     pub exclude_secret_files: bool,
 }
 
-/// How often a call is tried again.
+/// The retries of a call.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryAnswer {
     /// Tries after the first.
     pub max: u32,
-    /// The wait before each.
+    /// The wait before each, milliseconds.
     pub backoff_ms: Option<u64>,
 }

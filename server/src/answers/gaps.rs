@@ -16,12 +16,12 @@ pub struct GapList {
 /// A call of which half of the record is missing.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GapAnswer {
-    /// Where the log says so.
+    /// The position of the event that names the gap.
     #[schema(example = "918275")]
     pub position: String,
-    /// When that was; of what was recorded elsewhere, when it was there.
+    /// The time of that event; of one that was recorded elsewhere, its time there.
     pub time: String,
-    /// When the log said so.
+    /// The time at which it was recorded.
     pub recorded: String,
     /// The call.
     #[schema(example = "c1")]
@@ -29,12 +29,12 @@ pub struct GapAnswer {
     /// `decision` or `outcome`.
     #[schema(example = "decision")]
     pub missing: String,
-    /// Where the call was seen, and what of it.
+    /// The place where the call was seen, and the part of its record that was.
     pub evidence: String,
     /// The session that it was seen in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Who made the call.
+    /// The agent that made the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }

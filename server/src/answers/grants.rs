@@ -17,15 +17,15 @@ pub struct GrantList {
 pub struct GrantAnswer {
     /// Its id.
     pub grant: String,
-    /// What it consents to.
+    /// The scope of the consent.
     pub scope: GrantScopeAnswer,
-    /// Until when it holds.
+    /// The time until which it holds.
     pub expires: String,
-    /// Why.
+    /// The reason.
     pub note: Option<String>,
 }
 
-/// What a grant consents to: calls that agree with every member. It names the agent, the workspace and the context.
+/// The scope of a grant: calls that agree with every member. It names the agent, the workspace and the context.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct GrantScopeAnswer {
     /// Of this tool.
@@ -49,18 +49,18 @@ pub struct GrantScopeAnswer {
 pub struct GrantRequest {
     /// Its id; one is made where it is left out.
     pub grant: Option<String>,
-    /// What it consents to.
+    /// The scope of the consent.
     pub scope: GrantScopeAnswer,
-    /// Until when it holds, RFC 3339.
+    /// The time until which it holds, RFC 3339.
     pub expires: String,
-    /// Why.
+    /// The reason.
     pub note: Option<String>,
 }
 
 /// A grant that was given.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct GrantGivenAnswer {
-    /// Where it stands.
+    /// The position of its event.
     pub position: String,
     /// Its id.
     pub grant: String,

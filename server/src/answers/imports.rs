@@ -1,4 +1,4 @@
-//! What was recorded elsewhere, and what it would change.
+//! Imports of records from elsewhere, and the changes that accepting one would make.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -17,11 +17,11 @@ pub struct ImportList {
 /// An import.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ImportListed {
-    /// What it is named by.
+    /// The digest that names it.
     pub digest: String,
-    /// Where its `import.batch` stands.
+    /// The position of its `import.batch`.
     pub position: String,
-    /// Where its `import.accepted` stands, if it counts.
+    /// The position of its `import.accepted`, if it counts.
     pub accepted: Option<String>,
     /// Dimensions that it has outcomes of. This and the three that follow are absent of one that counts where no read model tells them.
     pub dimensions: Option<u64>,
@@ -33,18 +33,18 @@ pub struct ImportListed {
     pub failures: Option<u64>,
 }
 
-/// What an import would change.
+/// The changes that an import would make.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportAnswer {
     /// The ledger's time that scores are of.
     pub evaluated_at: String,
-    /// Which import.
+    /// The import.
     #[serde(flatten)]
     pub import: ImportListed,
-    /// How its dimensions stand.
+    /// The number of its dimensions by standing now.
     pub now: StandingsAnswer,
-    /// How they would, once it counts.
+    /// The same numbers once it counts.
     pub once_accepted: StandingsAnswer,
     /// Dimension by dimension, those with the most outcomes first; none once it counts.
     pub changes: Vec<ImportedAnswer>,
@@ -52,7 +52,7 @@ pub struct ImportAnswer {
     pub next: Option<String>,
 }
 
-/// How many dimensions stand how.
+/// The number of dimensions in each standing.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StandingsAnswer {
@@ -68,17 +68,17 @@ pub struct StandingsAnswer {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedAnswer {
-    /// Which.
+    /// The dimension.
     pub dimension: DimensionAnswer,
-    /// What the import showed.
+    /// The counts of the import.
     pub imported: ImportCountsAnswer,
-    /// What is known of it here.
+    /// The trust in it now.
     pub now: TrustAnswer,
-    /// What would be, once the import counts.
+    /// The trust in it once the import counts.
     pub once_accepted: TrustAnswer,
 }
 
-/// What an import showed of a dimension.
+/// The counts of one dimension in an import.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportCountsAnswer {
@@ -88,6 +88,6 @@ pub struct ImportCountsAnswer {
     pub rejections: u64,
     /// Calls that failed.
     pub failures: u64,
-    /// When the last of them ended.
+    /// The time at which the last of these calls ended.
     pub last_updated: Option<String>,
 }

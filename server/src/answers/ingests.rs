@@ -1,4 +1,4 @@
-//! What uploads of any length are answered with.
+//! Answers to uploads of any length.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -11,12 +11,12 @@ use super::{HeadReference, ProblemAnswer};
 pub enum IngestLine {
     /// The last line: everything is durable.
     End {
-        /// What the upload has come to.
+        /// The sums of the upload.
         end: IngestEnd,
     },
-    /// The last line: it ends here. What was acknowledged stays.
+    /// The last line: it ends here. Acknowledged lines stay.
     Error {
-        /// Why, and at which line.
+        /// The reason, and the line.
         error: ProblemAnswer,
     },
     /// More lines are durable.
@@ -38,7 +38,7 @@ pub struct IngestAcknowledgement {
     pub duplicates: u64,
 }
 
-/// What a whole upload has come to.
+/// The sums of a whole upload.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct IngestEnd {
     /// Lines, empty ones too.

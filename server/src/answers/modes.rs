@@ -1,9 +1,9 @@
-//! Whether verdicts are meant.
+//! The enforcement mode.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// Whether verdicts are meant.
+/// The enforcement mode.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ModeAnswer {
     /// Of all calls that no scope is about: `enforce` or `observe`.
@@ -17,7 +17,7 @@ pub struct ModeAnswer {
 /// The mode of the calls that a scope is about.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ScopedMode {
-    /// Which calls: those that agree with every member.
+    /// The scope: calls that agree with every member.
     pub scope: ModeScopeAnswer,
     /// `enforce` or `observe`.
     pub mode: String,
@@ -39,8 +39,8 @@ pub struct ModeScopeAnswer {
 pub struct ModeRequest {
     /// `enforce` or `observe`.
     pub mode: String,
-    /// Of which calls; of all that no scope is about where it is left out.
+    /// The scope; left out, all calls that no scope is about.
     pub scope: Option<ModeScopeAnswer>,
-    /// Why.
+    /// The reason.
     pub note: Option<String>,
 }

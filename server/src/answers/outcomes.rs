@@ -1,4 +1,4 @@
-//! How calls ended, and what that caused.
+//! Outcomes of calls, and their effects.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -15,24 +15,24 @@ pub struct OutcomeRequest {
     /// `ok`; `error`, `timeout`, `interrupted`; `rejected` or `blocked` where it did not run.
     #[schema(example = "ok")]
     pub status: String,
-    /// What went wrong, in one word.
+    /// The kind of error, in one word.
     pub error_type: Option<String>,
-    /// What its program ended with.
+    /// The exit code of its program.
     pub exit_code: Option<i64>,
-    /// How long it took.
+    /// The duration, milliseconds.
     pub duration_ms: Option<u64>,
-    /// What a model used for it.
+    /// The tokens that a model used for it.
     pub tokens: Option<TokensRequest>,
-    /// What it cost, in US dollars with up to six decimals.
+    /// The cost, in US dollars with up to six decimals.
     #[schema(example = "0.0023")]
     pub cost_usd: Option<String>,
-    /// What went in.
+    /// The input.
     pub input: Option<ContentRequest>,
-    /// What came out.
+    /// The output.
     pub output: Option<ContentRequest>,
-    /// What it made, as paths or URLs.
+    /// The artifacts that it made, as paths or URLs.
     pub artifacts: Option<Vec<String>>,
-    /// What the check after it said.
+    /// `true` if the check after it passed.
     pub post_check_passed: Option<bool>,
     /// As in the request that was decided, like the two that follow.
     pub session: Option<String>,
@@ -56,7 +56,7 @@ pub struct TokensRequest {
     pub cache_write: Option<u64>,
 }
 
-/// What is kept of an input or an output.
+/// The part of an input or an output that is kept.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ContentRequest {
     /// Its SHA-256, 64 hexadecimal digits; made with a key of the client's, or left out, where it could be guessed.
@@ -67,7 +67,7 @@ pub struct ContentRequest {
     pub tail: Option<String>,
 }
 
-/// What an outcome caused.
+/// The effects of an outcome.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct OutcomeAnswer {
     /// The call.
@@ -75,26 +75,26 @@ pub struct OutcomeAnswer {
     /// `tool.completed`, `tool.failed` or `tool.blocked`.
     #[schema(example = "tool.completed")]
     pub r#type: String,
-    /// Where the outcome stands.
+    /// The position of the outcome.
     pub position: String,
-    /// What was counted; absent where the outcome says nothing of trust.
+    /// The observation; absent where the outcome says nothing of trust.
     pub trust: Option<ObservedAnswer>,
     /// The dimension's breaker now: `closed`, `open` or `half_open`.
     pub breaker: Option<String>,
-    /// What the outcome made of the breaker, where it changed it.
+    /// The transition of the breaker, where the outcome changed its state.
     pub transition: Option<TransitionAnswer>,
 }
 
-/// What was counted for a call, and what its dimension has come to.
+/// The observation counted for a call, and the trust in its dimension then.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ObservedAnswer {
-    /// Where the observation stands.
+    /// The position of the observation.
     pub position: String,
     /// `approved`, `rejected`, `error`, `timeout` or `auto_approved`.
     pub outcome: String,
-    /// Where it counts.
+    /// The dimension in which it counts.
     pub dimension: DimensionAnswer,
-    /// What it has come to.
+    /// The trust in that dimension.
     #[serde(flatten)]
     pub trust: TrustAnswer,
 }
@@ -104,6 +104,6 @@ pub struct ObservedAnswer {
 pub struct TransitionAnswer {
     /// `breaker.opened`, `breaker.half_opened` or `breaker.closed`.
     pub r#type: String,
-    /// Where it stands.
+    /// The position of the transition.
     pub position: String,
 }

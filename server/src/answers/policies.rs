@@ -10,13 +10,13 @@ pub struct PolicyRequest {
     /// Its rules, in the order in which they are tried; as `policy.published` records them.
     #[schema(value_type = Vec<Object>)]
     pub rules: Vec<Value>,
-    /// By what numbers trust is judged; those that are shipped where it is left out.
+    /// The trust parameters; those that are shipped where it is left out.
     #[schema(value_type = Option<Object>)]
     pub trust: Option<Value>,
     /// Seconds for which an idempotency key is good from its first use on, 60 to 2,592,000; a day where it is left out.
     pub key_life_s: Option<u32>,
-    /// How far runs and sessions may go round: `identical_calls`, `cycle_calls`, `cycle_repeats`, `repeats_without_session`, `polls`, `poll_calls`, `steps_of_run`,
-    /// `delegation_depth`; as shipped where it is left out.
+    /// Loop bounds of runs and sessions: `identical_calls`, `cycle_calls`, `cycle_repeats`, `repeats_without_session`, `polls`,
+    /// `poll_calls`, `steps_of_run`, `delegation_depth`; as shipped where it is left out.
     #[schema(value_type = Option<Object>)]
     pub bounds: Option<Value>,
     /// Globs of files: `secret`, `not_secret`, `run_by_themselves`; none where it is left out.
@@ -26,7 +26,8 @@ pub struct PolicyRequest {
     /// where it is left out.
     #[schema(value_type = Option<Object>)]
     pub times: Option<Value>,
-    /// Whether trust is kept apart by projects, and how these are told apart: `kept`, `roots`, `worktrees`; as shipped where it is left out.
+    /// Settings by which trust is kept apart by projects, and by which projects are told apart: `kept`, `roots`, `worktrees`; as shipped
+    /// where it is left out.
     #[schema(value_type = Option<Object>)]
     pub workspaces: Option<Value>,
     /// Globs for the parts of commands whose exit codes other than 0 count as errors; without it none does.
@@ -35,20 +36,21 @@ pub struct PolicyRequest {
     pub unregistered: Option<String>,
     /// The number it has to get.
     pub version: Option<String>,
-    /// SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and those of its other settings that it has, where the author has computed it.
+    /// The digest, where the author has computed it: SHA-256 over the RFC 8785 JSON of its rules, its trust parameters and its other
+    /// settings, as far as it has these.
     pub digest: Option<String>,
     /// The version that it was made from: it has to be the newest.
     pub parent: Option<String>,
-    /// Who publishes it, which the token says; it may be left out.
+    /// The author, which the token names; it may be left out.
     pub author: Option<String>,
-    /// What is new in it, and why.
+    /// A note on the changes and their reasons.
     pub note: Option<String>,
 }
 
 /// A version that was published.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct PolicyPublishedAnswer {
-    /// Where it stands.
+    /// The position of its event.
     pub position: String,
     /// Its number.
     #[schema(example = "2")]
@@ -60,7 +62,7 @@ pub struct PolicyPublishedAnswer {
 /// A version that was activated or retired.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct VersionAnswer {
-    /// Where that stands.
+    /// The position of that event.
     pub position: String,
     /// Its number.
     pub version: String,
@@ -71,7 +73,8 @@ pub struct VersionAnswer {
 pub struct PolicyAnswer {
     /// The version that calls are judged by.
     pub active: Option<String>,
-    /// What that version is to the starter of the service: `current`, `outdated` (an earlier starter), `own`; `none` where none is active.
+    /// The relation of that version to the starter of the service: `current`, `outdated` (an earlier starter), `own`; `none` where none is
+    /// active.
     #[schema(example = "current")]
     pub starter: String,
     /// The oldest first.
@@ -90,32 +93,32 @@ pub struct PolicyVersionAnswer {
     pub version: String,
     /// Its digest.
     pub digest: String,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
     /// The version that it was made from.
     pub parent: Option<String>,
-    /// What is new in it, and why.
+    /// A note on the changes and their reasons.
     pub note: Option<String>,
-    /// How many rules it has.
+    /// The number of its rules.
     pub rules: u64,
-    /// Whether it was taken out of use.
+    /// `true` if it was taken out of use.
     pub retired: bool,
 }
 
 /// One version of the policy.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct PolicyDocumentAnswer {
-    /// What there is to say of it.
+    /// The facts about the version.
     #[serde(flatten)]
     pub about: PolicyVersionAnswer,
-    /// Whether calls are judged by it.
+    /// `true` if calls are judged by it.
     pub active: bool,
     /// As `policy.published` records it.
     #[schema(value_type = Object)]
     pub document: Value,
 }
 
-/// What is written differently in one version than in another.
+/// The differences of one version from another.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyDiffAnswer {
@@ -125,12 +128,12 @@ pub struct PolicyDiffAnswer {
     /// The version.
     #[schema(example = "2")]
     pub to: String,
-    /// What is written differently.
+    /// The differences.
     #[serde(flatten)]
     pub differences: PolicyDifferences,
 }
 
-/// What is written differently in a policy than in an earlier one. Rules are told by their ids.
+/// The differences of a policy from an earlier one. Rules are told by their ids.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyDifferences {
@@ -142,20 +145,20 @@ pub struct PolicyDifferences {
     pub changed: Vec<String>,
     /// Rules that have another place among those that both versions have.
     pub moved: Vec<String>,
-    /// Whether trust is judged by other numbers.
+    /// `true` if the trust parameters differ.
     pub trust_changed: bool,
-    /// Whether idempotency keys are good for another time.
+    /// `true` if idempotency keys are good for another time.
     pub key_life_changed: bool,
-    /// Whether runs and sessions may go round otherwise.
+    /// `true` if the loop bounds of runs and sessions differ.
     pub bounds_changed: bool,
-    /// Whether people or calls have another time.
+    /// `true` if the times of people or calls differ.
     pub times_changed: bool,
-    /// Whether the guarded files are others.
+    /// `true` if the guarded files differ.
     pub files_changed: bool,
-    /// Whether exit codes of other programs count.
+    /// `true` if the exit codes that count, or their programs, differ.
     pub exit_codes_changed: bool,
-    /// Whether something else is said of tools that nobody registered.
+    /// `true` if the verdict for tools that nobody registered differs.
     pub unregistered_changed: bool,
-    /// Whether projects are told apart otherwise.
+    /// `true` if the settings by which projects are told apart differ.
     pub workspaces_changed: bool,
 }

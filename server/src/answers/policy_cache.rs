@@ -1,10 +1,10 @@
-//! What of the state concerns one executor.
+//! The part of the state that concerns one executor.
 
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What of the state that decides concerns one executor.
+/// The part of the deciding state that concerns one executor.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyCacheAnswer {
@@ -13,7 +13,7 @@ pub struct PolicyCacheAnswer {
     /// The last event that it rests on.
     #[schema(example = "17")]
     pub position: String,
-    /// What the service's clock showed before it was looked at, RFC 3339.
+    /// The time of the service's clock before the state was looked at, RFC 3339.
     pub time: String,
     /// The time of the last event that governs, RFC 3339.
     pub governed_time: String,
@@ -21,18 +21,18 @@ pub struct PolicyCacheAnswer {
     pub rules: u32,
     /// The form of the pieces.
     pub form: u32,
-    /// Whose calls they are about.
+    /// The executor whose calls the pieces are about.
     pub executor: ExecutorAnswer,
     /// The state, in pieces that belong together; their form is the program's own.
     pub pieces: Vec<Value>,
 }
 
-/// Who asks for calls.
+/// An executor: the origin of calls.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ExecutorAnswer {
     /// The agent whose calls they are.
     pub agent: Option<String>,
-    /// Who sends the requests, as events name them.
+    /// The sender of the requests, as events name it.
     #[schema(example = "agent:0123456789ab")]
     pub actor: String,
 }

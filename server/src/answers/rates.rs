@@ -1,18 +1,18 @@
-//! How many calls are taken in a time.
+//! Rate limits for calls.
 
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// How many calls are taken in a time.
+/// Rate limits, and the buckets that are not full.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RateList {
     /// The ledger's time that the buckets are of.
     pub evaluated_at: String,
-    /// What is configured, by scope.
+    /// The limits that are configured, by scope.
     pub limits: Vec<RateRequest>,
-    /// What is configured for the last while, for days and for the time between two calls, by scope.
+    /// The limits that are configured for the last while, for days and for the time between two calls, by scope.
     pub rolling: Vec<RollingRateAnswer>,
     /// The buckets of which a call has taken something that has not come back, by scope. All others are full.
     pub buckets: Vec<RateBucketAnswer>,
@@ -23,27 +23,27 @@ pub struct RateList {
 /// A limit, in an answer and as the body that sets it.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct RateRequest {
-    /// Whose calls are counted together.
+    /// The calls that are counted together.
     pub scope: RateScopeAnswer,
-    /// How many; without it the limit is taken away.
+    /// The token bucket; without it the limit is taken away.
     pub limit: Option<RateLimitAnswer>,
-    /// How many in the last while (`windows`: `calls`, `period_s`), on a day (`day`: `calls`, `zone`), and how far apart (`apart_s`); without it none of
-    /// these is limited.
+    /// Limits for the last while (`windows`: `calls`, `period_s`), for a day (`day`: `calls`, `zone`), and for the time between two calls
+    /// (`apart_s`). Without it none of these is limited.
     #[schema(value_type = Option<Object>)]
     pub rolling: Option<Value>,
 }
 
-/// How many calls of a scope are taken in the last while, on a day, and how far apart.
+/// The limits of a scope for the last while, for a day, and for the time between two calls.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct RollingRateAnswer {
-    /// Whose calls are counted together.
+    /// The calls that are counted together.
     pub scope: RateScopeAnswer,
     /// As `rate.configured` records it.
     #[schema(value_type = Object)]
     pub rolling: Value,
 }
 
-/// Whose calls are counted together.
+/// The calls that are counted together.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct RateScopeAnswer {
     /// `tool`, `agent` or `role`.
@@ -67,18 +67,18 @@ pub struct RateLimitAnswer {
     pub period_ms: u64,
 }
 
-/// What is left of a bucket.
+/// The level of a bucket.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RateBucketAnswer {
-    /// Whose.
+    /// The scope of the bucket.
     pub scope: RateScopeAnswer,
     /// Whole tokens.
     pub left: u32,
-    /// Of how many.
+    /// The size of the bucket, in tokens.
     pub burst: u32,
-    /// When a call can be taken, where none can now.
+    /// The time until a call can be taken, milliseconds, where none can now.
     pub retry_after_ms: Option<u64>,
-    /// When it is full, where that comes.
+    /// The time at which it is full, where that comes.
     pub full_at: Option<String>,
 }

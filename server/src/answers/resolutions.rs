@@ -1,4 +1,4 @@
-//! Approvals that were answered, and by whom.
+//! Approvals that were answered, and their answerers.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -19,23 +19,23 @@ pub struct AnsweredList {
 pub struct AnsweredAnswer {
     /// Its id.
     pub approval: String,
-    /// Where it was answered.
+    /// The position of the answer.
     #[schema(example = "918275")]
     pub position: String,
-    /// When.
+    /// The time of the answer.
     pub time: String,
     /// `approved`, `rejected`, `edited`, `expired` or `withdrawn`.
     #[schema(example = "approved")]
     pub resolution: String,
-    /// Who said it.
+    /// The actor of the answer.
     pub by: String,
     /// In their words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Where it was asked for; this and what follows are absent where that is not recorded.
+    /// The position of the request for it; this and the members after it are absent where that is not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_at: Option<String>,
-    /// What a yes is for: `call` or `rollback`.
+    /// The act that an approval permits: `call` or `rollback`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// The call that asked first.
@@ -47,12 +47,12 @@ pub struct AnsweredAnswer {
     /// The agent of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// How long it waited, milliseconds.
+    /// The time that it waited, milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
 }
 
-/// Who has answered approvals.
+/// The answerers of approvals.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AnswererList {
     /// In the order in which they answered first.
@@ -62,11 +62,11 @@ pub struct AnswererList {
     pub next: Option<String>,
 }
 
-/// What somebody has answered.
+/// The answers of one answerer, counted.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswererAnswer {
-    /// Who: the actor of their answers, or the service's scheduler.
+    /// The actor of these answers, or the service's scheduler.
     pub by: String,
     /// Calls they let run.
     #[schema(example = 12)]
@@ -85,7 +85,7 @@ pub struct AnswererAnswer {
     pub half_within_s: Option<u64>,
     /// The longest that one waited, milliseconds.
     pub longest_ms: u64,
-    /// Where the first of these answers stands.
+    /// The position of the first of these answers.
     pub first: String,
     /// And the last.
     pub last: String,

@@ -26,25 +26,25 @@ pub struct RunAnswer {
     /// `true` where it has told no end for the time that the policy gives it.
     #[schema(example = false)]
     pub overdue: bool,
-    /// Why, as far as somebody said so: a reason, the kind of an error, whether the end was the wanted one.
+    /// The reason, as far as somebody told one: the reason, the kind of an error, or whether the end was the wanted one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Where it is named first.
+    /// The position of the first event that names it.
     #[schema(example = "918270")]
     pub position: String,
-    /// When it began.
+    /// The time at which it began.
     pub time: String,
     /// The last event of it.
     pub last: String,
-    /// When that was.
+    /// The time of that event.
     pub last_time: String,
-    /// What kind of run; `-` where its beginning is not recorded.
+    /// The kind of run; `-` where its beginning is not recorded.
     #[schema(example = "graph")]
     pub kind: String,
     /// The graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<String>,
-    /// Who runs it.
+    /// The agent that runs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The case it is about.
@@ -74,7 +74,7 @@ pub struct RunAnswer {
     /// Tokens that they wrote, likewise.
     #[schema(example = "2600")]
     pub tokens_out: String,
-    /// How long it took, milliseconds, as its end told.
+    /// The duration, milliseconds, as its end told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }
@@ -93,23 +93,23 @@ pub struct RunStepList {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunStepAnswer {
-    /// Where it is named first.
+    /// The position of the first event that names it.
     pub position: String,
-    /// When.
+    /// The time of that event.
     pub time: String,
     /// The node.
     #[schema(example = "act")]
     pub node: String,
-    /// What kind of node.
+    /// The kind of node.
     #[schema(example = "agent")]
     pub node_type: String,
-    /// Which try it is, from 1.
+    /// The number of the try, from 1.
     #[schema(example = 1)]
     pub attempt: u64,
     /// `started`, `ok`, `error`, `skipped` or `timeout`.
     #[schema(example = "ok")]
     pub status: String,
-    /// Where that is said.
+    /// The position of the event that tells its state.
     pub last: String,
     /// The round of the graph's loop that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,16 +121,16 @@ pub struct RunStepAnswer {
     /// The kind of error that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_type: Option<String>,
-    /// What went in, as far as it was told.
+    /// The input, as far as it was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<StepContentAnswer>,
-    /// What came out, as far as it was told.
+    /// The output, as far as it was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<StepContentAnswer>,
     /// The model it used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How long it took, milliseconds.
+    /// The duration, milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// US dollars.

@@ -13,12 +13,12 @@ pub struct SessionList {
     /// The `after` of the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// Where no session is in the time that was asked about, and none behind this page: those outside of it. Absent otherwise.
+    /// The sessions outside the time span of the query. Present only if no session is inside it and none is behind this page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<OutsideAnswer>,
 }
 
-/// One session: whatever events name as theirs.
+/// One session: any id that events name as their session.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionAnswer {
@@ -28,22 +28,22 @@ pub struct SessionAnswer {
     /// `ended` where it said so last, else `open`.
     #[schema(example = "ended")]
     pub state: String,
-    /// Where it is named first.
+    /// The position of the first event that names it.
     #[schema(example = "918270")]
     pub position: String,
-    /// When that happened: the ledger's time; its own where an accepted import brought it.
+    /// The time of that event: the ledger's time; its own where an accepted import brought it.
     pub time: String,
-    /// When it was recorded.
+    /// The time at which it was recorded.
     pub recorded: String,
-    /// Where it said that it began; absent where it never did.
+    /// The position of its start; absent where it never told one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
-    /// How it ended; absent where it never said so, or went on.
+    /// Its end; absent where it never told one, or went on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<SessionEndAnswer>,
     /// Its last event.
     pub last: String,
-    /// When that was.
+    /// The time of that event.
     pub last_time: String,
     /// The program that runs the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,10 +60,10 @@ pub struct SessionAnswer {
     /// The first agent that is named in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Who first wrote an event of it.
+    /// The actor that first wrote an event of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
-    /// Whether it, or anything of it, was recorded elsewhere and brought here.
+    /// `true` if it, or any part of it, was recorded elsewhere and imported.
     pub imported: bool,
     /// Its events, with ends of its calls and answers to its approvals that do not name it.
     #[schema(example = 212)]
@@ -81,27 +81,27 @@ pub struct SessionAnswer {
     pub calls: SessionCallsAnswer,
     /// Approvals.
     pub approvals: SessionApprovalsAnswer,
-    /// What models and tools took.
+    /// The amounts that models and tools took.
     pub spending: SpendingAnswer,
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionEndAnswer {
-    /// Where it says so.
+    /// The position of the event that tells it.
     pub position: String,
-    /// When.
+    /// The time of that event.
     pub time: String,
-    /// Why, in the harness's word.
+    /// The reason, in the harness's word.
     #[schema(example = "exit")]
     pub reason: String,
-    /// What the harness says that it came to, which is not what is counted here.
+    /// The sums that the harness tells, which are not the ones counted here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub totals: Option<SessionTotalsAnswer>,
 }
 
-/// What a harness says that a session came to.
+/// The sums of a session, as a harness tells them.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionTotalsAnswer {
@@ -123,12 +123,12 @@ pub struct SessionTotalsAnswer {
     /// US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<String>,
-    /// How long it took, milliseconds.
+    /// The duration, milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }
 
-/// Calls of tools in a session: by what was said of each last, and by what came of it.
+/// Calls of tools in a session: by their last decision, and by their end.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SessionCallsAnswer {
     /// All of them, each once however often it was asked for.
@@ -194,6 +194,6 @@ pub struct SessionRunAnswer {
     /// Its id.
     #[schema(example = "r1")]
     pub run: String,
-    /// Where the session names it first.
+    /// The position of the first event of the session that names it.
     pub position: String,
 }

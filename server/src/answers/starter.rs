@@ -9,7 +9,7 @@ use super::PolicyDifferences;
 /// The starter of the service beside a ledger's policy and tools.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct StarterAnswer {
-    /// What the active policy is: `current`, `outdated` (an earlier starter), `own`, or `none` where none is active.
+    /// The relation of the active policy to the starter: `current`, `outdated` (an earlier starter), `own`, or `none` where none is active.
     #[schema(example = "outdated")]
     pub state: String,
     /// The digest of the starter's policy.
@@ -20,7 +20,7 @@ pub struct StarterAnswer {
     /// The version that calls are judged by.
     #[schema(example = "1")]
     pub active: Option<String>,
-    /// What is written differently in the starter's policy than in the active one.
+    /// The differences of the starter's policy from the active one.
     pub differences: Option<PolicyDifferences>,
     /// Each tool of the starter.
     pub tools: Vec<StarterToolAnswer>,
@@ -33,8 +33,8 @@ pub struct StarterToolAnswer {
     pub tool: String,
     /// The server that it belongs to.
     pub server: Option<String>,
-    /// What is registered: `current`, `outdated` (an earlier starter's; an upgrade changes it), `new` (nothing yet; an upgrade registers
-    /// it), `own` and `absent` (revoked, or never registered), which an upgrade leaves alone.
+    /// The state of the registration: `current`, `outdated` (an earlier starter's; an upgrade changes it), `new` (nothing yet; an upgrade
+    /// registers it), `own` and `absent` (revoked, or never registered), which an upgrade leaves alone.
     #[schema(example = "outdated")]
     pub state: String,
     /// The starter's registration.
@@ -45,10 +45,10 @@ pub struct StarterToolAnswer {
     pub registered: Option<Value>,
 }
 
-/// What an upgrade to the starter recorded.
+/// The record of an upgrade to the starter.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct StarterUpgradeAnswer {
-    /// Where it stands; absent where nothing was missing.
+    /// The position of its event; absent where nothing was missing.
     pub position: Option<String>,
     /// The version that calls are judged by now.
     #[schema(example = "2")]

@@ -1,4 +1,4 @@
-//! What is stopped.
+//! Stops: the panic, and suspended agents.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -6,18 +6,18 @@ use utoipa::ToSchema;
 /// The body that stops agents, or lets them go on.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct StopRequest {
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What is stopped.
+/// The stops that are in force.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct StopsAnswer {
-    /// Whether everything is.
+    /// `true` if everything is stopped.
     pub panic: bool,
-    /// Why everything is.
+    /// The reason for the panic.
     pub reason: Option<String>,
-    /// Agents that are.
+    /// The agents that are suspended.
     pub suspended: Vec<SuspendedAgent>,
     /// The `after` of the next page; absent at the end.
     pub next: Option<String>,
@@ -26,8 +26,8 @@ pub struct StopsAnswer {
 /// An agent that is stopped.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct SuspendedAgent {
-    /// Which.
+    /// The agent.
     pub agent: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! Rules that a history speaks for, and what people answered.
+//! Rules that a history speaks for, and the answers of people.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub struct SuggestionAnswer {
     /// `promote`, `block`, `review`, `better_model` or `cheaper_model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What it is about.
+    /// The dimension that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dimension: Option<DimensionAnswer>,
     /// The tags that people gave the dimension, those given most often first.
@@ -35,20 +35,20 @@ pub struct SuggestionAnswer {
     /// The rule, as a policy holds it.
     #[schema(value_type = Object)]
     pub rule: Value,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// Positions of events that speak for it, the first and the last.
     pub evidence: Vec<String>,
     /// Observations that it rests on; `evidence` names some of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observations: Option<String>,
-    /// Where it was last made.
+    /// The position at which it was last made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made: Option<String>,
-    /// When that was.
+    /// The time at which that was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// Who answered it, and where.
+    /// The answer, with its actor and position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<SuggestionAnswered>,
     /// The digest of the import that it would come of; `-` for what was brought by none that ended.
@@ -59,14 +59,14 @@ pub struct SuggestionAnswer {
 /// An answer to a suggestion.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SuggestionAnswered {
-    /// Where.
+    /// The position of the answer.
     pub position: String,
-    /// When.
+    /// The time of the answer.
     pub time: String,
-    /// Who.
+    /// The actor of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why.
+    /// The reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -76,14 +76,14 @@ pub struct SuggestionAnswered {
 pub struct SuggestionsMade {
     /// Their ids.
     pub made: Vec<String>,
-    /// Whether there is more to make: one look makes a limited number.
+    /// `true` if there is more to make: one look makes a limited number.
     pub more: bool,
 }
 
-/// What is said to a suggestion.
+/// The body that answers a suggestion.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SuggestionAnswerRequest {
-    /// Why.
+    /// The reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// With `:accept`: globs for the working folders that the rule is held to, `**` for every one. Needed by a rule that allows calls
@@ -96,16 +96,16 @@ pub struct SuggestionAnswerRequest {
 /// A suggestion that was taken.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct SuggestionAccepted {
-    /// Where that stands.
+    /// The position of the event that accepts it.
     pub position: String,
     /// The version of the policy that has its rule, published with it. Calls are judged by it once it is activated.
     #[schema(example = "3")]
     pub version: String,
     /// The version's digest.
     pub digest: String,
-    /// Where its rule stands in it, from 1.
+    /// The place of its rule in that version, from 1.
     pub place: u64,
-    /// Of how many rules.
+    /// The number of rules of that version.
     pub rules: u64,
     /// The version that it was added to: the active one, or the last that followed it by suggestions; `0` where there was none.
     pub parent: String,

@@ -1,4 +1,4 @@
-//! How tools are used.
+//! Tool usage in numbers.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,11 +6,11 @@ use utoipa::ToSchema;
 /// Calls of tools, summed up.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ToolUsageList {
-    /// In the order of what they are of.
+    /// The sums, in the order of their groups.
     pub usage: Vec<ToolUsageAnswer>,
     /// All together.
     pub total: ToolCountsAnswer,
-    /// Where there are no calls in the days that were asked about: those on other days. Absent otherwise.
+    /// The number of calls on other days. Present only if there are none on the days of the query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<u64>,
 }
@@ -24,7 +24,7 @@ pub struct ToolUsageAnswer {
     /// The context that trust was looked up in, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// The role of who asked, likewise.
+    /// The role of the caller, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The agent, likewise.
@@ -34,22 +34,22 @@ pub struct ToolUsageAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2026-11-22")]
     pub day: Option<String>,
-    /// What is counted.
+    /// The counts.
     #[serde(flatten)]
     pub counts: ToolCountsAnswer,
 }
 
-/// What is counted of calls of tools.
+/// Counts of calls of tools.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCountsAnswer {
-    /// Calls of which something was said, or that ended, each once however often it was asked for.
+    /// Calls that have a decision or an outcome, each once however often it was asked for.
     #[schema(example = 200)]
     pub calls: u64,
     /// Those of which `allow` was said last.
     #[schema(example = 180)]
     pub allowed: u64,
-    /// Those that were put before a person, whatever came of that.
+    /// Those that were put before a person, whatever came of it.
     #[schema(example = 30)]
     pub reviewed: u64,
     /// Those that were denied at least once.

@@ -1,4 +1,4 @@
-//! What may be called.
+//! Tools that may be called.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 /// The tools of a ledger.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ToolList {
-    /// How many changes the registry has seen.
+    /// The number of changes that the registry has seen.
     pub revision: String,
     /// By name and server.
     pub tools: Vec<ToolAnswer>,
@@ -51,7 +51,7 @@ pub struct UnregisteredToolAnswer {
 pub struct ToolAnswer {
     /// The registry's revision since which it is this.
     pub revision: String,
-    /// What it is, as `tool.registered` records it.
+    /// The registration, as `tool.registered` records it.
     #[schema(value_type = Object)]
     pub document: Value,
 }

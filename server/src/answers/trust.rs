@@ -1,22 +1,22 @@
-//! What dimensions have shown.
+//! The trust in dimensions.
 
 use super::breakers::BreakerStateAnswer;
 use bitacora_formats::vocabulary::Dimension;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What trust is kept for; `-` where a part is not known.
+/// The dimension that trust is kept for; `-` where a part is not known.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct DimensionAnswer {
     /// The tool.
     pub tool: String,
-    /// Where, or with what.
+    /// The context of the calls.
     pub context: String,
     /// The model.
     pub model: String,
-    /// What for.
+    /// The kind of task.
     pub task_type: String,
-    /// The workspace, `-` for calls that named none; absent of what is kept for all workspaces together.
+    /// The workspace, `-` for calls that named none; absent from the trust that is kept for all workspaces together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
 }
@@ -29,7 +29,7 @@ impl From<&Dimension> for DimensionAnswer {
     }
 }
 
-/// What a dimension has shown, and what follows.
+/// The record of a dimension, its score and its standing.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustAnswer {
@@ -38,7 +38,7 @@ pub struct TrustAnswer {
     pub score: String,
     /// `auto_approve`, `require_review` or `blocked`.
     pub standing: String,
-    /// From what that follows.
+    /// The reason for the standing.
     pub standing_reason: String,
     /// Calls that went well.
     pub approvals: u64,
@@ -50,7 +50,7 @@ pub struct TrustAnswer {
     pub recent_failures: u64,
     /// Calls that went well since the last that did not.
     pub streak: u64,
-    /// When it last changed.
+    /// The time at which it last changed.
     pub last_updated: Option<String>,
 }
 
@@ -70,9 +70,9 @@ pub struct TrustList {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustDimension {
-    /// Which.
+    /// The dimension.
     pub dimension: DimensionAnswer,
-    /// What it has shown.
+    /// The trust in it.
     #[serde(flatten)]
     pub trust: TrustAnswer,
     /// The approvals that no person gave.
@@ -85,7 +85,7 @@ pub struct TrustDimension {
 pub struct TrustRecordAnswer {
     /// The ledger's time that the score is of.
     pub evaluated_at: String,
-    /// What it has shown.
+    /// The dimension, with the trust in it.
     #[serde(flatten)]
     pub record: TrustDimension,
     /// Its circuit breaker.
@@ -98,9 +98,9 @@ pub struct TrustRecordAnswer {
 pub struct TrustSumAnswer {
     /// The ledger's time that it is of.
     pub evaluated_at: String,
-    /// Which were asked for; `*` means every one.
+    /// The dimensions of the query; `*` stands for every value of a part.
     pub dimension: DimensionAnswer,
-    /// How many dimensions are summed.
+    /// The number of dimensions that are summed.
     pub dimensions: u64,
     /// Those of them whose breaker does not let every call pass.
     pub breakers_not_closed: u64,
@@ -112,7 +112,7 @@ pub struct TrustSumAnswer {
     pub failures: u64,
     /// The approvals that no person gave.
     pub auto_approvals: u64,
-    /// When one of them last changed.
+    /// The time at which one of them last changed.
     pub last_updated: Option<String>,
 }
 
@@ -129,15 +129,15 @@ pub enum TrustRecordOrSum {
 /// The body that puts counts in the place of a dimension's own.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct TrustSetRequest {
-    /// Which.
+    /// The dimension.
     pub dimension: DimensionAnswer,
     /// The counts from now on.
     pub counts: TrustCountsRequest,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What trust is computed from.
+/// The counts that trust is computed from.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct TrustCountsRequest {
     /// Calls that went well.
@@ -153,10 +153,10 @@ pub struct TrustCountsRequest {
 /// The body that has a blocked dimension reviewed for a while.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct TrustProbeRequest {
-    /// Which.
+    /// The dimension.
     pub dimension: DimensionAnswer,
-    /// Until when, RFC 3339; at most seven days.
+    /// The time until which it is reviewed, RFC 3339; at most seven days away.
     pub expires: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }

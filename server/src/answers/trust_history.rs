@@ -1,4 +1,4 @@
-//! What was recorded of the trust of one dimension.
+//! The recorded history of the trust in one dimension.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,19 +16,19 @@ pub struct TrustHistory {
 /// An outcome, or an operator's word.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct OutcomeRecord {
-    /// Where it stands.
+    /// The position of its event.
     pub position: String,
-    /// When it happened; of what was recorded elsewhere, when it did there.
+    /// The time at which it happened; of one recorded elsewhere, its time there.
     pub time: String,
     /// The ledger's time.
     pub recorded: String,
     /// `trust.observed` or `trust.set`.
     pub r#type: String,
-    /// Who wrote it, where a reactor did not.
+    /// The actor that wrote it, where a reactor did not.
     pub actor: Option<String>,
-    /// The digest of the import that brought it; absent of what was observed here, and while its import has not come to its end.
+    /// The digest of the import that brought it. Absent from an outcome observed here, and while its import has not come to its end.
     pub import: Option<String>,
-    /// Whether what was recorded elsewhere counts: once somebody has accepted its import. Absent of what was observed here.
+    /// `true` if an outcome that was recorded elsewhere counts: its import was accepted. Absent from an outcome observed here.
     pub counts: Option<bool>,
     /// Its data, as it is recorded.
     #[schema(value_type = Object)]

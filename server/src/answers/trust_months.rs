@@ -1,4 +1,4 @@
-//! What one dimension showed, month by month.
+//! The record of one dimension, month by month.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ pub struct TrustMonthList {
     pub months: Vec<TrustMonthAnswer>,
 }
 
-/// What one dimension showed in one month.
+/// The record of one dimension in one month.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustMonthAnswer {
@@ -44,7 +44,7 @@ pub struct TrustMonthAnswer {
     /// Those of these that count for nothing: nobody has accepted their import.
     #[schema(example = 0)]
     pub not_accepted: u64,
-    /// How long they took, milliseconds, as far as that was told.
+    /// The duration of its calls, milliseconds, as far as that was told.
     #[schema(example = "4100")]
     pub duration_ms: String,
     /// US dollars, likewise.

@@ -1,10 +1,10 @@
-//! What another policy would have said.
+//! The verdicts that another policy would have given.
 
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What another policy would have said of recorded calls, all else being as it was.
+/// The verdicts that another policy would have given for recorded calls, all else being as it was.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WhatIfAnswer {
@@ -12,22 +12,23 @@ pub struct WhatIfAnswer {
     pub version: Option<String>,
     /// Its digest.
     pub digest: String,
-    /// What is probably not meant in it: rules that never decide, one that denies everything.
+    /// Warnings of its probable mistakes: rules that never decide, one that denies everything.
     #[schema(value_type = Vec<Object>)]
     pub warnings: Vec<Value>,
-    /// How many calls were judged, the newest ones.
+    /// The number of calls that were judged, the newest ones.
     pub calls: u64,
-    /// Of how many of them the verdict would be another one.
+    /// The number of those with another verdict.
     pub changed: u64,
-    /// Of how many it rests on something that is not known of the call: the strictest is assumed.
+    /// The number of those whose new verdict rests on a fact that is not known of the call: the strictest is assumed.
     pub uncertain: u64,
-    /// How many more could not be judged: what they were decided on is not recorded, or was by rules that this program does not have.
+    /// The number of further calls that could not be judged: the facts of their decision are not recorded, or it was made by rules that
+    /// this program does not have.
     pub unjudged: u64,
-    /// Where the oldest decision stands that was looked at.
+    /// The position of the oldest decision that was looked at.
     pub oldest: Option<String>,
-    /// Whether there are no older ones.
+    /// `true` if there are no older ones.
     pub complete: bool,
-    /// How often each verdict became each other one, or stayed; the mildest first.
+    /// The number of calls for each pair of old and new verdict; the mildest first.
     pub verdicts: Vec<ChangedVerdict>,
     /// The newest calls with another verdict, up to 50.
     pub examples: Vec<ChangedCall>,
@@ -36,38 +37,38 @@ pub struct WhatIfAnswer {
 /// A verdict, and what it would be.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ChangedVerdict {
-    /// What all steps together said.
+    /// The verdict that all steps together gave.
     #[schema(example = "review")]
     pub before: String,
-    /// What they would have said.
+    /// The verdict that they would have given.
     #[schema(example = "allow")]
     pub after: String,
-    /// Of how many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Of how many of them something was assumed.
+    /// The number of those for which something was assumed.
     pub uncertain: u64,
-    /// Where the newest of these decisions stand, up to 16.
+    /// The positions of the newest of these decisions, up to 16.
     pub examples: Vec<String>,
 }
 
 /// A call with another verdict.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct ChangedCall {
-    /// Where its decision stands.
+    /// The position of its decision.
     pub position: String,
     /// The call.
     pub call: String,
     /// Its tool.
     pub tool: String,
-    /// What all steps together said.
+    /// The verdict that all steps together gave.
     pub before: StepsAnswer,
-    /// What they would have said.
+    /// The verdict that they would have given.
     pub after: StepsAnswer,
-    /// Whether nothing was assumed.
+    /// `true` if nothing was assumed.
     pub certain: bool,
 }
 
-/// What all steps together say of a call, before a person's word, a grant or the mode.
+/// The verdict that all steps together give a call, before a person's word, a grant or the mode.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepsAnswer {

@@ -35,7 +35,7 @@ async fn a_panic_is_answered_as_a_problem_that_leaves_the_outcome_open() {
     connection.await.unwrap();
 }
 
-/// What the guard admits and hyper then refuses would be answered by hyper, without a word.
+/// Hyper takes every head that the guard admits. One that it refused would be answered by hyper itself, without a word.
 #[tokio::test]
 async fn whatever_the_guard_admits_hyper_takes() {
     const TOKEN: &[u8] = b"!#$%&'*+-.^_`|~09AZaz";

@@ -1,4 +1,4 @@
-//! One follower: what it has seen, and what it is told next.
+//! One follower: the position that it has seen, and its next message.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -41,9 +41,9 @@ pub(crate) struct Follower {
     /// The memory that they take.
     page: Option<Part>,
     reading: Option<Reading>,
-    /// What must be seen before the peer is told that it has caught up; `None` once it was.
+    /// The position that must be seen before the peer is told that it has caught up; `None` once it was told.
     behind: Option<After>,
-    /// When it last told something, and whether it was kept from telling more since.
+    /// The time at which it last told something; `None` before the first message.
     told_at: Option<Instant>,
     ended: bool,
     /// `true` once somebody else needs its place.
@@ -226,7 +226,7 @@ impl Speaks for Follower {
             page.pace().moves();
         }
         let said = self.say(told_at + self.api.limits.patience.heartbeat).await;
-        // Whose token has ended meanwhile hears that, and nothing else any more.
+        // A caller whose token has ended meanwhile hears that, and nothing else any more.
         if let Err(problem) = self.caller.still_holds(&self.api) {
             self.ended = true;
             return Some(messages::failed(&problem).into());

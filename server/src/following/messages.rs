@@ -1,4 +1,4 @@
-//! What a follower is told, as `text/event-stream` has it (the HTML standard, section 9.2).
+//! The messages to a follower, as `text/event-stream` (HTML standard, section 9.2).
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::limits::FOLLOW_CHUNK_BYTES;
 use crate::page::write_event_on_line;
 use crate::problem::Problem;
 
-/// What keeps the connection alive when there is nothing to tell: a comment.
+/// The message that keeps the connection alive when there is nothing to tell: a comment.
 pub(super) const HEARTBEAT: &[u8] = b":\n\n";
 
 /// Some messages of stored events, with nothing left out between the first and the last.
 pub(super) struct Chunk {
     pub(super) bytes: Vec<u8>,
-    /// Where each event's message ends in the bytes.
+    /// The end of each event's message in the bytes.
     pub(super) ends: Vec<usize>,
     /// The position of the last event.
     pub(super) last: Position,
@@ -61,7 +61,7 @@ pub(super) fn mark(position: After) -> Vec<u8> {
     format!("id: {position}\n\n").into_bytes()
 }
 
-/// How long to wait before coming back.
+/// Writes the pause before a follower comes back.
 pub(super) fn retry(pause: Duration) -> Vec<u8> {
     format!("retry: {}\n\n", pause.as_millis()).into_bytes()
 }
@@ -71,7 +71,7 @@ pub(super) fn caught_up(position: After) -> Vec<u8> {
     format!("event: caught-up\nid: {position}\ndata: {{\"position\":\"{position}\"}}\n\n").into_bytes()
 }
 
-/// The reader took too little for too long. What it has is whole up to this position.
+/// The reader took too little for too long. Its events are whole up to this position.
 pub(super) fn lagged(position: After) -> Vec<u8> {
     format!("event: lagged\ndata: {{\"position\":\"{position}\"}}\n\n").into_bytes()
 }

@@ -1,4 +1,4 @@
-//! The newest events of a ledger, read and written as messages once for all who follow at its end.
+//! The tail of a ledger: its newest events, written as messages once for all followers at its end.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -42,19 +42,19 @@ pub(super) struct Batch {
 }
 
 struct TailEvent {
-    /// Where its message ends.
+    /// The end of its message.
     end: usize,
     /// Without its data: it is only asked whether it matches.
     stored: StoredEvent<'static>,
 }
 
-/// What the tail has for somebody who has seen everything up to a position.
+/// The tail's answer to a follower that has seen everything up to a position.
 pub(super) enum Found {
-    /// What comes next.
+    /// The next events.
     Batch(Arc<Batch>),
     /// Nothing yet.
     Edge,
-    /// No longer what comes next: it is in the log.
+    /// The next events are no longer here: they are in the log.
     Behind,
 }
 
@@ -95,11 +95,11 @@ async fn keep_up(tail: Weak<Tail>, ledger: Ledger, mut unfollowed: watch::Receiv
         let Some(held) = tail.upgrade() else { return };
         match read {
             Ok(Ok((batches, reached))) => held.put(batches, reached),
-            // Whoever follows reads the log instead, and hears there what is wrong.
+            // Every follower reads the log instead, and hears there of the fault.
             Ok(Err(_)) | Err(_) => held.skip_to(head),
         }
         drop(held);
-        // Waking many for every frame would take the processor from whoever writes them.
+        // Waking many for every frame would take the processor from the writers.
         tokio::time::sleep(pace(followers)).await;
     }
 }
@@ -148,7 +148,7 @@ impl Tail {
         self.reached.subscribe()
     }
 
-    /// What comes after a position.
+    /// Finds the events after a position.
     pub(super) fn find(&self, after: After) -> Found {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         if after >= *self.reached.borrow() {

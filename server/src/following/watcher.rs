@@ -1,7 +1,7 @@
-//! One replica that is kept fresh: all of what concerns its executor, then what changes of that.
+//! One replica that is kept fresh: the state that concerns its executor, then the changes to it.
 //!
-//! What is sent is the difference between two copies of the published state, never an event: it reaches nobody who has no part in it,
-//! however it came about. Copies share what did not change, so that finding the difference takes about as long as there is of it.
+//! A message is the difference between two copies of the published state, never an event. It reaches nobody who has no part in it, however
+//! it came about. Copies share all that did not change, so finding the difference takes about as long as there is of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ use crate::metrics::Counted;
 use crate::pool::Part;
 use crate::problem::{Code, Problem};
 
-/// A state that somebody is told of: which, up to which event, and from when on it is nothing older.
+/// A state that the peer is told of. All that was durable at `time`, and up to `position`, is in it.
 #[derive(Clone)]
 pub(crate) struct Standing {
     pub(crate) copy: Arc<StateCopy>,
@@ -60,10 +60,10 @@ impl Standing {
         Ok(Self { copy, position, time })
     }
 
-    /// What is said at the begin.
+    /// Returns the facts of the first message.
     ///
     /// # Errors
-    /// None that the caller did not hear of before.
+    /// Only those that the caller has had before.
     pub(crate) fn begin(
         ledger: &IndexedLedger,
         executor: &Executor,
@@ -92,7 +92,7 @@ pub(crate) struct Watcher {
     told: Option<Standing>,
     /// The state that the peer is being told of, and how far.
     telling: Option<(Standing, CutProgress)>,
-    /// When something was said last; `None` before the first word.
+    /// The time of the last message; `None` before the first one.
     told_at: Option<Instant>,
     ended: bool,
     /// `true` once somebody else needs its place.
@@ -174,8 +174,8 @@ impl Watcher {
         }
     }
 
-    /// The next piece of what the peer is being told. `None` where nothing of it changed for the executor, which is told with the next
-    /// heartbeat.
+    /// The next piece of the state that the peer is being told of. `None` if nothing of it changed for the executor; that is told with the
+    /// next heartbeat.
     async fn say_piece(&mut self, to: Standing, mut progress: CutProgress) -> Result<Option<Bytes>, Problem> {
         let is_first = progress == CutProgress::default();
         let most = WATCH_PIECE_BYTES.min(self.api.follow_pages.capacity());
@@ -233,7 +233,7 @@ impl Speaks for Watcher {
         };
         self.place.pace().moves();
         let said = self.say(told_at).await;
-        // Whose token has ended meanwhile hears that, and nothing else any more.
+        // A caller whose token has ended meanwhile hears that, and nothing else any more.
         let said = self.caller.still_holds(&self.api).and(said);
         self.told_at = Some(Instant::now());
         Some(said.unwrap_or_else(|problem| {
@@ -256,7 +256,7 @@ impl Speaks for Watcher {
 }
 
 impl Watcher {
-    /// How long the peer may take for one message: something is always to be told.
+    /// Returns the time that the peer may take for one message: something is always to be told.
     fn patience(&self) -> Duration {
         self.api.limits.patience.lag + POLICY_CACHE_HEARTBEAT
     }

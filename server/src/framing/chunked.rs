@@ -6,7 +6,7 @@ use crate::limits::{MAX_CHUNK_LINE_BYTES, MAX_TRAILER_BYTES};
 /// At most this many hexadecimal digits name a chunk's size: 2^60 bytes is past any body.
 const MAX_SIZE_DIGITS: usize = 15;
 
-/// Where in a chunked body the connection stands.
+/// The place of the connection in a chunked body.
 pub(crate) struct Chunked {
     state: State,
 }
@@ -24,12 +24,12 @@ impl Chunked {
         Self { state: State::SizeLine }
     }
 
-    /// Whether the body's last byte has been admitted.
+    /// Returns `true` if the body's last byte has been admitted.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// How many of these bytes may be passed on; 0 when more are needed to tell.
+    /// Returns the number of these bytes that may be passed on; 0 when more are needed to tell.
     pub(crate) fn admit(&mut self, rest: &[u8]) -> Result<usize, Refusal> {
         match &mut self.state {
             State::SizeLine => {

@@ -1,4 +1,4 @@
-//! The stream hyper reads: whole, checked heads only, and a peer that keeps moving.
+//! The stream that hyper reads: whole, checked heads only, and a peer that keeps moving.
 
 use std::io;
 use std::pin::Pin;
@@ -17,9 +17,8 @@ use crate::lanes::Arrival;
 use crate::limits::{CONNECTION_STALL, GIVING_WAY_LINGER, NAMELESS_STALL, Patience, READ_BUFFER_BYTES};
 use crate::pool::Part;
 
-/// What hyper is given in place of a refused head, so that the refusal is answered in its turn, after the answers
-/// to the requests before it. Which request it is, only [`Verdict`] says: a client that sends the same bytes asks
-/// for `/` and nothing else.
+/// The request that hyper is given in place of a refused head. So the refusal is answered in its turn, after the answers to the requests
+/// before it. Only [`Verdict`] says which request it is: a client that sends the same bytes asks for `/` and nothing else.
 const STAND_IN: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
 /// The refusal of a connection's request head, told by the stream to the service.
@@ -27,13 +26,13 @@ const STAND_IN: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close
 pub(crate) struct Verdict(Arc<OnceLock<(u64, Refusal)>>);
 
 impl Verdict {
-    /// Why the connection's `request`-th request (from 1) was refused, if it was.
+    /// Returns the reason for which the connection's `request`-th request (from 1) was refused, if it was.
     pub(crate) fn of(&self, request: u64) -> Option<Refusal> {
         self.0.get().filter(|(refused, _)| *refused == request).map(|(_, refusal)| *refusal)
     }
 }
 
-/// Which request's body may take as long as it likes, told by the service to the stream.
+/// The request whose body may take as long as it likes, told by the service to the stream.
 #[derive(Clone, Default)]
 pub(crate) struct LongBodies(Arc<AtomicU64>);
 
@@ -76,7 +75,7 @@ pub(crate) struct GuardedStream<S> {
     closing: Closing,
     /// The time of its acceptance.
     made: Instant,
-    /// Its place among the connections, and how the present body keeps pace with what that takes.
+    /// The connection's place among all, and the pace of the present body for the room that it takes.
     place: Option<Part>,
     arrival: Arrival,
     gives_way: bool,
@@ -179,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
         Poll::Ready(Ok(bytes > 0))
     }
 
-    /// Ready with what to do when the peer has kept us waiting for too long.
+    /// Ready when the peer has kept us waiting for too long, or another needs the place: with the refusal, or `None` between requests.
     fn poll_impatience(&mut self, cx: &mut Context<'_>) -> Poll<Option<Refusal>> {
         let Patience { head, idle, body_pause, upload_pause, body_grace, .. } = self.patience;
         let is_long = self.long_bodies.0.load(Ordering::Relaxed) == self.framing.heads();
@@ -203,7 +202,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
         Poll::Ready(refusal.map(|_| Refusal::GaveWay))
     }
 
-    /// Returns `true` while no request that came on it showed a token that was taken. What such requests ask earns no time.
+    /// Returns `true` while no request on it showed a token that was taken. The work for such requests earns no time.
     fn is_of_nobody(&self) -> bool {
         self.place.as_ref().is_some_and(|place| !place.has_moved())
     }
@@ -241,7 +240,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
         }
     }
 
-    /// Whether the peer may still be sending what nobody reads.
+    /// Returns `true` if the peer may still be sending bytes that nobody reads.
     fn is_mid_request(&self) -> bool {
         self.reading == Reading::Refused
             || self.framing.awaited() == Awaited::Body

@@ -1,11 +1,11 @@
-//! One request head, whole: what hyper would let pass and we do not.
+//! The checks of one whole request head that hyper would let pass and we do not.
 
 use axum::http::uri::Authority;
 
 use super::refusal::Refusal;
 use crate::limits::{MAX_HEADERS, MAX_METHOD_BYTES, MAX_TARGET_BYTES};
 
-/// How long the body after a head is.
+/// The length of the body after a head.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BodyFraming {
     Sized(u64),

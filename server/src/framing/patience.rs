@@ -1,4 +1,4 @@
-//! How long the peer has kept us waiting.
+//! The time for which the peer has kept us waiting.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -30,7 +30,7 @@ impl Waiting {
         self.waited = self.waited.saturating_sub(time);
     }
 
-    /// Since when it is waited for now, if it is.
+    /// Returns the time since which it is waited for now, if it is.
     pub(crate) fn since(&self) -> Option<Instant> {
         self.since
     }

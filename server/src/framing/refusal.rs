@@ -1,8 +1,8 @@
-//! Why a request's bytes were refused before any handler saw them.
+//! The reasons for which a request's bytes are refused before any handler sees them.
 
 use crate::problem::{Code, Problem};
 
-/// Why a connection's next bytes are not passed on. The connection ends with the answer to it.
+/// The reason for which a connection's next bytes are not passed on. The connection ends with the answer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("the request head has a line feed without a carriage return before it")]
@@ -78,7 +78,7 @@ impl Refusal {
         if self == Self::GaveWay { problem.with_retry_after(1) } else { problem }
     }
 
-    /// Which problem the client is told of.
+    /// Returns the code of the problem that the client is told of.
     pub(crate) fn code(self) -> Code {
         match self {
             Self::HeadTooLarge | Self::TooManyHeaders => Code::HeadersTooLarge,

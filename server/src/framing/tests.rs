@@ -1,4 +1,4 @@
-//! Requests that must not pass, named for what is wrong with them, and a few that must.
+//! Requests that must not pass, named for their faults, and a few that must.
 
 use super::*;
 use crate::limits::{MAX_CHUNK_LINE_BYTES, MAX_HEADERS, MAX_TARGET_BYTES};

@@ -1,4 +1,4 @@
-//! What an upload has come to so far, told as fast as the client listens.
+//! The progress of an upload, told as fast as the client listens.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::json::JsonWriter;
 use crate::page::write_head;
 use crate::problem::Problem;
 
-/// How a chunk, or several that nobody has heard of yet, were appended.
+/// The result of appending a chunk, or several that the client has not heard of yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Acknowledgement {
     /// Every line up to this one is durable.
@@ -25,8 +25,8 @@ pub(super) struct Acknowledgement {
     duplicates: u64,
 }
 
-/// Where acknowledgements are told. One that the client has not taken yet is merged with the next: a client that listens
-/// only at the end costs nothing.
+/// The receiver of acknowledgements. One that the client has not taken yet is merged with the next. So a client that listens only at the
+/// end costs nothing.
 #[derive(Clone, Default)]
 pub(super) struct Teller(Arc<Mutex<State>>);
 
@@ -111,7 +111,7 @@ impl Teller {
         });
     }
 
-    /// It ends here: `{"error":{…}}`. What was acknowledged stays.
+    /// It ends here: `{"error":{…}}`. Acknowledged lines stay.
     pub(super) fn fail(&self, problem: &Problem) {
         self.change(|state| {
             let mut json = JsonWriter::with_capacity(512);

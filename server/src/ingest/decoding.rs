@@ -17,7 +17,7 @@ pub(super) enum Decoding {
     Zstd(zstd::stream::read::Decoder<'static, Pieces>),
 }
 
-/// What a step has come to.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// There may be more.
@@ -42,7 +42,7 @@ impl Decoding {
         })
     }
 
-    /// What comes next of the upload; `None` at its end.
+    /// Adds the next piece of the upload; `None` at its end.
     pub(super) fn push(&mut self, piece: Option<Bytes>) {
         let pieces = match self {
             Self::Plain(pieces) => pieces,
@@ -75,7 +75,7 @@ impl Decoding {
     }
 }
 
-/// Pieces as they came. Where none is left, but more may come, reading them would block.
+/// Pieces as they came. If none is left, but more may come, reading them would block.
 #[derive(Default)]
 pub(super) struct Pieces {
     waiting: VecDeque<Bytes>,

@@ -14,7 +14,7 @@ pub(super) struct Gathered {
     start: usize,
     /// Bytes that were looked at for line feeds.
     scanned: usize,
-    /// Where the last whole line ends, its line feed included.
+    /// The end of the last whole line, its line feed included.
     whole: usize,
     /// Whole lines that were not taken, and how many of them hold something.
     lines: u64,
@@ -32,7 +32,7 @@ pub(super) struct Chunk {
     /// The number of its first line in the upload, from 1.
     pub(super) first: u64,
     pub(super) count: u64,
-    /// How many of its lines hold something.
+    /// The number of its lines that hold something.
     pub(super) events: usize,
 }
 
@@ -42,7 +42,7 @@ fn is_blank(byte: u8) -> bool {
 }
 
 impl Gathered {
-    /// Where more is to be written.
+    /// Returns the buffer that more is to be written to.
     pub(super) fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
@@ -60,7 +60,7 @@ impl Gathered {
         self.scanned = self.bytes.len();
     }
 
-    /// What comes after the last line feed is the last line.
+    /// Takes the rest after the last line feed as the last line.
     pub(super) fn end(&mut self) {
         if self.whole < self.bytes.len() {
             self.whole = self.bytes.len();
@@ -74,7 +74,7 @@ impl Gathered {
         self.bytes.capacity()
     }
 
-    /// Whether more may be read before something is taken.
+    /// Returns `true` if more may be read before something is taken.
     pub(super) fn has_room(&self) -> bool {
         self.bytes.len() - self.start < INGEST_AHEAD_BYTES || !self.has_lines()
     }
@@ -83,7 +83,7 @@ impl Gathered {
         self.lines > 0
     }
 
-    /// Whether the first lines fill a chunk.
+    /// Returns `true` if the first lines fill a chunk.
     pub(super) fn has_chunk(&self) -> bool {
         self.events >= INGEST_CHUNK_LINES || self.whole - self.start >= INGEST_CHUNK_BYTES
     }
@@ -185,12 +185,12 @@ impl Chunk {
             .collect()
     }
 
-    /// How many lines come before the one that holds its event of this index.
+    /// Returns the number of lines before the one that holds its event of this index.
     pub(super) fn lines_before_event(&self, index: usize) -> u64 {
         self.lines_before_events().get(index).map_or(self.count, |before| u64::from(*before))
     }
 
-    /// How many lines come before the one of each event; empty lines hold none.
+    /// Returns the number of lines before the one of each event; empty lines hold none.
     pub(super) fn lines_before_events(&self) -> Vec<u32> {
         let lines = (0_u32..).zip(self.bytes.split(|byte| *byte == b'\n'));
         lines.filter(|(_, line)| holds_event(line)).map(|(before, _)| before).collect()
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!((endless.endless_line(), endless.has_room()), (Some(2), false));
     }
 
-    /// What an upload costs goes with its bytes and its events, however many lines there are.
+    /// The cost of an upload goes with its bytes and its events, however many lines there are.
     #[test]
     fn empty_lines_cost_what_their_bytes_cost() {
         const BYTES: usize = 16 * 1024 * 1024;

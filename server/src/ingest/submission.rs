@@ -16,12 +16,12 @@ pub(super) struct Sent {
     /// The numbers of the first and the last of them.
     pub(super) first: u64,
     pub(super) last: u64,
-    /// How many lines come before each event's, where some are empty.
+    /// The number of lines before each event's, where some are empty.
     lines_before: Option<Vec<u32>>,
     pub(super) outcome: Outcome,
 }
 
-/// What has become of lines that the ledger has.
+/// The state of lines that the ledger has.
 pub(super) enum Outcome {
     /// They hold no event: there is nothing to wait for.
     Empty,
@@ -43,13 +43,13 @@ impl Sent {
     }
 }
 
-/// What has become of a chunk.
+/// The result of submitting a chunk.
 pub(super) struct Submitted {
     pub(super) sent: Vec<Sent>,
     pub(super) rest: Rest,
 }
 
-/// What is left of it.
+/// The rest of the chunk.
 pub(super) enum Rest {
     Nothing,
     /// The ledger's queue is full: to be sent again.
@@ -61,7 +61,7 @@ pub(super) enum Rest {
 /// Sends a chunk, in order, in as few appends as it takes. Blocks while it parses and encodes.
 pub(super) fn submit(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Submitted {
     let mut sent = Vec::new();
-    // What is left, the first lines last. A part that is refused for a line within it is divided before that line.
+    // The rest of the chunk, the first lines last. A part that is refused for a line within it is divided before that line.
     let mut left = vec![chunk.clone()];
     while let Some(part) = left.pop() {
         match send(caller, ledger, stream, &part) {
@@ -90,8 +90,8 @@ enum Sending {
     /// With how many events.
     Sent(Outcome, usize),
     Busy,
-    /// What stands behind so many lines each is for a request of its own: the identity of its first event stands before it, or the
-    /// whole is too much at once.
+    /// The chunk is divided: the lines behind each of these numbers make a request of their own. Either the identity of their first event
+    /// stands before it, or the whole is too much at once.
     Divided(Vec<u64>),
     /// The event behind so many lines is refused.
     Refused(u64, Problem),
@@ -123,7 +123,7 @@ fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -
         return Sending::Divided(chunk.cuts(INGEST_GOVERNED_LINES));
     }
     let outcome = ledger.append(AppendRequest::of(events)).and_then(|pending| {
-        // What follows from its events is known once the ledger has placed them. Nothing may have been sent behind them by then:
+        // The events that follow from its own are known once the ledger has placed them. Nothing may have been sent behind them by then:
         // they may have to be divided, and keep their order.
         if is_governed { pending.wait().map(Outcome::Durable) } else { Ok(Outcome::Pending(pending)) }
     });
@@ -140,8 +140,8 @@ fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -
     }
 }
 
-/// Whether some of several lines may pass without the others: there was too much at once, or the state refuses one of them, which
-/// is found that way, or one was looked at before those that it rests on were there.
+/// Returns `true` if some of several lines may pass without the others. Either there was too much at once, or the state refuses one of
+/// them, which is found that way. Or one was looked at before those that it rests on were there.
 fn may_pass_in_parts(error: &AppendError) -> bool {
     match error {
         AppendError::TooLarge { .. } => true,
@@ -163,9 +163,9 @@ fn refused_event(error: &AppendError) -> Option<usize> {
     }
 }
 
-/// The events with the identity of one before them, since the last such one: each begins a request of its own. In one request they
-/// would be errors; in an upload they are repetitions like any other, wherever the chunks happen to end. All are found at once, so
-/// that lines that repeat each other are not parsed again and again.
+/// The events with the identity of one before them, since the last such one: each begins a request of its own. In one request they would be
+/// errors; in an upload they are repetitions like any other, at any end of a chunk. All are found at once, so that lines that repeat each
+/// other are not parsed again and again.
 fn repetitions(events: &[Event<'_>]) -> Vec<usize> {
     let mut seen = HashSet::with_capacity(events.len());
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! How far a part is behind.
+//! The pace of a part: the time from which it is behind.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ const STAYS: u64 = u64::MAX;
 /// It gives way only to callers below their share.
 const MOVES: u64 = u64::MAX - 1;
 
-/// When a part is behind. Told by its holder at every step, read only when there is no room.
+/// The time at which a part is behind. Told by its holder at every step, read only when there is no room.
 pub(crate) struct Pace {
     base: Instant,
     /// Microseconds since `base`, or one of the two above.
@@ -48,7 +48,7 @@ impl Pace {
     }
 }
 
-/// When a part that may give way is behind; in the order in which they are asked to.
+/// The time at which a part that may give way is behind; in the order in which parts are asked to give way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
     At(Instant),

@@ -200,7 +200,7 @@ impl State {
 
     fn ask(&mut self, id: u64) {
         let ask = self.parts.get_mut(&id).and_then(|part| part.ask.take());
-        // Whoever is gone already has given way.
+        // A part that is gone already has given way.
         let _gone = ask.is_some_and(|ask| ask.send(()).is_err());
     }
 

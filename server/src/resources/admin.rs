@@ -1,4 +1,4 @@
-//! `/v1/admin/…`: what an operator does to a running service.
+//! `/v1/admin/…`: acts of an operator on a running service.
 
 use std::sync::Arc;
 

@@ -81,7 +81,7 @@ fn page(models: &ReadModels, asked: &AnnotationQuery) -> Result<(AnnotationList,
     Ok((page, found.position))
 }
 
-/// What annotations are asked for of; at most one thing.
+/// Takes the target of the annotations that are asked for; at most one.
 fn take_target(query: &mut Query<'_>) -> Result<Option<AnnotationTarget>, Problem> {
     let position = query.take_position("position")?;
     let call = query.take("call")?.map(Name::new).transpose();
@@ -159,7 +159,7 @@ async fn refuse_unknown(api: &Api, ledger: &IndexedLedger, call: &Name) -> Resul
     Err(Problem::new(Code::NoSuchCall, detail))
 }
 
-/// Whether an event that tells of calls has this label; the newest are looked at first.
+/// Returns `true` if an event that tells of calls has this label; the newest are looked at first.
 fn is_recorded(ledger: &IndexedLedger, call: String) -> Result<bool, ReadError> {
     let kinds = CALL_KINDS.map(str::to_owned).to_vec();
     let filter = Filter { kinds, call: Some(call), ..Filter::default() };

@@ -27,7 +27,7 @@ use crate::preferences::Preference;
 use crate::problem::{Code, Problem};
 use crate::read_request::set_ledger_position;
 
-/// What one event's receipt takes in an answer, about, bytes.
+/// The size of one event's receipt in an answer, about, bytes.
 const RECEIPT_BYTES: usize = 220;
 
 /// An append as it came, apart from the connection.

@@ -1,4 +1,4 @@
-//! `…/approvals`: calls that wait for a person, and a person's word on them.
+//! `…/approvals`: calls that wait for a person, and the answers to them.
 
 mod shown;
 
@@ -31,9 +31,9 @@ use crate::read_request::{NO_STORE, Question, answer_at};
 use crate::service_event::governance;
 use crate::strict_object::Members;
 
-/// The stream of what people say of calls.
+/// The stream of people's answers to calls.
 const STREAM: &str = "governance/approvals";
-/// What one approval takes in an answer, about, bytes.
+/// The size of one approval in an answer, about, bytes.
 const APPROVAL_BYTES: usize = 1_024;
 
 #[utoipa::path(
@@ -145,7 +145,7 @@ pub(crate) async fn resolve(mut act: Act) -> Result<Response, Problem> {
     approval_answer(&act.api, &act.ledger, approval, &recorded.0.head).await
 }
 
-/// What is said of an approval.
+/// Reads the answer to an approval from the verb of the path.
 fn resolution_of(verb: &str) -> Result<Resolution, Problem> {
     match verb {
         "approve" => Ok(Resolution::Approved),
@@ -167,16 +167,16 @@ fn no_such_approval(id: &str) -> Problem {
     Problem::new(Code::NoSuchApproval, format!("there is no approval `{shown}`; list those that wait"))
 }
 
-/// What comes with a person's word.
+/// The body of an answer to an approval.
 #[derive(Default)]
 struct Said {
     note: Option<Note>,
     edit: Option<Edit>,
 }
 
-/// What is approved in the place of what was asked for.
+/// The arguments that are approved in the place of those asked for.
 struct Edit {
-    /// Without them, their digest is there.
+    /// The arguments; without them, their digest is there.
     args: Option<Arguments>,
     digest: Option<Sha256Text>,
     /// The folder that they are relative to, where it is another one.
@@ -272,7 +272,7 @@ async fn resolved(
         tokio::select! {
             changed = heads.changed() => if changed.is_err() { return Ok((approval, head)) },
             _ = phase.wait_for(|phase| *phase > Phase::Serving) => (),
-            // Who gives way is answered as if the time were over.
+            // A caller that gives way is answered as if the time were over.
             () = place.asked() => return Ok((approval, head)),
             () = tokio::time::sleep_until(until) => (),
         }

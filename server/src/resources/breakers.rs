@@ -23,9 +23,9 @@ use crate::query::bad_query;
 use crate::read_request::Question;
 use crate::service_event::governance;
 
-/// The stream of what operators say of breakers.
+/// The stream of operators' acts on breakers.
 const STREAM: &str = "governance/breakers";
-/// What one breaker takes in an answer, about, bytes.
+/// The size of one breaker in an answer, about, bytes.
 const BREAKER_BYTES: usize = 320;
 
 #[utoipa::path(

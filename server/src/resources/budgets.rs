@@ -1,4 +1,4 @@
-//! `…/budgets`: what may be spent, and what was.
+//! `…/budgets`: limits, and the amounts spent against them.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::strict_object::Members;
 
 /// The stream of all budgets.
 const STREAM: &str = "governance/budgets";
-/// What one budget takes in an answer, about, bytes.
+/// The size of one budget in an answer, about, bytes.
 const BUDGET_BYTES: usize = 384;
 
 #[utoipa::path(
@@ -91,10 +91,10 @@ fn key(one: &BudgetStanding<'_>) -> BudgetKey {
     (one.budget.budget.clone(), one.agent.map(str::to_owned), one.window.map(str::to_owned))
 }
 
-/// Which budgets are meant.
+/// The budgets that are asked for.
 struct Meant {
     budget: Option<String>,
-    /// What a call is that counts in them, by the names of the parameters.
+    /// The parts of a call that counts in them, by the names of the parameters.
     parts: [Option<String>; 8],
 }
 
@@ -119,7 +119,7 @@ impl Meant {
     fn question<'a>(&'a self, own: Option<&'a BudgetConfigured>) -> BudgetQuestion<'a> {
         let [agent, role, tool, model, task_type, session, run, workspace] =
             self.parts.each_ref().map(Option::as_deref);
-        // Whoever asks as an agent has its role.
+        // A caller that asks as an agent has its role.
         let role = role.or(agent.and(Some(Role::Agent.as_str())));
         let rules = REACTOR_VERSION;
         BudgetQuestion {
@@ -195,7 +195,7 @@ fn write_spend(name: &'static str, spend: &SpendLimits, json: &mut JsonWriter) {
     json.end_object();
 }
 
-/// What a budget is for. A misspelt member would make it one for everything.
+/// Reads the scope of a budget. A misspelt member would make it one for everything.
 fn read_scope(mut members: Members<'_>) -> Result<BudgetScope, Problem> {
     let scope = BudgetScope {
         agent: members.take("agent")?,

@@ -1,4 +1,4 @@
-//! `POST …/checkpoints/{thread}:save`, `:writes`, `:copy`, `:fork`, and `DELETE …/checkpoints/{thread}`.
+//! Acts on checkpoints: `POST …/checkpoints/{thread}:save`, `:writes`, `:copy`, `:fork`, and `DELETE`.
 
 use axum::response::Response;
 use bitacora_formats::limits::MAX_REQUEST_BYTES;
@@ -126,7 +126,7 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
     event.record(act, None).await
 }
 
-/// A copy of all of a thread, or of what leads to one checkpoint, in one event.
+/// Copies a whole thread, or one checkpoint and those that lead to it, in one event.
 async fn copy(mut act: Act, thread: Name) -> Result<Response, Problem> {
     let (to, namespace, checkpoint, id) = act
         .read(|members| {
@@ -212,7 +212,7 @@ pub(super) fn must_have_room(ledger: &IndexedLedger, thread: &str, bytes: u64) -
     Err(Problem::new(Code::ThreadFull, detail))
 }
 
-/// What a caller calls a request, so that it is done once however often it is sent.
+/// The id that a caller gives a request, so that it is done once however often it is sent.
 pub(super) type RequestId = BoundedText<128>;
 
 /// The event that a request of this name becomes. Pieces of content have other ids of the same source.
@@ -220,8 +220,8 @@ fn event_id(id: &RequestId) -> String {
     format!("request/{}", id.as_str())
 }
 
-/// What was answered when a request was sent before, if it is among the last ones about the thread; the log itself refuses to take
-/// an older one twice. Only what would be refused now because it was done needs to ask.
+/// Returns the answer that was given when a request was sent before, if it is among the last ones about the thread. The log itself refuses
+/// to take an older one twice. Only a request that would be refused now because it was done needs this.
 pub(super) async fn told_before<T: EventData>(
     api: &Api,
     ledger: &IndexedLedger,
@@ -324,7 +324,7 @@ pub(super) async fn last_of(api: &Api, pending: Vec<PendingAppend>) -> Result<Ap
     last.ok_or_else(|| Problem::new(Code::Internal, "nothing was sent"))
 }
 
-/// Where it stands: behind the pieces that were recorded with it.
+/// Answers with the position of the act: behind the pieces that were recorded with it.
 pub(super) fn answer(appended: &Appended, found: Option<bool>) -> Result<Response, Problem> {
     let own = appended.results.last();
     let position = own.map_or(appended.last, |event| event.position);

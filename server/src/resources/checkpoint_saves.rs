@@ -1,4 +1,4 @@
-//! What is saved of a thread: a checkpoint, what a task wrote behind one, or a new one that goes on from an older one.
+//! The acts that save: a checkpoint, a task's writes behind one, or a fork of an older one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,12 +46,12 @@ struct Given {
     value: ContentValue,
 }
 
-/// What a body says.
+/// The content of a body.
 struct Told<T> {
     data: T,
     /// Those of channels; then those of tasks, of one behind the other.
     given: Vec<Given>,
-    /// How many of the last ones each task has.
+    /// The number of the last ones that each task has.
     shares: Vec<usize>,
     id: Option<RequestId>,
     subject: Option<Name>,
@@ -270,14 +270,14 @@ fn told<T>(
     })
 }
 
-/// What is saved with contents.
+/// An event that is saved with contents.
 trait Saved: bitacora_formats::vocabulary::EventData {
     fn key(&self) -> (&Name, &Namespace, &Name);
     /// With these contents, of which each task has its share at the end.
     fn with(self, blobs: Vec<CheckpointBlob>, shares: &[usize]) -> Result<Self, Problem>;
-    /// Whether what it rests on is there, if it rests on anything.
+    /// Returns `true` if the checkpoint that it rests on is there; `None` if it rests on none.
     fn finds(&self, ledger: &IndexedLedger) -> Result<Option<bool>, Problem>;
-    /// Where the same stands already.
+    /// Returns the position of the same event, if it is recorded already.
     fn repeats(&self, ledger: &IndexedLedger, data: &Json<'_>) -> Result<Option<u64>, Problem>;
 }
 
@@ -343,7 +343,7 @@ impl Saved for CheckpointWrites {
     }
 }
 
-/// Whether a checkpoint is there; `None` while nobody knows, because the model is folded anew.
+/// Returns `true` if a checkpoint is there; `None` while nobody knows, because the model is folded anew.
 fn stands(
     ledger: &IndexedLedger,
     thread: &Name,

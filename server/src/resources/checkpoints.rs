@@ -29,7 +29,7 @@ use crate::query::bad_query;
 use crate::read_model_query::ask_model_and_log;
 use crate::read_request::Question;
 
-/// Where a page of checkpoints goes on: id, subgraph, and place.
+/// The place at which a page of checkpoints goes on: id, subgraph, and place.
 type After = (String, String, u64, u64);
 
 #[utoipa::path(

@@ -1,4 +1,4 @@
-//! `…/clock`: whether the ledger's time can be believed, and an operator's word that it is.
+//! `…/clock`: the trust in the ledger's time, and an operator's acceptance of a jump.
 
 use std::sync::Arc;
 

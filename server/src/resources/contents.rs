@@ -1,4 +1,5 @@
-//! `POST …/contents`: content that is stored ahead of the checkpoint that names it, because it is too large for one request.
+//! `POST …/contents`: content stored ahead of the checkpoint that names it.
+//! It is for content that is too large for one request.
 
 use axum::response::Response;
 use bitacora_formats::MAX_CONTENT_BYTES;
@@ -45,7 +46,7 @@ pub(crate) async fn store(mut act: Act) -> Result<Response, Problem> {
         debug_assert!(body.as_slice().len() <= MAX_CONTENT_BYTES, "a body is smaller than a content");
         let mut contents = Contents::new(subject);
         let named = contents.cut(&of, None, body.as_slice())?;
-        // What is recorded already costs the log nothing; the model only saves the way there.
+        // Pieces that are recorded already cost the log nothing; the model only saves the way there.
         contents.look_up(&of)?;
         Ok((named, body.as_slice().len() as u64, contents.send(&of, None)?))
     });

@@ -1,4 +1,4 @@
-//! `…/contracts/{contract}`, its `/checks`, and `…/rollbacks`: what had to hold, whether it did, and what was undone.
+//! `…/contracts/{contract}`, its `/checks`, and `…/rollbacks`: definitions, checks and rollbacks.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `…/contracts`: what has to hold before and after a step.
+//! `…/contracts`: conditions that hold before and after a step.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::read_request::Question;
 use crate::service_event::governance;
 
-/// What one contract takes in an answer, about, bytes.
+/// The size of one contract in an answer, about, bytes.
 const CONTRACT_BYTES: usize = 1_024;
 
 #[utoipa::path(

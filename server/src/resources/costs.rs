@@ -1,4 +1,4 @@
-//! `…/costs`: what models and tools took, by model, task, agent and day.
+//! `…/costs`: costs of models and tools, by model, task, agent and day.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::query::{Query, bad_query};
 use crate::read_model_query::ask_model;
 use crate::read_request::Question;
 
-/// What costs are summed up and picked out by, but for days.
+/// The parts that costs are summed up and picked out by, but for days.
 const PARTS: [(&str, CostsBy); 8] = [
     ("model", CostsBy::Model),
     ("task", CostsBy::Task),

@@ -1,4 +1,4 @@
-//! `POST …/decide`, `…/decide:batch`: an answer before a tool is called, recorded before it is given.
+//! `POST …/decide`, `…/decide:batch`: a decision before a tool is called, recorded before it is given.
 
 use std::sync::Arc;
 
@@ -99,13 +99,13 @@ pub(crate) async fn decide_batch(act: Act) -> Result<Response, Problem> {
     Ok(answer_at(&asking.ledger.head(), JSON, NO_STORE, json.into_bytes().into()))
 }
 
-/// Who asks for calls, in which ledger.
+/// The sender of requests for calls, and the ledger.
 struct Asking {
     api: Arc<Api>,
     caller: Caller,
     ledger: IndexedLedger,
     explain: bool,
-    /// When the request began to come: a call's time passes while its request waits.
+    /// The time at which the request began to come: a call's time passes while its request waits.
     received: Micros,
 }
 
@@ -119,8 +119,8 @@ impl Asking {
         Ok((Self { api, caller, ledger, explain, received }, body))
     }
 
-    /// Has a request decided, and writes the decision as it is answered. Whose token has ended while the body came, or others of a
-    /// batch were decided, asks no more.
+    /// Has a request decided, and writes the decision as it is answered. A caller asks no more once its token has ended: while the body
+    /// came, or while others of a batch were decided.
     async fn answer_to(&self, request: Governed) -> Result<(Head, Vec<u8>), Problem> {
         let Self { api, ledger, .. } = self;
         let governance = governance(ledger)?;
@@ -189,7 +189,7 @@ async fn read_aside<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "reading the request failed on a defect")))
 }
 
-/// How often one call is decided anew, whatever its caller sends.
+/// The most tries to decide one call anew, for any caller.
 const MAX_TRIES: usize = 32;
 
 impl Governed {
@@ -201,8 +201,8 @@ impl Governed {
     }
 }
 
-/// Whether a decision said no for the time being, and that time is over: it waited for a person who has answered since, or came too
-/// early.
+/// Returns `true` if a decision denied for the time being, and that time is over. Either it waited for a person who has answered since, or
+/// it came too early.
 fn is_passing_no_over(
     decision: &DecisionMade,
     decided: Micros,
@@ -227,21 +227,21 @@ fn is_passing_no_over(
     }
 }
 
-/// Returns whether an answer given now comes too late for the call to begin. `decided` is the time of the decision's frame, from which on
-/// its deadline is counted. What the request waited before that is taken off.
+/// Returns `true` if an answer given now comes too late for the call to begin. `decided` is the time of the decision's frame, from which on
+/// its deadline is counted. The time that the request waited before that is taken off.
 fn is_late(decision: &DecisionMade, decided: Micros, now: Micros, received: Micros) -> bool {
     let ends = decision.expires.map_or(decision.deadline, |expires| expires.min(decision.deadline));
     let waited = now.0.saturating_sub(received.0);
     now.0 >= ends || waited >= ends.saturating_sub(decided.0)
 }
 
-/// What is said of a call that was allowed and may not begin any more.
+/// The answer about a call that was allowed and may not begin any more.
 const ENDED: &str =
     "This call was allowed before, and has ended, is too old or was stopped since. Ask for a new call.";
 const LATE: &str = "This call was allowed, but so late that its time is over. Ask for a new call.";
 
-/// An allow that was given once is no allow for ever: whoever asks again for a call that has ended, or was stopped, hears no, in every
-/// mode.
+/// Takes back an allow. One that was given once does not hold for ever: a caller that asks again for a call that has ended, or was stopped,
+/// is denied, in every mode.
 fn take_back(decision: &mut DecisionMade, code: ReasonCode, reason: &str) {
     if decision.effective_verdict() != Verdict::Allow {
         return;
@@ -300,7 +300,7 @@ fn read_request(mut members: Members<'_>, caller: &Caller) -> Result<Governed, P
     })
 }
 
-/// Where the decision stands. A request that was recorded before anything decided has none.
+/// Returns the decision of an append. A request that was recorded before anything decided has none.
 fn decision_in(appended: &Appended) -> Result<&DerivedReceipt, Problem> {
     let made = appended.derived.iter().find(|derived| derived.kind == DecisionMade::KIND);
     made.ok_or_else(|| {

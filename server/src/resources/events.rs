@@ -1,4 +1,4 @@
-//! `GET …/events`, `GET …/streams/{stream}/events`, `GET …/events/{position}`: read what is durable.
+//! Reads of durable events: `GET …/events`, `GET …/streams/{stream}/events`, `GET …/events/{position}`.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ struct Asked {
     query: ReadQuery,
     /// The client's own limit.
     limit: Option<u64>,
-    /// Until when an empty answer is held back.
+    /// The time until which an empty answer is held back.
     wait_until: Option<Instant>,
 }
 
@@ -261,7 +261,8 @@ fn read_parameters(question: &Question) -> Result<Asked, Problem> {
     Ok(Asked { query: ReadQuery { from, until, limit: 0, filter }, limit, wait_until })
 }
 
-/// Whoever has seen more than the ledger holds must hear it: their ledger, or ours, is not the one it was.
+/// Refuses a position past the head. A client that has seen more than the ledger holds must hear it: one of the ledgers is not the one it
+/// was.
 fn check_begins_in_the_ledger(query: &ReadQuery, ledger: &Ledger) -> Result<(), Problem> {
     let Place::After(after) = query.from else { return Ok(()) };
     let tip = ledger.head().position;
@@ -306,7 +307,7 @@ async fn first_page(
                 Some(place) => place,
                 None => place.insert(api.place_to_wait(caller).await?),
             };
-            // Who gives way is answered as if the time were over.
+            // A caller that gives way is answered as if the time were over.
             let has_news = tokio::select! {
                 has_news = api.wait_for_head(ledger, news, until) => has_news,
                 () = place.asked() => false,
@@ -318,7 +319,7 @@ async fn first_page(
     }
 }
 
-/// Whether the client reads a stream from some version on, and nothing else: only then a version is what it has seen.
+/// Returns `true` if the client reads a stream from some version on, and nothing else: only then a version is what it has seen.
 fn is_plain_stream_read(query: &ReadQuery) -> bool {
     let of_stream = Filter { stream: query.filter.stream.clone(), ..Filter::default() };
     query.filter.stream.is_some() && query.filter == of_stream && query.until.is_none()

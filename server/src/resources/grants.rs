@@ -21,7 +21,7 @@ use crate::service_event::{act_id, governance};
 
 /// The stream of all grants.
 const STREAM: &str = "governance/grants";
-/// What one grant takes in an answer, about, bytes.
+/// The size of one grant in an answer, about, bytes.
 const GRANT_BYTES: usize = 256;
 
 #[utoipa::path(

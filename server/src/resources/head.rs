@@ -1,4 +1,4 @@
-//! `GET …/head`: how far the ledger is durable, and what commits to all of it.
+//! `GET …/head`: the durable head of the ledger, with the hashes that commit to all of it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `/livez` and `/readyz`.
+//! `/livez` and `/readyz`: liveness and readiness of the service.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ pub(crate) async fn livez() -> impl IntoResponse {
     text("ok\n".to_owned())
 }
 
-/// An append to any ledger could be made durable now, and the read models that are required answer; else, for who says who they are, of
-/// which ledgers that is not so, and why.
+/// Returns 200 if an append to every ledger could be made durable now, and the read models that are required answer. Else it names the
+/// ledgers of which that is not so, and the reasons, to a caller that identifies itself.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -91,7 +91,7 @@ pub(crate) async fn readyz(
     Err(unready.problem(slots.len(), caller.is_some()))
 }
 
-/// What keeps the service from being ready.
+/// The reasons for which the service is not ready.
 struct Unready<'a> {
     /// Ledgers that take no appends, and why.
     closed: Vec<(&'a LedgerName, String)>,
@@ -124,7 +124,7 @@ impl<'a> Unready<'a> {
         closed.is_empty() && unread.is_empty() && missing.is_empty() && unlisted.is_none()
     }
 
-    /// What ledgers there are is nobody's business who does not say who they are.
+    /// Returns the problem. A caller that does not identify itself is not told which ledgers there are.
     fn problem(self, all: usize, is_told: bool) -> Problem {
         let Self { closed, unread, missing, unlisted } = self;
         if !is_told {
@@ -165,7 +165,7 @@ fn why_unanchored(heads: &HeadStatus) -> Option<String> {
     Some(format!("its anchor could not be moved for {} s", unanchored.as_secs()))
 }
 
-/// Why an append to the ledger could not be made durable, or remembered, now.
+/// Returns the reason for which an append to the ledger could not be made durable, or remembered, now.
 pub(crate) fn why_slot_is_not_ready(slot: &Slot) -> Option<String> {
     match slot {
         Slot::Open(ledger) => {

@@ -1,4 +1,4 @@
-//! `…/imports`: what was recorded elsewhere and brought here, what each import would change, and the word that lets it count.
+//! `…/imports`: imports, the changes that each would make, and the act that lets one count.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -30,9 +30,9 @@ use crate::service_event::governance;
 const MODEL: &str = "trust";
 /// The stream of imports.
 const STREAM: &str = "imports";
-/// What one import takes in an answer, about, bytes.
+/// The size of one import in an answer, about, bytes.
 const IMPORT_BYTES: usize = 256;
-/// What one dimension takes in an answer, about, bytes.
+/// The size of one dimension in an answer, about, bytes.
 const DIMENSION_BYTES: usize = 512;
 
 #[utoipa::path(
@@ -204,7 +204,7 @@ fn write_import(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger, js
     true
 }
 
-/// What an import showed: of one that counts the state that decides keeps no more of it, but a read model does.
+/// Returns the sums of an import. Of one that counts, the deciding state keeps them no longer, but a read model does.
 fn showed(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger) -> Option<ImportShowed> {
     if import.accepted.is_some() {
         let models = ledger.read_models()?;
@@ -221,7 +221,7 @@ fn showed(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger) -> Optio
     })
 }
 
-/// How many dimensions stand how.
+/// Writes the number of dimensions in each standing.
 fn write_standings<'a>(
     name: &'static str,
     assessments: impl Iterator<Item = &'a Assessment>,

@@ -1,4 +1,4 @@
-//! `POST …/events:ingest`: append lines of any number, acknowledged while they come.
+//! `POST …/events:ingest`: any number of lines, appended and acknowledged while they come.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `/v1/ledgers`: which ledgers there are, how each is doing, and making one.
+//! `/v1/ledgers`: the list of ledgers with the state of each, and the act that makes one.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::path::{PathNames, ledger_name};
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
 
-/// What one ledger takes in an answer, about, bytes.
+/// The size of one ledger in an answer, about, bytes.
 const LEDGER_BYTES: usize = 384;
 
 #[utoipa::path(
@@ -129,7 +129,7 @@ fn ledger_answer(status: StatusCode, name: &LedgerName, slot: &Slot) -> Response
     json_answer(status, json)
 }
 
-/// `{"name":…,"state":…}` with what there is to say about that state.
+/// Writes `{"name":…,"state":…}` and the members of that state.
 fn write_ledger(name: &LedgerName, slot: &Slot, json: &mut JsonWriter) {
     json.begin_object();
     json.text_member("name", name.as_str());
@@ -173,7 +173,7 @@ pub(crate) fn state_name(writer: &WriterState) -> &'static str {
     }
 }
 
-/// Why an append could not be made durable; `None` where it could.
+/// Returns the reason for which an append could not be made durable; `None` where it could.
 pub(crate) fn why_not_ready(writer: &WriterState) -> Option<String> {
     match writer {
         WriterState::Ready => None,

@@ -1,4 +1,4 @@
-//! `…/mode`: whether verdicts are meant.
+//! `…/mode`: the enforcement mode.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::strict_object::Members;
 
 /// The stream of all modes.
 const STREAM: &str = "governance/mode";
-/// What one scope takes in an answer, about, bytes.
+/// The size of one scope in an answer, about, bytes.
 const SCOPE_BYTES: usize = 128;
 
 #[utoipa::path(
@@ -85,7 +85,7 @@ pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
     Ok(act.record(STREAM, &configured).await?.answer())
 }
 
-/// Whose calls are meant: each part that is named is a name, and no `*`, which would be one like any other here.
+/// Takes the scope of the calls. Each part that is named is a name, and no `*`, which would be one like any other here.
 fn take_scope(members: &mut Members<'_>) -> Result<Option<ModeScope>, Problem> {
     let scope: Option<ModeScope> = members.take("scope")?;
     if let Some(ModeScope { tool, agent, role }) = &scope {

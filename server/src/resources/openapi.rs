@@ -225,7 +225,7 @@ impl IntoParams for AtLeast {
     }
 }
 
-/// Which page of a list.
+/// The parameters that name a page of a list.
 pub(crate) struct OfPage;
 
 impl IntoParams for OfPage {
@@ -257,7 +257,7 @@ fn optional(name: &str, place: ParameterIn, description: &str, of: Type) -> Para
         .build()
 }
 
-/// What every resource may answer in the place of what was asked for.
+/// The refusals that every resource may answer.
 pub(crate) struct Refusals;
 
 impl IntoResponses for Refusals {

@@ -1,4 +1,4 @@
-//! `POST …/outcome`: how a call ended, and what that says of trust.
+//! `POST …/outcome`: the outcome of a call, and its effect on trust.
 
 use axum::response::Response;
 use bitacora_formats::Json;
@@ -26,7 +26,7 @@ use crate::read_request::{NO_STORE, answer_at};
 use crate::service_event::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, said_by};
 use crate::strict_object::Members;
 
-/// How a call ended.
+/// The status of an outcome.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Status {
@@ -70,7 +70,7 @@ pub(crate) async fn report(mut act: Act) -> Result<Response, Problem> {
     Ok(answer_at(&appended.head, JSON, NO_STORE, json.into_bytes().into()))
 }
 
-/// What the outcome said of trust and of the breaker, where it said anything. Trust is as it stands now.
+/// Writes the effect of the outcome on trust and on the breaker, where it had one. Trust is as it stands now.
 async fn write_caused(
     api: &Api,
     ledger: &IndexedLedger,
@@ -103,7 +103,7 @@ async fn write_caused(
     Ok(())
 }
 
-/// What all outcomes may say.
+/// The members that all outcomes may have.
 struct Said {
     error_type: Option<Name>,
     exit_code: Option<ExitCode>,
@@ -182,7 +182,7 @@ fn read_outcome(body: &[u8], caller: &Caller) -> Result<Governed, Problem> {
     Ok(Governed { id, source: DECIDE_SOURCE, kind, stream, actor: caller.caller().to_owned(), about, data })
 }
 
-/// What went in or came out: a digest, a length, and its end in words.
+/// Takes an input or an output: a digest, a length, and its end in words.
 fn take_content(
     members: &mut Members<'_>,
     name: &'static str,

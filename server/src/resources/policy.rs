@@ -98,7 +98,7 @@ fn write_version(version: &PolicyVersion, json: &mut JsonWriter) {
     json.bool_member("retired", version.retired);
 }
 
-/// The entity tag of all versions: the newest, the active one, and how many were retired. Each of them changes with what is shown.
+/// The entity tag of all versions: the newest, the active one, and the number of retired ones. Each of them changes with the answer.
 fn policies_tag(policies: &Policies) -> String {
     let newest = policies.next_version().saturating_sub(1);
     let retired = policies.iter().filter(|(_, version)| version.retired).count();

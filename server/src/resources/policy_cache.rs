@@ -1,4 +1,5 @@
-//! `…/policy-cache`: what concerns one executor of the state that decides, for who predicts what would be said of its calls.
+//! `…/policy-cache`: the part of the deciding state that concerns one executor.
+//! It is for programs that predict the decisions about its calls.
 
 use std::sync::Arc;
 
@@ -106,7 +107,7 @@ pub(crate) async fn watch(State(api): State<Arc<Api>>, question: Question) -> Re
     Ok(response)
 }
 
-/// Who would ask for the calls, as `decide` takes them: an agent's token speaks for that agent alone.
+/// Takes the executor that would ask for the calls, as `decide` takes it: an agent's token speaks for that agent alone.
 fn take_executor(question: &Question) -> Result<Executor, Problem> {
     let mut query = question.query()?;
     let named = query.take("agent")?;

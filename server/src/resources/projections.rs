@@ -1,4 +1,4 @@
-//! `/v1/projections`: how far derived state has come, for every ledger and projection; `…/projections/{projection}:rebuild`.
+//! `/v1/projections`: the progress of each ledger's projections; `…/projections/{projection}:rebuild`.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::read_request::Question;
 
 /// The name of the index among projections.
 const INDEX: &str = "index";
-/// What one projection takes in an answer, about, bytes.
+/// The size of one projection in an answer, about, bytes.
 const PROJECTION_BYTES: usize = 320;
 
 #[utoipa::path(

@@ -1,5 +1,5 @@
-//! `GET …/proofs/inclusion` and `GET …/proofs/consistency`: that an event is in the tree, and that the tree only grew. A
-//! proof for given sizes never changes.
+//! `GET …/proofs/inclusion` and `GET …/proofs/consistency`: proofs of the Merkle tree.
+//! The first shows that an event is in the tree, the second that the tree only grew. A proof for given sizes never changes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `…/rates`: how many calls are taken in a time, and what is left of that.
+//! `…/rates`: rate limits, and the buckets that are not full.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::service_event::governance;
 
 /// The stream of all limits.
 const STREAM: &str = "governance/rates";
-/// What one limit or bucket takes in an answer, about, bytes.
+/// The size of one limit or bucket in an answer, about, bytes.
 const RATE_BYTES: usize = 192;
 
 #[utoipa::path(
@@ -89,7 +89,7 @@ enum Listed<'a> {
     Bucket(&'a RateScope, RateLevel),
 }
 
-/// The place of an item: in which of the lists, and whose it is.
+/// The place of an item: the number of its list, and its scope.
 type RateKey = (u8, RateScope);
 
 impl Listed<'_> {
@@ -130,7 +130,7 @@ impl Listed<'_> {
     }
 }
 
-/// Whose limits and buckets are meant.
+/// The limits and buckets that are asked for.
 struct Meant {
     by: Option<RateBy>,
     name: Option<String>,

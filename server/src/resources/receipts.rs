@@ -1,4 +1,4 @@
-//! `GET …/receipts/{position}`: that an event is in the tree, under a signed tree head, as a text to be kept and checked offline.
+//! `GET …/receipts/{position}`: the proof of one event under a signed tree head, checked offline.
 
 use std::sync::Arc;
 use std::time::Duration;

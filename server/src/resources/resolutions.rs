@@ -1,4 +1,4 @@
-//! `…/resolutions`, `…/answerers`: approvals that were answered, by whom, and how fast.
+//! `…/resolutions`, `…/answerers`: approvals that were answered, their answerers, and the waits.
 
 use std::sync::Arc;
 

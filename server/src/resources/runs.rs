@@ -1,4 +1,4 @@
-//! `…/runs`: how runs stand, and their steps.
+//! `…/runs`: runs with their states, and their steps.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::read_request::Question;
 
 /// The model that is asked.
 const MODEL: &str = "runs";
-/// How a run may stand.
+/// The states of a run that can be asked for.
 const STATES: [RunState; 5] =
     [RunState::Running, RunState::Paused, RunState::Completed, RunState::Failed, RunState::Aborted];
 

@@ -1,4 +1,4 @@
-//! `/v1/schemas`: the types of events that have a meaning here, and what their data must hold.
+//! `/v1/schemas`: the types of events that have a meaning here, and the schemas of their data.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -19,7 +19,7 @@ use crate::query::Query;
 const SCHEMA_JSON: &str = "application/schema+json";
 /// The same for every request of one version of the service.
 const CACHE: &str = "public, max-age=300";
-/// What one type takes in the list, about, bytes.
+/// The size of one type in the list, about, bytes.
 const LISTED_BYTES: usize = 320;
 
 /// The types of events, by name.
@@ -40,7 +40,7 @@ pub(crate) async fn list(RawQuery(parameters): RawQuery) -> Result<impl IntoResp
     Ok((headers, LIST.clone()))
 }
 
-/// What the data of one type must hold, as JSON Schema of draft 2020-12.
+/// Returns the JSON Schema (draft 2020-12) of the data of one type.
 #[utoipa::path(
     get,
     path = "/v1/schemas/{type}",

@@ -1,4 +1,4 @@
-//! `…/sessions`: who worked with what, when they began and ended, and what came of it.
+//! `…/sessions`: sessions with their agents, tools, times and results.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `/`: a page for people who open the service in a browser. It says what this is, takes a token, and lists the ledgers.
+//! `/`: the sign-in page, for people who open the service in a browser.
+//! It says what the service is, takes a token, and lists the ledgers.
 //!
 //! The page is static, and the same for everybody. Its policy lets nothing in but its own style and script, by their hashes, and
 //! lets it talk to this service alone.

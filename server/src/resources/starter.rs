@@ -1,4 +1,4 @@
-//! `…/starter`: the policy and the tools that come with the program, beside those of the ledger; and the upgrade to them.
+//! `…/starter`: the program's policy and tools beside those of the ledger, and the upgrade to them.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::problem::{Code, Problem};
 use crate::read_request::{NO_STORE, Question, answer_at};
 use crate::service_event::{Governed, governance};
 
-/// What a starter takes in an answer, about, bytes.
+/// The size of a starter in an answer, about, bytes.
 const STARTER_BYTES: usize = 64 * 1_024;
 
 #[utoipa::path(
@@ -128,7 +128,7 @@ pub(crate) async fn upgrade(mut act: Act) -> Result<Response, Problem> {
     Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
 }
 
-/// What an upgrade records: nothing, where it was done before.
+/// The record of an upgrade: nothing, where it was done before.
 struct Upgrade {
     /// The version that the starter has, or gets.
     version: u64,
@@ -165,7 +165,7 @@ impl Upgrade {
         }
     }
 
-    /// The events, tools first: whoever judges by the new rules finds the tools that they mean.
+    /// The events, tools first: a decision by the new rules finds the tools that they mean.
     fn events(&self, starter: &Starter, act: &Act) -> Result<Vec<Governed>, Problem> {
         let mut events = Vec::with_capacity(self.tools.len() + 2);
         for tool in &self.tools {

@@ -1,4 +1,4 @@
-//! `…/projections/governance`: the state that decides, by its digest, so that a replay of the log can be compared with it.
+//! `…/projections/governance`: the digest of the deciding state, for comparison with a replay.
 
 use std::sync::Arc;
 

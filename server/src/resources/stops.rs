@@ -1,4 +1,4 @@
-//! `…/panic` and `…/agents/{agent}`: what stops agents, all of them or one, in every mode.
+//! `…/panic` and `…/agents/{agent}`: stops of all agents or of one, in every mode.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::service_event::governance;
 
 /// The stream of all stops.
 const STREAM: &str = "governance/stops";
-/// What one agent takes in an answer, about, bytes.
+/// The size of one agent in an answer, about, bytes.
 const SUSPENDED_BYTES: usize = 128;
 
 #[utoipa::path(

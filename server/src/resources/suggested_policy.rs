@@ -1,4 +1,4 @@
-//! The version of the policy that comes of an accepted suggestion.
+//! The version of the policy that an accepted suggestion publishes.
 
 use bitacora_formats::vocabulary::{
     BoundedList, BoundedText, Dimension, Glob, Name, Normaliser, Note, OneOrMany, PolicyPublished,
@@ -32,8 +32,8 @@ pub(super) fn take_cwd(members: &mut Members<'_>) -> Result<Option<Folders>, Pro
     Ok(Some(if is_any { Folders::Any } else { Folders::Within(globs) }))
 }
 
-/// What a call works on is told from its working folder on, so that a rule that allows says which folders are meant: what went well
-/// in one speaks for no other.
+/// Narrows a rule to the working folders that are given. The context of a path or a command is told from its working folder on. So a rule
+/// that allows has to name its folders: calls that went well in one speak for no other.
 pub(super) fn narrow(
     rule: &mut Rule,
     dimension: Option<&Dimension>,
@@ -74,8 +74,8 @@ pub(super) struct Next {
     pub(super) decided_before: Vec<Name>,
 }
 
-/// The next version of the policy: with this rule in the first place where it makes nothing milder that somebody forbade. What was
-/// accepted since the active version was published is in it too, so that none of it is lost once it is activated.
+/// The next version of the policy: with this rule in the first place where it makes nothing milder that somebody forbade. Rules accepted
+/// since the active version was published are in it too, so that none of them is lost once it is activated.
 pub(super) async fn next_policy(
     api: &Api,
     ledger: &IndexedLedger,

@@ -1,4 +1,4 @@
-//! `…/suggestions`: rules that the history speaks for, and an operator's word on each.
+//! `…/suggestions`: rules that the history speaks for, and an operator's answers to them.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::read_request::{NO_STORE, Question, answer_at};
 use crate::service_event::governance;
 use crate::suggestion_job::{MODEL, STREAM, is_news, make_new};
 
-/// Which suggestions are asked for.
+/// The suggestions that are asked for.
 enum Asked {
     Made(Option<SuggestionState>),
     Candidates,
@@ -116,7 +116,7 @@ fn imported_page(
     Ok((page_of(models, all.collect(), paging)?, position))
 }
 
-/// A page of what is made up anew for each question: the cursor is how many were before.
+/// A page of a list that is made up anew for each question: the cursor is the number of items before it.
 fn page_of(
     models: &ReadModels,
     all: Vec<SuggestionAnswer>,
@@ -273,7 +273,7 @@ pub(crate) async fn answer(mut act: Act) -> Result<Response, Problem> {
     }))
 }
 
-/// The ids of both events follow from the suggestion: whoever answers second finds the first's.
+/// The ids of both events follow from the suggestion: the second answer finds the first one's.
 fn answered(problem: Problem) -> Problem {
     if problem.is(Code::IdReused) { is_answered() } else { problem }
 }

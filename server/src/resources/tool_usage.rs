@@ -1,4 +1,4 @@
-//! `…/tool-usage`: calls of tools, summed up: what was said of them, what came of them, how long they took.
+//! `…/tool-usage`: calls of tools, summed up: their decisions, outcomes and durations.
 
 use std::sync::Arc;
 

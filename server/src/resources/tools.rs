@@ -1,4 +1,4 @@
-//! `…/tools`: what may be called at all.
+//! `…/tools`: the registry of tools that may be called.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::strict_object::read_known;
 
 /// The stream of the registry.
 pub(super) const STREAM: &str = "governance/tools";
-/// What one tool takes in an answer, about, bytes.
+/// The size of one tool in an answer, about, bytes.
 const TOOL_BYTES: usize = 1_024;
 
 /// The place of a tool in the registry: its name, and its server.

@@ -1,5 +1,5 @@
-//! `GET …/treehead`: the last signed tree head. `GET …/checkpoint`, for clients of transparency logs: the last one that a quorum
-//! of the witnesses cosigned, where there are witnesses.
+//! `GET …/treehead`, `GET …/checkpoint`: the last signed tree head, and the last cosigned one.
+//! The latter is for clients of transparency logs: where there are witnesses, a quorum of them cosigned it.
 
 use std::sync::Arc;
 

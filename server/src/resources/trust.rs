@@ -1,4 +1,4 @@
-//! `…/trust`: what dimensions have shown, and an operator's word on it.
+//! `…/trust`: the trust in dimensions, and an operator's acts on it.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ use crate::query::{Query, bad_query};
 use crate::read_request::{NO_STORE, Question, answer_at};
 use crate::service_event::governance;
 
-/// The stream of what operators say of trust.
+/// The stream of operators' acts on trust.
 const STREAM: &str = "governance/trust";
-/// What one dimension takes in an answer, about, bytes.
+/// The size of one dimension in an answer, about, bytes.
 const RECORD_BYTES: usize = 384;
 
 #[utoipa::path(
@@ -206,7 +206,7 @@ fn write_standing(
     json.number_member("autoApprovals", record.auto_approvals);
 }
 
-/// Which dimensions are meant.
+/// Takes the filter of the dimensions that are asked for.
 fn take_filter(query: &mut Query<'_>) -> Result<DimensionFilter, Problem> {
     let mut part = |name: &'static str| match query.take(name)? {
         None => Ok(None),

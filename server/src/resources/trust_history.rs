@@ -1,4 +1,4 @@
-//! `…/trust/history`, `…/trust/record?at=`: what was recorded of the trust of one dimension, and what it came to then.
+//! `…/trust/history`, `…/trust/record?at=`: the recorded history of one dimension, and its past states.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::service_event::{data_of, governance};
 
 /// The model that is asked.
 const MODEL: &str = "trust";
-/// What one outcome takes in an answer, about, bytes.
+/// The size of one outcome in an answer, about, bytes.
 const OUTCOME_BYTES: usize = 320;
 
 #[utoipa::path(
@@ -75,7 +75,7 @@ pub(crate) async fn history(State(api): State<Arc<Api>>, question: Question) -> 
         let (bytes, may_change) = api.read(ask).await?;
         (bytes, may_change, head.position)
     };
-    // What stands up to a position that is there stays as it is.
+    // The history up to a position that is there stays as it is.
     let is_settled = until.is_some_and(|until| until <= position) && !may_change;
     let cache = if is_settled { IMMUTABLE } else { NO_STORE };
     Ok(answer_at_position(position, JSON, cache, bytes.into()))
@@ -85,7 +85,7 @@ pub(crate) async fn history(State(api): State<Arc<Api>>, question: Question) -> 
 struct Imports(Vec<EndedImport>);
 
 struct EndedImport {
-    /// Where its `import.batch` stands.
+    /// The position of its `import.batch`.
     position: u64,
     digest: String,
     is_accepted: bool,
@@ -110,8 +110,8 @@ impl Imports {
     }
 }
 
-/// A page of what was recorded of a dimension, where a read model says where that stands: written, whether it may change, and up to
-/// where it is known.
+/// A page of a dimension's history, whose places a read model knows: written, whether it may change, and the position up to which the
+/// history is known.
 fn told(
     models: &ReadModels,
     ledger: &IndexedLedger,
@@ -139,8 +139,8 @@ fn told(
     Ok((json.into_bytes(), may_change, found.position))
 }
 
-/// What a dimension had shown after the event at a position, under the policy of then, and the time of that event: of the read
-/// model, where one is kept, else folded from the log.
+/// Returns the trust in a dimension after the event at a position, under the policy of then, and the time of that event. It comes from the
+/// read model, where one is kept, else it is folded from the log.
 pub(super) async fn standing_at(
     api: &Api,
     question: &Question,
@@ -166,7 +166,7 @@ pub(super) async fn standing_at(
     Ok((time, standing, breaker))
 }
 
-/// A page of what was recorded of a dimension, written, and whether it may change.
+/// A page of a dimension's history, written, and whether it may change.
 fn outcomes(
     ledger: &IndexedLedger,
     imports: &Imports,
@@ -224,7 +224,7 @@ fn dimension_of(stored: &StoredEvent<'_>) -> Option<Dimension> {
     data_of::<TrustObserved>(stored).ok().map(|observed| observed.dimension)
 }
 
-/// Writes an outcome; says whether it stays as it is. What an import brought does once somebody has accepted that.
+/// Writes an outcome, and returns `true` if it stays as it is. An imported one does once somebody has accepted its import.
 fn write_outcome(stored: &StoredEvent<'_>, imports: &Imports, json: &mut JsonWriter) -> bool {
     let Data::Json(data) = &stored.event.data else { return true };
     let is_imported = data_of::<Brought>(stored).is_ok_and(|brought| brought.assurance.is_some());
@@ -252,8 +252,8 @@ fn write_outcome(stored: &StoredEvent<'_>, imports: &Imports, json: &mut JsonWri
     counts
 }
 
-/// What a dimension had shown after the event at a position, under the policy of then, and the time of that event. It is folded
-/// from all that was recorded of trust and policies up to there, if that is not more than so many events.
+/// Returns the trust in a dimension after the event at a position, under the policy of then, and the time of that event. It is folded from
+/// all that was recorded of trust and policies up to there, if that is not more than so many events.
 fn standing_after(
     ledger: &IndexedLedger,
     dimension: &Dimension,

@@ -1,4 +1,4 @@
-//! `…/trust/months`: what one dimension showed, month by month.
+//! `…/trust/months`: the record of one dimension, month by month.
 
 use std::sync::Arc;
 

@@ -17,9 +17,9 @@ use crate::service_event::governance;
 
 /// Every one.
 const EVERY: &str = "*";
-/// What stands for a part that is not known, and for one that is left out.
+/// The text for a part that is not known, and for one that is left out.
 const UNKNOWN: &str = "-";
-/// What a sum takes in an answer, about, bytes.
+/// The size of a sum in an answer, about, bytes.
 const SUM_BYTES: usize = 384;
 
 /// The parts of dimensions that are asked for, one of them `*` at least.

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::read_request::Question;
 use crate::service_event::governance;
 
-/// What one tool takes in an answer, about, bytes.
+/// The size of one tool in an answer, about, bytes.
 const TOOL_BYTES: usize = 256;
 /// The agent of calls that name none.
 const NOBODY: &str = "-";

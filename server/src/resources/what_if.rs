@@ -1,4 +1,4 @@
-//! `…/policy:dry-run` and `…/replay?policy=`: what another policy would have said of recorded calls.
+//! `…/policy:dry-run` and `…/replay?policy=`: verdicts of another policy on recorded calls.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::query::{Query, bad_query};
 use crate::read_request::{NO_STORE, Question, answer_at};
 use crate::service_event::{data_of, governance, json_bytes};
 
-/// What one example takes in an answer, about, bytes.
+/// The size of one example in an answer, about, bytes.
 const EXAMPLE_BYTES: usize = 320;
 
 #[utoipa::path(
@@ -86,7 +86,7 @@ pub(crate) async fn replay(State(api): State<Arc<Api>>, question: Question) -> R
     answer(&api, &question, asked, Some(version), move || published(&ledger, version)).await
 }
 
-/// Which calls are meant.
+/// The calls that are asked for.
 struct Asked {
     limit: usize,
     tool: Option<Name>,
@@ -119,7 +119,7 @@ async fn answer(
     Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
 }
 
-/// What came of trying a policy.
+/// The result of trying a policy.
 #[derive(Default)]
 struct Trial {
     run: DryRun,
@@ -135,12 +135,12 @@ struct Example {
     found: WhatIf,
 }
 
-/// What calls are judged with beside the policy.
+/// The facts that calls are judged with beside the policy.
 struct Ground<'a> {
     policy: &'a Policy,
     ledger: &'a IndexedLedger,
     tools: Registry,
-    /// Whether any rule looks at arguments, so that requests have to be read.
+    /// `true` if any rule looks at arguments, so that requests have to be read.
     asks_arguments: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Ledgers that take no appends: nothing is decided then, and nothing recorded, so the log itself cannot tell of it.
+//! Notices about ledgers that take no appends: nothing is recorded then, so the log cannot tell of it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::ledgers::Slot;
 use crate::limits::{IMPAIRED_PATIENCE, MAX_NOTICE_PAUSE, MIN_NOTICE_PAUSE};
 use crate::resources::health::why_slot_is_not_ready;
 
-/// What is known of ledgers that take no appends, or took none.
+/// The ledgers that take no appends, or took none.
 #[derive(Default)]
 pub(super) struct Audit {
     impaired: BTreeMap<LedgerName, Impaired>,
@@ -21,7 +21,7 @@ struct Impaired {
     since: Micros,
     /// The latest reason; `None` once it takes appends again.
     why: Option<String>,
-    /// Whether anybody was told.
+    /// `true` if the receiver was told.
     is_told: bool,
     /// No earlier than this is it tried again, after so long a pause.
     next_try: Micros,
@@ -44,7 +44,7 @@ impl Audit {
                 }
             }
         }
-        // What was over before anybody was told of it is not worth a word.
+        // A ledger that recovered before anybody was told of it is not worth a word.
         self.impaired
             .retain(|name, known| slots.contains_key(name) && (known.why.is_some() || known.is_told));
         let mut over = Vec::new();

@@ -1,4 +1,4 @@
-//! How far a ledger's events were told of: a position in a sealed file of the ledger's folder.
+//! The cursor of a ledger's notices: a position in a sealed file of the ledger's folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use bitacora_ledger::{Disk, Ledger, OpenMode};
 const NAME: &str = "notices";
 /// While it is written.
 const UNFINISHED: &str = "notices.tmp";
-/// How its one line begins; the position follows.
+/// The beginning of its one line; the position follows.
 const LINE: &str = "bitacora-notices v2 after ";
 /// Bytes of the longest file: the line, and its seal.
 const MAX_BYTES: usize = LINE.len() + 21 + 70;
@@ -26,8 +26,8 @@ impl Cursor {
         Self { folder, ledger }
     }
 
-    /// Returns up to where events were told of; `None` where no file says it. One that this ledger did not seal is an error:
-    /// whoever wrote it may want that nobody is told.
+    /// Returns the position up to which events were told of; `None` where no file says it. A file that this ledger did not seal is an
+    /// error: its writer may want that nobody is told.
     pub(super) fn read(&self, disk: &dyn Disk) -> io::Result<Option<After>> {
         let file = match disk.open(&self.path(NAME), OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

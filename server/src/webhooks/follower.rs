@@ -1,4 +1,4 @@
-//! One ledger's events that somebody should look at, told one after another.
+//! The follower of one ledger: it sends a notice for each event that needs one, one after another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,8 +39,8 @@ impl Follower {
         Self { api, webhook, name, ledger, since: None, phase }
     }
 
-    /// Tells of every event from where it was left off, until the service ends. Where no sealed file says that, it tells of what is
-    /// no older than [`NOTICE_LIFE`]: a removed file must not hide what nobody was told of.
+    /// Tells of every event from where it was left off, until the service ends. If no sealed file says that, it tells of events no older
+    /// than [`NOTICE_LIFE`]: a removed file must not hide events that nobody was told of.
     pub(super) async fn run(mut self) {
         let now = self.api.ledgers.time_in(&self.ledger);
         let head = After::new(self.ledger.head().position.get());
@@ -70,7 +70,7 @@ impl Follower {
         }
     }
 
-    /// Tells of what is durable after `after`; how far it came.
+    /// Tells of durable events behind `after`; returns the position that it came to.
     async fn tell(&mut self, after: After) -> Result<After, Ending> {
         let mut from = From::After(after);
         loop {
@@ -161,7 +161,7 @@ impl Follower {
         })
     }
 
-    /// What cannot be kept is told of again after a restart.
+    /// Keeps the cursor. If it cannot be kept, notices behind the old one are sent again after a restart.
     async fn keep(&self, after: After) {
         let kept = self.with_cursor(move |cursor, environment| cursor.write(&*environment.disk, after)).await;
         if let Err(error) = kept {

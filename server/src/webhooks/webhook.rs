@@ -1,4 +1,4 @@
-//! One address that is told, and how it knows who tells: requests signed as <https://www.standardwebhooks.com> says.
+//! The webhook that notices go to: requests signed as <https://www.standardwebhooks.com> says.
 
 use std::fmt;
 use std::io;
@@ -17,13 +17,13 @@ use crate::limits::{NOTICE_CONNECT_DEADLINE, NOTICE_DEADLINE};
 use crate::metrics::Metrics;
 use crate::outgoing;
 
-/// How a secret begins.
+/// The prefix of a secret.
 const SECRET_PREFIX: &str = "whsec_";
 /// Bytes of a secret, from so many to so many.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 const MICROS_A_SECOND: u64 = 1_000_000;
 
-/// Who is told, and the secret that the requests are signed with.
+/// The receiver of notices, and the secret that the requests are signed with.
 #[derive(Clone)]
 pub struct NoticeTarget {
     url: Url,
@@ -37,7 +37,7 @@ impl fmt::Debug for NoticeTarget {
     }
 }
 
-/// Why nobody can be told.
+/// The reason for which no notice can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum NoticeTargetError {
     /// The address is none.
@@ -74,22 +74,22 @@ impl NoticeTarget {
 
 /// Something to tell of.
 pub(crate) struct Notice {
-    /// The same each time it is sent, so that whoever is told twice can tell.
+    /// The same each time it is sent, so that a receiver that is told twice can tell.
     pub(crate) id: String,
     pub(crate) kind: String,
-    /// When it happened.
+    /// The time at which it happened.
     pub(crate) time: Micros,
-    /// What there is to say: one JSON value.
+    /// The data of the notice: one JSON value.
     pub(crate) data: Vec<u8>,
 }
 
-/// Why a notice was not taken.
+/// The reason for which a notice was not taken.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotTaken {
-    /// Not yet: it is sent again. That others than 2xx mean that it never will be is for the one who runs the receiver to see.
+    /// Not yet: it is sent again. Another status than 2xx may mean that it never will be; that is for the receiver's operator to see.
     #[error("{0}")]
     Yet(#[from] io::Error),
-    /// Whoever is told wants no more of it, which is what 410 says.
+    /// The receiver wants no more of it: status 410.
     #[error("status 410: nobody wants it there")]
     Unwanted,
 }

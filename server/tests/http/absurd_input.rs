@@ -1,4 +1,5 @@
-//! Input that is as large, as strict or as absurd as it can be: an answer or a refusal, and nothing recorded that was refused.
+//! Input that is as large, strict or absurd as it can be: an answer or a refusal to each.
+//! Nothing is recorded that was refused.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What operators do: tools, policies, trust, breakers, modes, grants, stops; each is an event.
+//! Acts of operators: tools, policies, trust, breakers, modes, grants, stops; each is an event.
 
 use serde_json::{Value, json};
 

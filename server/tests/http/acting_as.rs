@@ -1,4 +1,4 @@
-//! Governance by tokens: who asked and who acted stands in the record, and nobody acts for another.
+//! Governance by tokens: the record names the asker and the actor, and nobody acts for another.
 
 use serde_json::{Value, json};
 

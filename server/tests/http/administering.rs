@@ -1,4 +1,5 @@
-//! Who may run the service, and one ledger of it, where there are several, or the one called `main` is not there.
+//! Administration of the service, and of one of several ledgers.
+//! The one called `main` may be missing.
 
 use std::fs;
 
@@ -47,7 +48,7 @@ fn a_ledger_is_run_by_its_own_admins_alone() {
     seal("second", "first").expect_problem(401, "unauthorized");
     read_only(&service, Some("reader"), "first", true).expect_problem(403, "forbidden");
     read_only(&service, None, "first", true).expect_problem(403, "forbidden");
-    // Whose token no ledger takes does not get as far as the body.
+    // A token that no ledger takes does not get as far as the body.
     let stranger = token("stranger");
     ask(&service, "POST", "/v1/admin/seal", Some(&stranger), "no json").expect_problem(401, "unauthorized");
     assert!(read_only(&service, Some("first"), "third", true).status >= 400);
@@ -94,7 +95,7 @@ fn a_ledger_that_did_not_open_keeps_nobody_from_running_the_others() {
     read_only(&service, Some("first"), "first", true).expect(202);
     read_only(&service, Some("first"), "main", true).expect_problem(503, "ledger-unavailable");
     read_only(&service, Some("second"), "first", true).expect_problem(401, "unauthorized");
-    // Why it did not open hears who may look at every other one.
+    // The reason why it did not open is told to callers that may look at every other one.
     let why = |name: &str| {
         let told = ask(&service, "GET", "/v1/ledgers/main/head", Some(&token(name)), "");
         told.expect_problem(503, "ledger-unavailable")["detail"].as_str().unwrap().to_owned()

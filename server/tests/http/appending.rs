@@ -1,4 +1,4 @@
-//! Appends: every form of body, duplicates, conditions, and what is refused.
+//! Appends: every form of body, duplicates, conditions, and refusals.
 
 use serde_json::json;
 

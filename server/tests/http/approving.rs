@@ -1,4 +1,4 @@
-//! A person's word on a call that waits: the first one holds, and whoever waits hears it.
+//! Answers to calls that wait for a person: the first one holds, and every waiting caller hears it.
 
 use std::time::{Duration, Instant};
 
@@ -140,7 +140,7 @@ fn whoever_approves_sees_what_the_call_would_do() {
         assert_eq!((&shown["args"]["path"], &shown["cwd"]), (&json!("src/a.rs"), &json!("/w")));
         assert_ne!(shown["args"]["content"], json!(key), "secrets are not shown");
     }
-    // What is too long for a list is shown alone.
+    // Arguments that are too long for a list are shown alone.
     let long =
         json!({"call": "c2", "tool": "fs.write", "args": {"path": "src/b.rs", "content": "x".repeat(5_000)}});
     let approval = ask(&service, long)["approval"]["id"].as_str().unwrap().to_owned();
@@ -178,7 +178,7 @@ fn an_edit_is_recorded_shown_and_held_to() {
 fn an_approval_whose_call_cannot_be_read_says_so_and_is_answered_all_the_same() {
     let service = governed("allow");
     let approval = waiting(&service, "c1");
-    // What was read last stays open in memory: that is others.
+    // The frames that were read last stay open in memory; here those are of other calls.
     (2..20).for_each(|number| drop(waiting(&service, &format!("c{number}"))));
     let service = service.restarted();
     let folder = data(service.folder.path()).join("ledgers/main/segments");

@@ -1,5 +1,5 @@
-//! Archiving in the background of a running service: what is due goes into its store, is told in metrics, and is read as before;
-//! what fails is told and tried again; and whatever ends it in between, it goes on.
+//! Archiving in the background of a running service: stored, told in metrics, and read as before.
+//! A failure is told and tried again. After an end at any point, archiving goes on.
 
 use std::fs;
 use std::ops::Range;
@@ -24,7 +24,7 @@ const HOT_EVENTS: u64 = 512;
 const PATIENCE: Duration = Duration::from_secs(60);
 const MAIN: &str = "{ledger=\"main\"}";
 
-/// A folder that fails, or lets who makes an archive wait, while it is told to.
+/// A folder that fails, or holds up archiving, while it is told to.
 #[derive(Debug)]
 struct Store {
     folder: ArchiveStore,
@@ -36,7 +36,7 @@ struct Store {
 #[derive(Debug, Default)]
 struct Door {
     is_shut: bool,
-    /// Who stands before it.
+    /// The number of callers that wait before it.
     waiting: usize,
 }
 
@@ -138,7 +138,7 @@ fn fill(service: &Service, name: &str, events: u64) {
     }
 }
 
-/// What a metric says of the ledger; `None` while it says nothing.
+/// Returns the value of a metric of the ledger; `None` while there is none.
 fn metric(service: &Service, name: &str) -> Option<u64> {
     let metrics = service.get("/metrics").expect(200);
     let line = format!("bitacora_archive_{name}{MAIN} ");
@@ -248,7 +248,7 @@ fn the_service_ends_while_a_store_is_waited_for_and_the_next_one_goes_on() {
     let service = archiving(folder, Arc::clone(&service.keyring), &store);
     let tip = service.tip();
     wait_for(&service, "position", |position| position + HOT_EVENTS > tip);
-    // What the first one had made was found there, and not made again.
+    // The archive that the first run had made was found there, and not made again.
     let position = metric(&service, "position").unwrap();
     wait_for(&service, "failing", |failing| failing == 0);
     assert_eq!(metric(&service, "read_back_events_total"), Some(position));

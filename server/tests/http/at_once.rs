@@ -1,4 +1,4 @@
-//! Many callers at once: what can be spent once is spent once.
+//! Many callers at once: an approval, or a rate's token, that can be spent once is spent once.
 
 use std::sync::Barrier;
 
@@ -9,7 +9,7 @@ use crate::service::Service;
 
 const CALLERS: usize = 64;
 
-/// What each of many callers is answered, all of whom ask at the same moment, each on a connection of its own.
+/// Asks from each of many callers at the same moment, each on a connection of its own, and returns the answers.
 fn at_once(service: &Service, request: impl Fn(usize) -> Value + Sync) -> Vec<Value> {
     let begin = Barrier::new(CALLERS);
     std::thread::scope(|scope| {

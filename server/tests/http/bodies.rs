@@ -100,7 +100,7 @@ fn bodies_past_the_memory_for_all_of_them_are_refused() {
     let answer = service.append(vec![b' '; 1024 * 1024]);
     assert_eq!(answer.header("retry-after"), Some("1"));
     answer.expect_problem(503, "overloaded");
-    // What was held is given back.
+    // The room that was held is given back.
     service.append(event("small", "s")).expect(201);
     service.append(event("small again", "s")).expect(201);
 }

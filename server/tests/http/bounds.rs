@@ -1,4 +1,4 @@
-//! How far questions about what was recorded look back at once.
+//! Bounds of questions that look back on the record.
 
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ fn long() -> Service {
     govern(&service, "review");
     ask(&service, write("c1"));
     post(&service, "outcome", &json!({"call": "c1", "status": "error"})).expect(200);
-    // What a request causes is bounded too.
+    // The events that a request causes are bounded too.
     for calls in (0..CALLS).collect::<Vec<_>>().chunks(50) {
         let mut lines = String::new();
         for number in calls {
@@ -67,7 +67,7 @@ fn questions_about_the_past_look_back_so_far_at_once_and_say_so() {
     );
     service.get("/v1/ledgers/main/trust/history?tool=other&limit=1001").expect_problem(400, "bad-query");
 
-    // What another policy would have said.
+    // The verdicts of another policy.
     let rules = json!({"rules": [{"id": "no", "match": {}, "action": "deny", "reason": "r"}]});
     let of_tool = post(&service, "policy:dry-run?tool=fs.write", &rules).expect(200).json();
     assert_eq!((&of_tool["calls"], &of_tool["complete"]), (&json!(0), &json!(false)), "it lies further back");

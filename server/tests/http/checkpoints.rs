@@ -205,7 +205,7 @@ fn what_tasks_wrote_is_told_with_the_checkpoint_that_came_of_it() {
     assert_eq!(told, [("b", 0, held), ("b", 1, json!({"json": 2})), ("a", -1, json!({"json": 3}))]);
     assert_eq!((&newest["writes"], &newest["values"]["n"]), (&json!([]), &json!({"json": 8})));
     assert_eq!(act(&service, "t:save", &next).expect(200).json()["repeated"], true);
-    // What stands there stays, unless it is said to be replaced.
+    // Earlier writes stay, unless the request replaces them.
     for (id, replace, expected) in [("c3", false, 3), ("c4", true, 4)] {
         let again = json!({"checkpoint": id, "parent": "c1", "step": 2, "source": "loop", "writes": [
             {"task": "a", "replace": replace, "writes": [{"channel": "n", "index": -1, "value": {"json": 4}}]}]});
@@ -409,7 +409,7 @@ fn a_thread_is_copied_forked_and_deleted() {
     get(&service, "/t").expect_problem(404, "no-such-checkpoint");
     delete(&service, "checkpoints/t").expect_problem(404, "no-such-checkpoint");
     assert_eq!(ids(&shown(&service, "?thread=u")), ["c9", "c2", "c1"]);
-    // What comes too late does not bring it back; a new checkpoint does.
+    // A late write does not bring it back; a new checkpoint does.
     let late = json!({"checkpoint": "c2", "task": "a", "writes": [{"channel": "n", "value": {"json": 1}}]});
     act(&service, "t:writes", &late).expect_problem(404, "no-such-checkpoint");
     save(&service, "t", "d1", Some("c2"), &json!({}));

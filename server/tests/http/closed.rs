@@ -1,4 +1,4 @@
-//! Closed by default: without a token nothing but three paths answers, whatever ledgers there are; and to whom a new ledger belongs.
+//! Closed by default: without a token only three paths answer; and the owner of a new ledger.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::identities::{append, ask, created, event, guard, hash, paths, target_
 use crate::service::{Client, Service, config, data, head, new_keyring};
 
 const LEDGERS: &str = "/v1/ledgers";
-/// What answers every caller.
+/// The paths that answer every caller.
 const OPEN_PATHS: [&str; 3] = ["/", "/livez", "/readyz"];
 
 /// A place for first tokens that everybody in a test knows, and how often one was asked for.

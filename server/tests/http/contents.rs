@@ -1,4 +1,4 @@
-//! What checkpoints hold: stored once, ahead if it is large, and gone with the key of its data subject.
+//! Contents of checkpoints: stored once, ahead if large, and gone with the key of their data subject.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

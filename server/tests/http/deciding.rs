@@ -1,4 +1,4 @@
-//! An answer before every call: decided on what is recorded, recorded before it is given.
+//! Decisions before every call: made from the record, and recorded before they are given.
 
 use serde_json::{Value, json};
 

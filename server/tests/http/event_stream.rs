@@ -80,7 +80,7 @@ impl EventStream {
         }
     }
 
-    /// Whatever comes next; `None` at a proper end of the answer.
+    /// Returns the next message, or `None` at a proper end of the answer.
     pub(crate) fn next(&mut self) -> Option<Message> {
         loop {
             if let Some(end) = self.text.windows(2).position(|two| two == b"\n\n") {

@@ -1,4 +1,4 @@
-//! Following: every position once and in order, from wherever the client was.
+//! Following: every position once and in order, from any position of the client.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A service with a tool and a policy, and what is asked of it.
+//! A service with a tool and a policy, and requests to it.
 
 use serde_json::{Value, json};
 

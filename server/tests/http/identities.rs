@@ -1,4 +1,4 @@
-//! Who may do what, by their tokens: every path with every role and with none.
+//! Access by tokens: every path with every role and with none.
 
 use bitacora_formats::vocabulary::{EVENT_TYPES, Sha256Text, Writer};
 use bitacora_ledger::Environment;

@@ -1,4 +1,4 @@
-//! `…/imports`: what an import would change is seen before it counts, and an admin lets that import count and no other.
+//! `…/imports`: the changes are seen before an import counts, and an admin lets that one count alone.
 
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ fn an_import_is_looked_at_and_then_counts_alone() {
     assert_eq!((approvals(&service, "Read"), approvals(&service, "Bash")), (json!(25), json!(0)));
     let report = look(&format!("{IMPORTS}/{first}"));
     assert!(report["accepted"].is_string() && report["changes"] == json!([]), "{report}");
-    // What the one that counts showed is told as before.
+    // The sums of the import that counts are told as before.
     assert_eq!((&report["dimensions"], &report["approvals"]), (&json!(1), &json!(25)), "{report}");
     let listed = look(IMPORTS);
     assert_eq!(
@@ -82,7 +82,7 @@ fn an_import_is_looked_at_and_then_counts_alone() {
         let not_accepted = if counts { json!(0) } else { month["imported"].clone() };
         assert_eq!(month["notAccepted"], not_accepted, "{month}");
     }
-    // What waits may count later: nobody keeps the page.
+    // A waiting import may count later: nobody keeps the page.
     let settled = format!(
         "/v1/ledgers/main/trust/history?tool=Bash&context=src&model=m&workspace=-&until={}",
         listed["imports"][0]["position"].as_str().unwrap()
@@ -113,7 +113,7 @@ fn an_import_s_own_times_count_once_it_is_accepted_and_nobody_else_s_do() {
                 data["assurance"] = json!("imported");
             }
             let mut event = event(kind, &data);
-            // Whoever writes an event may say that it is old.
+            // Any writer of an event may say that it is old.
             event["time"] = json!("2020-05-04T03:02:01Z");
             (event["subject"], event["session"], event["call"]) = (json!(stream), json!(id), json!(id));
             append(&service, &token("admin"), &event).expect(201);

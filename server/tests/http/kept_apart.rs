@@ -1,4 +1,5 @@
-//! What one agent names stays its own: others save and delete nothing of its threads, and are told where its calls have their ids.
+//! Names that one agent gives stay its own: others save and delete nothing of its threads.
+//! They are told where its calls have their ids.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What was learned: suggestions that the history speaks for, a person's word on them, and notes beside the record.
+//! Suggestions that the history speaks for, a person's answers to them, and notes beside the record.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a person answered is not told by the length of what the log keeps of it.
+//! Padded lengths: the stored bytes do not tell a person's answer by their length.
 
 use serde_json::json;
 

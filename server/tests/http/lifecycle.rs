@@ -1,4 +1,4 @@
-//! Where a service listens, how it ends, and who else may use its folder.
+//! The life of a service: its addresses, its end, and the lock of its folder.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -53,7 +53,7 @@ fn a_folder_of_other_things_is_not_taken() {
     let newer = config(folder.path(), &new_keyring(), ServerLimits::default());
     assert!(matches!(refused(newer), StartError::Data(DataError::OtherFormat { .. })));
     std::fs::remove_file(data.join("FORMAT")).unwrap();
-    // What an interrupted beginning may have left.
+    // Leftovers of an interrupted beginning.
     std::fs::write(data.join("FORMAT.new"), "bita").unwrap();
     std::fs::create_dir(data.join("ledgers")).unwrap();
     let begun = config(folder.path(), &new_keyring(), ServerLimits::default());

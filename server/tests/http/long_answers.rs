@@ -146,7 +146,7 @@ fn what_lies_before_damage_is_answered_and_then_the_damage() {
     assert!(last["error"]["detail"].as_str().is_some_and(|what| what.contains("segments/")), "{last}");
     let positions = lines.iter().map(|line| line["position"].as_str().unwrap().parse::<u64>().unwrap());
     assert!(positions.eq(1..=lines.len() as u64) && lines.len() >= 1_000, "{} of {tip}", lines.len());
-    // What lies in another segment can still be read.
+    // Events in another segment can still be read.
     let (lines, _) = by_lines(&service, &format!("{EVENTS}?after={}", tip - 1));
     assert_eq!(lines.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! The service over loopback: what it answers, and that what is wrong changes nothing.
+//! The service over loopback: its answers, and faulty requests that change nothing.
 
 #![expect(
     clippy::unwrap_used,

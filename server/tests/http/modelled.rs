@@ -1,4 +1,4 @@
-//! Histories, as read models answer them: who asked for what, what was said, what it cost.
+//! Histories from read models: requests, their senders, decisions and costs.
 
 use std::time::{Duration, Instant};
 

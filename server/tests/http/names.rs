@@ -1,4 +1,4 @@
-//! What a call is known by is looked up again, so that no secret may stand there: it could neither be replaced nor kept.
+//! Names of calls hold no secret: they are looked up again, so one could be neither replaced nor kept.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Calls that never run: what the audit table and sessions say of them.
+//! Calls that never run, in the audit table and in sessions.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn states(service: &Service, calls: &[&str]) -> Vec<String> {
     states.collect()
 }
 
-/// How many of the session's calls stand so.
+/// Returns the number of the session's calls in each of these states.
 fn counted<const N: usize>(service: &Service, states: [&str; N]) -> [u64; N] {
     let calls = get(service, "sessions/s")["calls"].clone();
     states.map(|state| calls[state].as_u64().unwrap_or(u64::MAX))
@@ -87,7 +87,7 @@ fn a_reviewed_call_waits_until_somebody_has_answered_and_then_is_what_was_said()
     assert_eq!(states(&service, &calls), ["rejected", "rejected", "withdrawn", "open"]);
     assert_eq!(counted(&service, counts), [0, 2, 1, 1]);
     assert_eq!(get(&service, "calls/c2")["approval"]["resolution"], "rejected");
-    // Whoever was refused tells so: it counts once.
+    // A caller that was refused tells so: it counts once.
     post(&service, "outcome", &json!({"call": "c1", "status": "rejected"})).expect(200);
     assert_eq!(states(&service, &["c1"]), ["rejected"]);
     assert_eq!(counted(&service, counts), [0, 2, 1, 1]);

@@ -60,7 +60,7 @@ fn the_committed_document_is_the_one_that_is_served() {
             .replace("{type}", "run.step");
         let answer = service.request("PATCH", &target, &[], b"");
         assert_eq!(answer.status, 405, "{path} is described but not routed");
-        // What nobody describes is refused before anything is done, on every path and by every method.
+        // A parameter that nobody describes is refused before anything is done, on every path and by every method.
         for method in operations.as_object().unwrap().keys().map(|method| method.to_uppercase()) {
             // No parameter reads its state before the query is looked at.
             let answer = service.request(&method, &format!("{target}?faill_if=1"), &[], b"");
@@ -104,7 +104,7 @@ fn is_bounded(document: &Value, schema: &Value, place: &str, above: &mut Vec<Str
     }
     for (member, inner) in schema["properties"].as_object().into_iter().flatten() {
         is_bounded(document, inner, &format!("{place}/{member}"), above);
-        // What a tool's arguments, a state or its metadata holds is nobody's but the caller's.
+        // The content of a tool's arguments, a state or its metadata is nobody's but the caller's.
         assert!(
             !schema["additionalProperties"].is_null() || member == "step" || member == "source",
             "{place} is open"

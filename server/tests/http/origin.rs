@@ -1,10 +1,10 @@
-//! Web pages: what a page of another site asks for is refused, in an open service too.
+//! Web pages: requests of another site's page are refused, in an open service too.
 
 use crate::identities::{ask, guard, paths, target_of, token};
 use crate::service::{Answer, Service, config, event, new_keyring};
 use bitacora_server::ServerLimits;
 
-/// What browsers say of pages that are not this service's own, other ports of this machine included.
+/// The headers that browsers send for pages that are not this service's own, other ports of this machine included.
 const FOREIGN: [(&str, &str); 8] = [
     ("Origin", "https://evil.example"),
     ("Origin", "null"),
@@ -99,7 +99,7 @@ fn a_page_of_another_site_reads_nothing() {
         let answer = service.get_with("/v1/ledgers/main/events", &[foreign]);
         assert!(is_unshared(&answer), "{foreign:?}");
         answer.expect_problem(403, "cross-site");
-        // What every caller may know is told, and no page may read it.
+        // Facts that every caller may know are told, and no page may read them.
         assert!(is_unshared(&service.get_with("/livez", &[foreign]).expect(200)), "{foreign:?}");
         let preflight = [foreign, ("Access-Control-Request-Method", "POST")];
         let answer = service.request("OPTIONS", "/v1/ledgers/main/events", &preflight, b"");

@@ -1,4 +1,4 @@
-//! Lists of what a ledger's state holds: bounded pages, one behind the other, and not sent again while nothing happens.
+//! Lists of a ledger's state: bounded pages, and not sent again while nothing happens.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a policy cache is handed: whole, of its executor alone, and to nobody who may not have it.
+//! The answer to a policy cache: whole, of its executor alone, and to nobody who may not have it.
 
 use bitacora_governance::{REACTOR_VERSION, REPLICA_FORM};
 use bitacora_ledger::{Governing, Options};
@@ -64,7 +64,7 @@ fn what_is_handed_out_says_what_the_ledger_decides_next() {
         let decided = decide(&service, call);
         assert_eq!((&decided["verdict"], &decided["reasonCode"]), (&json!(verdict), &json!(why)));
     }
-    // What is acknowledged is in what is asked for next.
+    // An acknowledged event is in the next answer.
     post(&service, "panic", &json!({"reason": "a drill"})).expect(200);
     let told = Told::of_answer(&service.get(SHOWN).expect(200).json());
     assert_eq!(told.said(&write("c5")), ("deny".to_owned(), "panic".to_owned()));
@@ -169,7 +169,7 @@ fn an_executor_is_told_what_concerns_it_and_nothing_of_others() {
     let other = show(&service, "tester", "")["pieces"].to_string();
     is_of("tester", &other);
     assert!(other.contains("went too far again"), "it is suspended: {other}");
-    // Who governs both looks at either.
+    // A caller that governs both looks at either.
     let seen = show(&service, "operator", "?agent=tester");
     assert_eq!(seen["executor"]["agent"], "tester");
     is_of("tester", &seen["pieces"].to_string());

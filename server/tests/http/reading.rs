@@ -1,4 +1,4 @@
-//! Reads: pages, filters, NDJSON, waiting, and what cannot be read.
+//! Reads: pages, filters, NDJSON, waiting, and events that cannot be read.
 
 use std::time::{Duration, Instant};
 

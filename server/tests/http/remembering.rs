@@ -1,4 +1,4 @@
-//! What trust was, and what was recorded of it.
+//! The trust of earlier times, and its recorded history.
 
 use bitacora_server::ServerLimits;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn get(service: &Service, resource: &str) -> Value {
 
 const DIMENSION: &str = "tool=fs.write&context=src&workspace=-";
 
-/// Makes a call that a person approves, and ends it; the position of what it counted.
+/// Makes a call that a person approves, and ends it; returns the position of its observation.
 fn one_good_call(service: &Service, call: &str) -> String {
     let review = ask(service, write(call));
     let approval = review["approval"]["id"].as_str().unwrap();
@@ -28,7 +28,7 @@ fn one_good_call(service: &Service, call: &str) -> String {
 fn a_dimension_is_shown_as_it_stood_at_a_position() {
     let service = governed("allow");
     let first = one_good_call(&service, "c1");
-    // What the window of a breaker held is shown as it is now alone.
+    // The window of a breaker is shown as it is now alone.
     let now = || {
         let mut record = get(&service, &format!("trust/record?{DIMENSION}"));
         record["breaker"] = json!({"state": record["breaker"]["state"]});

@@ -1,5 +1,4 @@
-//! The same request once more: a yes that holds is said again, one that does not is taken back, and a no that was one for the time
-//! being is thought over.
+//! Repeated requests: allowances that hold or are taken back, and passing denials that are reconsidered.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -145,8 +144,8 @@ fn who_came_too_early_is_let_in_when_told() {
     assert_eq!(ask(&service, write("c2")), later);
 }
 
-/// Whoever sends a request again is told all that was told the first time, and that costs less than deciding it did: the original is
-/// read once, however many of its events are asked for.
+/// A repeated request is answered with all that was told the first time, and that costs less than deciding it did. The original is read
+/// once, however many of its events are asked for.
 #[test]
 fn a_request_that_is_sent_again_is_answered_faster_than_the_first_time() {
     let service = Service::start();

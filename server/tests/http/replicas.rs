@@ -1,4 +1,4 @@
-//! What a policy cache makes of what it is told: a replica, and where it stands.
+//! The replica that a policy cache makes of its messages, and the position of it.
 
 use std::time::{Duration, Instant};
 
@@ -15,16 +15,16 @@ const NEWS_TIMEOUT: Duration = Duration::from_secs(15);
 pub(crate) struct Told {
     pub(crate) replica: Replica,
     pub(crate) position: u64,
-    /// What the service's clock showed before it was looked at.
+    /// The time of the service's clock before the state was looked at.
     pub(crate) time: Micros,
     /// Every piece, as it was sent.
     pub(crate) pieces: Vec<Value>,
-    /// How many of them came with the last change.
+    /// The number of them that came with the last change.
     pub(crate) pieces_at_once: usize,
 }
 
 impl Told {
-    /// Of what was answered at once.
+    /// Returns the replica of one answer.
     pub(crate) fn of_answer(answer: &Value) -> Self {
         let mut told = Self::nothing(&answer["executor"]);
         for piece in answer["pieces"].as_array().unwrap() {
@@ -34,7 +34,7 @@ impl Told {
         told
     }
 
-    /// Of what a watch begins with; what it says of itself stands beside.
+    /// Returns the replica of the beginning of a watch, with the first message beside it.
     pub(crate) fn of_watch(stream: &mut EventStream) -> (Self, Value) {
         let first = stream.message();
         assert_eq!(first.kind.as_deref(), Some("state"), "{first:?}");
@@ -107,7 +107,7 @@ impl Told {
         (self.position, self.time) = (position, time);
     }
 
-    /// What would be said of a call by the time that it was told last.
+    /// Predicts the decision about a call by the time that it was told last.
     pub(crate) fn predict(&self, call: &Value) -> Prediction {
         let request = call.to_string();
         let call = PredictedCall { request: request.as_bytes(), session: None, run: None };

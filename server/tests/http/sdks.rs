@@ -1,4 +1,4 @@
-//! The official SDKs of CloudEvents as clients: what they send by default is taken, and means the same in every mode.
+//! The official SDKs of CloudEvents as clients: their default events mean the same in every mode.
 
 use std::process::Command;
 

@@ -208,7 +208,7 @@ pub(crate) fn event(id: &str, stream: &str) -> String {
     )
 }
 
-/// A connection that sends whatever bytes it is given.
+/// A connection that sends any bytes it is given.
 pub(crate) struct Client<S = TcpStream> {
     stream: S,
     received: Vec<u8>,
@@ -281,14 +281,14 @@ impl<S: Read + Write> Client<S> {
         Some(answer)
     }
 
-    /// Reads, whatever the framing, until these bytes have come; returns all up to them.
+    /// Reads, in any framing, until these bytes have come; returns all up to them.
     pub(crate) fn read_past(&mut self, wanted: &[u8]) -> String {
         let end = self.read_until(|received| find(received, wanted).map(|at| at + wanted.len()));
         let end = end.expect("the service says it");
         String::from_utf8(self.received.drain(..end).collect()).unwrap()
     }
 
-    /// Whether the service ended the connection without another byte.
+    /// Returns `true` if the service ended the connection without another byte.
     pub(crate) fn is_ended(&mut self) -> bool {
         let mut byte = [0];
         match self.stream.read(&mut byte) {

@@ -1,4 +1,4 @@
-//! Sessions over the interface: who worked in them, what was said of their calls, when they began.
+//! Sessions over the interface: their agents, the decisions about their calls, and their starts.
 
 use serde_json::{Value, json};
 

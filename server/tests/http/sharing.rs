@@ -1,4 +1,4 @@
-//! Callers that hold what others need: bodies that drip, connections that idle, uploads that pause.
+//! Callers that hold resources others need: bodies that drip, connections that idle, uploads that pause.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -32,7 +32,7 @@ fn large_body(id: &str) -> String {
     " ".repeat(600 * 1024) + &event(id, "s")
 }
 
-/// Whoever asks is one and the same caller here, the one who drips: no share protects it.
+/// All requests come from one caller here, the one that drips: no share protects it.
 #[test]
 fn bodies_that_drip_keep_nobody_from_anything() {
     let limits = ServerLimits { max_body_bytes_in_flight: BODIES, ..ServerLimits::default() };
@@ -178,7 +178,7 @@ fn an_upload_that_pauses_gives_way_and_what_it_heard_stays() {
     paused.send(format!("{:x}\r\n{line}\r\n", line.len()).as_bytes());
     paused.read_past(b"\"lines\":1,");
     let upload = |id: &str| service.post(ingest, fields[0].1, event(id, "s").replace('\n', "") + "\n");
-    // Whoever has just sent something is not taken its place.
+    // An upload that has just sent something does not lose its place.
     upload("early").expect_problem(503, "overloaded");
     thread::sleep(Duration::from_millis(1_500));
     assert!(upload("late").expect(200).text().contains("\"end\""));

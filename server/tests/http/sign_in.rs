@@ -11,7 +11,7 @@ fn page(service: &Service) -> Answer {
     service.get("/").expect(200)
 }
 
-/// What stands between two tags.
+/// Returns the text between two tags.
 fn between<'t>(text: &'t str, begin: &str, end: &str) -> &'t str {
     text.split_once(begin).unwrap().1.split_once(end).unwrap().0
 }

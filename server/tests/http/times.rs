@@ -1,4 +1,4 @@
-//! The times that people have, over the interface.
+//! Deadlines of approvals, over the interface.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn a_policy_says_how_long_a_person_has_and_what_nobodys_answer_is() {
     assert_eq!((&approval["status"], &approval["atEnd"]), (&json!("expired"), &json!("deny")));
     let denied = ask(&service, write("c2"));
     assert_eq!((&denied["verdict"], &denied["reasonCode"]), (&json!("deny"), &json!("approval-lapsed")));
-    // What is accepted of a suggestion goes on with the times of the policy that it is added to.
+    // A rule accepted from a suggestion goes on with the times of the policy that it is added to.
     earn(&service, "fs.write", "src");
     let body =
         service.post("/v1/ledgers/main/suggestions:refresh", "application/json", "{}").expect(200).json();

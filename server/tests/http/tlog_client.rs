@@ -1,5 +1,6 @@
-//! A ledger read by a client that was written for transparency logs and knows nothing of Bitacora: the crates `tlog_tiles`
-//! and `signed_note`. It is configured with the log's prefix and its verifier key, and with nothing else.
+//! A ledger read by a transparency-log client that knows nothing of Bitacora.
+//! The client is the crates `tlog_tiles` and `signed_note`. It is configured with the log's prefix and its verifier key, and with nothing
+//! else.
 
 use signed_note::{Note, StandardVerifier, VerifierList};
 use tlog_tiles::{
@@ -79,7 +80,7 @@ fn a_client_of_transparency_logs_follows_and_proves_a_ledger() {
     let (size, root) = (second.size(), *second.hash());
     assert!(first.size() < size);
 
-    // Whatever it is given by this reader was proven to lie under the checkpoint's root.
+    // Every hash that this reader gives was proven to lie under the checkpoint's root.
     let (tiles, other) = (Tiles(&service), Hash([7; 32]));
     let hashes = TileHashReader::new(size, root, &tiles);
     assert_eq!(tree_hash(first.size(), &hashes).unwrap(), *first.hash());

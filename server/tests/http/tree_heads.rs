@@ -1,4 +1,4 @@
-//! Signed tree heads and receipts, as whoever knows the ledger's public keys sees them.
+//! Signed tree heads and receipts, seen with the ledger's public keys alone.
 
 use bitacora_formats::{
     Position, Receipt, SigningChain, UnverifiedReceipt, UnverifiedTreeHead, parse_signing_chain,

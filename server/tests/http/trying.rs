@@ -1,4 +1,4 @@
-//! What another policy would have said of recorded calls.
+//! Verdicts of another policy on recorded calls.
 
 use serde_json::{Value, json};
 

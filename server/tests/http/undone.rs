@@ -1,4 +1,4 @@
-//! Contracts that did not hold, and what was undone because of that.
+//! Contracts that did not hold, and the rollbacks that followed.
 
 use serde_json::{Value, json};
 
@@ -160,7 +160,7 @@ fn checks_before_and_after_are_told_apart_and_rollbacks_are_found_by_whose_they_
         );
     }
     assert_eq!(get(&service, "contracts/edit")["last"], json!(after));
-    // What the outcome tells is of the contract that was checked after the call.
+    // The result that the outcome tells is of the contract that was checked after the call.
     let end = json!({"call": "c1", "status": "ok", "postCheckPassed": false, "agent": "coder"});
     let end = post(&service, "outcome", &end).expect(200).json();
     let of = |query: &str| get(&service, &format!("rollbacks{query}"))["rollbacks"].clone();

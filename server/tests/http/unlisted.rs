@@ -1,4 +1,4 @@
-//! An anchor that does not say at the start which ledgers it remembers is asked again, and what is missing then is named.
+//! An anchor that does not list its ledgers at the start is asked again; missing ones are named then.
 
 use std::io;
 use std::path::Path;

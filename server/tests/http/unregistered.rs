@@ -1,4 +1,5 @@
-//! Tools that calls named and nobody registered: listed page by page until somebody registers them; and what cannot be registered.
+//! Tools that calls named and nobody registered: listed page by page until they are registered.
+//! Tools that cannot be registered are tested too.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What tools are called for and what that takes, summed up by what people ask.
+//! Usage of tools, summed up by the dimensions that people ask for.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What the data of an event must hold, and who may write which type.
+//! Schemas of the data of events, and the callers that may write each type.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The watch of a policy cache: all of it, then what changes, over one connection, for as long as both sides last.
+//! The watch of a policy cache: the whole state, then its changes, over one connection.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ fn release(service: &Service) -> Value {
     service.request("DELETE", "/v1/ledgers/main/panic", &headers, body.as_bytes()).expect(200).json()
 }
 
-/// What comes next besides that nothing is new.
+/// Returns the next message other than `at`, which says that nothing is new.
 fn next_but_at(stream: &mut EventStream) -> Message {
     let began = Instant::now();
     loop {
@@ -43,7 +43,7 @@ fn next_but_at(stream: &mut EventStream) -> Message {
     }
 }
 
-/// Asks the ledger, and compares with what was predicted where the watch stood right before.
+/// Asks the ledger, and compares the decision with the one predicted where the watch stood right before.
 fn is_decided_as_predicted(service: &Service, told: &Told, call: &str, code: &str) -> Value {
     let predicted = told.said(&write(call));
     assert_eq!(predicted.1, code, "{call}");
@@ -132,7 +132,7 @@ fn the_position_moves_where_nothing_else_does() {
     // Twice a second; this machine may be busy.
     assert!(began.elapsed() > Duration::from_millis(2_500) && began.elapsed() < Duration::from_secs(6));
     assert_eq!(told.position, service.tip());
-    // What governs nothing moves the position, and nothing besides.
+    // Events that govern nothing move the position, and nothing besides.
     for id in 0..50 {
         service.append(event(&id.to_string(), "s")).expect(201);
     }
@@ -141,7 +141,7 @@ fn the_position_moves_where_nothing_else_does() {
         assert_eq!((message.kind.as_deref(), message.retry), (Some("at"), None));
         told.hear(&mut stream, message);
     }
-    // What was durable at the time that is said is in it.
+    // Every event that was durable at the time that is said is in it.
     service.append(event("last", "s")).expect(201);
     let (tip, acknowledged) = (service.tip(), Environment::real().clock.now());
     while told.time <= acknowledged {
@@ -149,7 +149,7 @@ fn the_position_moves_where_nothing_else_does() {
         told.hear(&mut stream, message);
     }
     assert_eq!(told.position, tip);
-    // What concerns others moves it as well. The time of what governs is everybody's.
+    // Events that concern others move it as well. The time of governing events is everybody's.
     let other = json!({"agent": "other", "reason": "it went too far"});
     let suspended =
         post(&service, "agents/other:suspend", &json!({"reason": other["reason"]})).expect(200).json();
@@ -269,7 +269,7 @@ fn whose_reader_is_gone_gives_its_place_back_though_nothing_happens() {
     }
 }
 
-/// Registers this tool with a schema about as large as they may be. Who watches is told of all tools when one changes.
+/// Registers this tool with a schema about as large as they may be. All watchers are told of all tools when one changes.
 fn register(service: &Service, tool: &str, version: u32) {
     let schema = json!({"type": "object", "description": "x".repeat(60_000)});
     let tool = json!({

@@ -1,5 +1,6 @@
-//! Any text is read, or refused for a construct that stands in it. What was read is written again with every word quoted, which
-//! must be read as the same commands; and a text is read alike before, behind and between others.
+//! The fuzz target of the reader: any text is read, or refused for a construct that stands in it.
+//! A readable text is written again with every word quoted, and must then be read as the same commands. A text is read alike
+//! before, behind and between others.
 #![no_main]
 
 use bitacora_shell::{CommandLine, Joint, RedirectionKind, SimpleCommand, Unreadable, Word, parse, read};

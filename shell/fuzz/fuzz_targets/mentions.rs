@@ -1,4 +1,5 @@
-//! Any text gives a bounded number of mentions, and none is said to be known. A text that can be read mentions each of its programs.
+//! The fuzz target of the mentions: any text gives a bounded number, and none is said to be known.
+//! A text that can be read mentions each of its programs.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -6,9 +7,9 @@ use std::collections::BTreeSet;
 use bitacora_shell::{Effect, mentions, parse};
 use libfuzzer_sys::fuzz_target;
 
-/// As in `shell/src/mentions.rs`.
+/// The bound in `shell/src/mentions.rs`.
 const MAX_MENTIONS: usize = 256;
-/// As in `shell/src/mentions.rs`.
+/// The bound in `shell/src/mentions.rs`.
 const MAX_MENTIONED_FILES: usize = 64;
 
 fuzz_target!(|bytes: &[u8]| {

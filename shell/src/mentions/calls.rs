@@ -52,7 +52,7 @@ const RUNNERS: [(&str, &[&str]); 29] = [
     ("xvfb-run", &[]),
     ("mise", &[]),
 ];
-/// Programs whose first words say what they do, how many of these words, and the options before them that have a value.
+/// Programs whose first words name their action, the number of these words, and the options before them that have a value.
 const TOLD: [(&str, usize, &[&str]); 36] = [
     ("apt", 1, &[]),
     ("apt-get", 1, &[]),
@@ -91,10 +91,10 @@ const TOLD: [(&str, usize, &[&str]); 36] = [
     ("vercel", 1, &[]),
     ("yarn", 1, &["--cwd"]),
 ];
-/// Shells, which run files, texts and what is piped into them.
+/// Shells, which run files, texts and their piped input.
 const SHELLS: [&str; 12] =
     ["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "zsh", "pwsh"];
-/// Other programs that run what is piped into them.
+/// Other programs that run their piped input.
 const INTERPRETERS: [&str; 9] =
     ["deno", "lua", "node", "perl", "php", "python", "python2", "python3", "ruby"];
 /// Programs that download.
@@ -111,7 +111,7 @@ pub(super) struct Call<'w> {
 }
 
 impl<'w> Call<'w> {
-    /// A call of these words, behind keywords and assignments.
+    /// Returns a call of these words, behind keywords and assignments.
     pub(super) fn new(words: &'w [String]) -> Self {
         let mut assigned = Vec::new();
         let mut words = words;
@@ -126,7 +126,7 @@ impl<'w> Call<'w> {
         Self { words, assigned }
     }
 
-    /// The program as it is called.
+    /// Returns the program as it is called.
     pub(super) fn program(&self) -> Option<&'w str> {
         self.words.first().map(String::as_str)
     }
@@ -135,13 +135,13 @@ impl<'w> Call<'w> {
         self.words.get(1..).unwrap_or_default()
     }
 
-    /// The program without its folder.
+    /// Returns the program without its folder.
     fn name(&self) -> &'w str {
         let program = self.program().unwrap_or_default();
         program.rsplit('/').find(|name| !name.is_empty()).unwrap_or(program)
     }
 
-    /// What rules see of it.
+    /// Returns the part that rules see.
     pub(super) fn part(&self) -> String {
         let name = self.name();
         let has = |option: &str| self.arguments().iter().any(|argument| argument == option);
@@ -177,12 +177,12 @@ impl<'w> Call<'w> {
         DOWNLOADERS.contains(&self.name())
     }
 
-    /// Whether it is a shell, or runs texts on another machine.
+    /// Returns `true` if it is a shell, or runs texts on another machine.
     pub(super) fn reads_scripts(&self) -> bool {
         SHELLS.contains(&self.name()) || matches!(self.name(), "ssh" | "su")
     }
 
-    /// Whether it runs what is piped into it: it is given no file and no text.
+    /// Returns `true` if it runs its piped input: it is given no file and no text.
     pub(super) fn runs_what_is_piped(&self) -> bool {
         let is_shell = SHELLS.contains(&self.name());
         if !is_shell && !INTERPRETERS.contains(&self.name()) {
@@ -199,14 +199,14 @@ impl<'w> Call<'w> {
         is_shell && has('s') || !is_given_text
     }
 
-    /// Whether it runs the text, or the file, that its arguments are.
+    /// Returns `true` if it runs its arguments as a text or a file.
     pub(super) fn runs_text(&self) -> bool {
         SHELLS.contains(&self.name())
             || INTERPRETERS.contains(&self.name())
             || matches!(self.name(), "eval" | "source" | ".")
     }
 
-    /// The text that it runs.
+    /// Returns the text that it runs.
     pub(super) fn text(&self) -> Option<String> {
         let arguments = self.arguments();
         match self.name() {
@@ -224,7 +224,7 @@ impl<'w> Call<'w> {
         }
     }
 
-    /// The call that this one makes with its arguments. Without a program if it makes none.
+    /// Returns the call that this one makes with its arguments. Without a program if it makes none.
     pub(super) fn next(self) -> Self {
         let name = self.name();
         let arguments = self.arguments();
@@ -252,13 +252,13 @@ impl<'w> Call<'w> {
     }
 }
 
-/// A word that a program may know as the name of what it does.
+/// Returns `true` if a program may know the word as the name of an action.
 fn is_subcommand(word: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | ':' | '.');
     word.starts_with(|first: char| first.is_ascii_lowercase()) && word.chars().all(is_letter)
 }
 
-/// The value of an assignment.
+/// Returns the value of an assignment.
 fn assigned_value(word: &str) -> Option<&str> {
     let (name, value) = word.split_once('=')?;
     let name = name.trim_end_matches('+');
@@ -266,7 +266,7 @@ fn assigned_value(word: &str) -> Option<&str> {
     is_name.then_some(value)
 }
 
-/// The words from the first one on that is neither an option nor the value of one.
+/// Returns the words from the first one on that is neither an option nor the value of one.
 fn behind_options<'w>(arguments: &'w [String], with_value: &[&str]) -> &'w [String] {
     let mut rest = arguments;
     while let Some((first, behind)) = rest.split_first() {
@@ -282,13 +282,13 @@ fn behind_options<'w>(arguments: &'w [String], with_value: &[&str]) -> &'w [Stri
     rest
 }
 
-/// The first word behind an option that is no option.
+/// Returns the first word behind an option that is no option.
 fn behind(arguments: &[String], is_option: impl Fn(&str) -> bool) -> Option<String> {
     let option = arguments.iter().position(|word| is_option(word))?;
     arguments.get(option + 1..)?.iter().find(|word| !word.starts_with('-')).cloned()
 }
 
-/// Whether an argument of `git push` overwrites or removes what others have.
+/// Returns `true` if an argument of `git push` overwrites or removes the commits of others.
 fn overwrites(word: &str) -> bool {
     let is_short = word.starts_with('-') && !word.starts_with("--");
     let is_long = ["--force", "--delete", "--mirror", "--prune"].iter().any(|long| word.starts_with(long));

@@ -3,13 +3,13 @@
 /// Stands in a word for a text within it.
 pub(super) const NESTED: &str = "$()";
 
-/// What stands between two operators.
+/// A piece of text between two operators.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) words: Vec<String>,
-    /// Whether a pipe leads into it.
+    /// `true` if a pipe leads into it.
     pub(super) is_piped: bool,
-    /// Files behind redirections; whether each is written.
+    /// Files behind redirections; `true` for one that is written.
     pub(super) redirections: Vec<(String, bool)>,
     /// The texts of expansions and substitutions.
     pub(super) nested: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct Piece {
     pub(super) documents: Vec<String>,
 }
 
-/// The pieces of a text.
+/// Returns the pieces of a text.
 pub(super) fn pieces(text: &str) -> Vec<Piece> {
     let mut splitter = Splitter { rest: text, ..Splitter::default() };
     while splitter.step() {}
@@ -25,7 +25,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
     splitter.pieces
 }
 
-/// What the next word is.
+/// The role of the next word.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Next {
     #[default]
@@ -41,15 +41,15 @@ struct Splitter<'t> {
     pieces: Vec<Piece>,
     piece: Piece,
     word: String,
-    /// Whether the word was quoted: `''` is a word too.
+    /// Set if the word was quoted: `''` is a word too.
     is_quoted: bool,
     next: Next,
-    /// The marks of here-documents that begin at the end of the line; whether each was quoted, so that nothing is expanded.
+    /// The marks of here-documents that begin at the end of the line; `true` for a quoted one, in which nothing is expanded.
     marks: Vec<(String, bool)>,
 }
 
 impl<'t> Splitter<'t> {
-    /// Takes what stands next. `false` at the end.
+    /// Takes the next part of the text. `false` at the end.
     fn step(&mut self) -> bool {
         let Some(first) = self.rest.chars().next() else { return false };
         match first {
@@ -96,7 +96,7 @@ impl<'t> Splitter<'t> {
         inner
     }
 
-    /// Whether the first character is a word by itself.
+    /// Returns `true` if the first character is a word by itself.
     fn is_alone(&self) -> bool {
         let behind = self.rest.chars().nth(1);
         behind.is_none_or(|behind| behind.is_whitespace() || matches!(behind, ';' | '&' | '|' | ')'))
@@ -170,7 +170,7 @@ impl<'t> Splitter<'t> {
         }
     }
 
-    /// Takes what is in the parentheses that begin here.
+    /// Takes the text in the parentheses that begin here.
     fn parentheses(&mut self) -> &'t str {
         let all = self.rest;
         let end = closing(all).unwrap_or(all.len());
@@ -257,7 +257,7 @@ impl<'t> Splitter<'t> {
 /// The commands of a line that may read its here-document.
 const MAX_READERS: usize = 4;
 
-/// The texts that are run to make a text of a here-document.
+/// Returns the texts that are run to make a text of a here-document.
 fn expansions(document: &str) -> Vec<String> {
     let mut splitter = Splitter { rest: document, ..Splitter::default() };
     while let Some(first) = splitter.rest.chars().next() {
@@ -270,7 +270,7 @@ fn expansions(document: &str) -> Vec<String> {
     splitter.piece.nested
 }
 
-/// Where the parenthesis closes that a text begins with. Here-documents within it count as they stand.
+/// Returns the place at which the parenthesis closes that a text begins with. Here-documents within it count as they stand.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote = None;
@@ -307,7 +307,7 @@ fn closing(text: &str) -> Option<usize> {
     }
 }
 
-/// A text up to the line that is a mark, and what is behind that line.
+/// Splits a text at the line that is a mark: the text before that line, and the text behind it.
 fn document<'t>(text: &'t str, mark: &str) -> (&'t str, &'t str) {
     let mut end = 0;
     for line in text.split_inclusive('\n') {

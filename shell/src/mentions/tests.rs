@@ -1,14 +1,14 @@
-//! What unreadable texts seem to run.
+//! The programs that unreadable texts seem to run.
 
 use super::{MAX_ALTERNATIVES, MAX_MENTIONED_FILES, MAX_MENTIONS, mentions};
 use crate::{Access, Effect, MAX_TEXT_BYTES};
 
-/// The parts of a text, in order.
+/// Returns the parts of a text, in order.
 fn parts(text: &str) -> Vec<String> {
     mentions(text).into_iter().map(|action| action.part).collect()
 }
 
-/// The files of a text, in order, with what is done with them.
+/// Returns the files of a text, in order, with the use that is made of them.
 fn files(text: &str) -> Vec<(String, Access)> {
     let files = mentions(text).into_iter().flat_map(|action| action.files);
     files.map(|file| (file.path, file.access)).collect()

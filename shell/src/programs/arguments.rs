@@ -13,9 +13,9 @@ pub(super) struct Given<'w> {
     pub(super) name: &'w str,
     /// The use that lists them.
     pub(super) used: &'static Use,
-    /// Whether another program writes into it.
+    /// `true` if another program writes into it.
     pub(super) is_piped: bool,
-    /// Whether it may run in another folder than the line began in.
+    /// `true` if it may run in another folder than the line began in.
     pub(super) is_elsewhere: bool,
     /// The folder that the line began in, if it is known.
     pub(super) cwd: Option<&'w str>,
@@ -33,9 +33,9 @@ pub(super) struct GivenOption {
     pub(super) name: &'static str,
     /// Its value.
     pub(super) value: Option<String>,
-    /// What the value is.
+    /// The kind of the value.
     takes: Option<Takes>,
-    /// Whether it is a text that some programs take for a file.
+    /// `true` if it is a text that some programs take for a file.
     may_be_file: bool,
 }
 
@@ -43,16 +43,16 @@ pub(super) struct GivenOption {
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'w> {
     pub(super) word: &'w Word,
-    /// Whether `--` stands before it.
+    /// `true` if `--` stands before it.
     pub(super) is_behind_dashes: bool,
 }
 
-/// An argument that is not listed.
+/// Returns the refusal of an argument that is not listed.
 pub(super) fn unlisted(offset: usize) -> Unreadable {
     Unreadable { construct: Construct::UnlistedArgument, offset }
 }
 
-/// Whether a word, or a name that it matches, begins with `@`.
+/// Returns `true` if a word, or a name that it matches, begins with `@`.
 fn may_begin_with_at(word: &Word) -> bool {
     word.text.starts_with('@') || word.is_glob && word.text.starts_with(['*', '?', '[', '{', '+', '!', '\\'])
 }
@@ -103,12 +103,12 @@ impl<'w> Given<'w> {
         Ok(given)
     }
 
-    /// Whether one of these options is given.
+    /// Returns `true` if one of these options is given.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.options.iter().any(|option| names.contains(&option.name))
     }
 
-    /// The operand as a text that names no file.
+    /// Returns the operand as a text that names no file.
     ///
     /// # Errors
     /// It is a glob, or not such a text.
@@ -119,7 +119,7 @@ impl<'w> Given<'w> {
         if word.is_glob || !is_text { Err(unlisted(word.offset)) } else { Ok(&word.text) }
     }
 
-    /// The operand as a file. A single dash stands for the standard input where a program only looks, and is none.
+    /// Returns the operand as a file. A single dash stands for the standard input where a program only looks, and is none.
     ///
     /// # Errors
     /// It is a glob whose names could be options.
@@ -135,7 +135,7 @@ impl<'w> Given<'w> {
         Ok(Some(FileUse { path: word.text.clone(), access, is_pattern: word.is_glob }))
     }
 
-    /// These operands as files.
+    /// Returns these operands as files.
     ///
     /// # Errors
     /// As [`Given::file`].
@@ -156,7 +156,7 @@ impl<'w> Given<'w> {
         Ok(files)
     }
 
-    /// What the operands mean, with the files that options name.
+    /// Returns the meaning of the operands, with the files that options name.
     ///
     /// # Errors
     /// An operand that the use does not list, or no flag of those that it needs.
@@ -305,7 +305,7 @@ impl<'w> Given<'w> {
     }
 }
 
-/// The working folder.
+/// Returns the use of the working folder.
 pub(super) fn here(access: Access) -> FileUse {
     FileUse { path: ".".to_owned(), access, is_pattern: false }
 }

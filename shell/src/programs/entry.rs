@@ -1,4 +1,4 @@
-//! An entry of the table: the arguments that a program may have, and what it does with them.
+//! An entry of the table: the arguments that a program may have, and their meaning.
 
 use super::arguments::Given;
 use crate::action::{Access, Action, Effect, FileUse};
@@ -18,13 +18,13 @@ pub(super) struct Program {
 pub(super) struct Use {
     /// The words behind the program that choose this use, separated by blanks: `stash list`.
     pub(super) words: &'static str,
-    /// What the part says instead of these words.
+    /// The words of the part, where they differ from these words.
     pub(super) part: Option<&'static str>,
-    /// What the program may do.
+    /// The most that the program may do.
     pub(super) effect: Effect,
-    /// How the program reads its options.
+    /// The way in which the program reads its options.
     pub(super) style: Style,
-    /// Whether a word such as `@file` names a file of further arguments. Then every word that begins with `@` is refused.
+    /// `true` if a word such as `@file` names a file of further arguments. Then every word that begins with `@` is refused.
     pub(super) has_argument_files: bool,
     /// Options without a value, separated by blanks. `-#` stands for a dash and a number.
     pub(super) flags: &'static [&'static str],
@@ -52,11 +52,11 @@ pub(super) const LOOKS: Use = Use {
 /// The same of a use that acts.
 pub(super) const ACTS: Use = Use { effect: Effect::Acts, ..LOOKS };
 
-/// How a program reads its options.
+/// The way in which a program reads its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// `-x`, `-xy`, `-Nvalue`, `--long`, `--long=value`; `--` ends them. GNU reads them between operands too, BSD does not: what
-    /// stands behind an operand as the value of an option may also be a file.
+    /// `-x`, `-xy`, `-Nvalue`, `--long`, `--long=value`; `--` ends them. GNU reads them between operands too, BSD does not. So the
+    /// value of an option behind an operand may also be a file.
     Gnu,
     /// The same, and every version of the program reads them between operands.
     Mixed,
@@ -100,7 +100,7 @@ pub(super) enum Check {
     Word,
     /// One of these, separated by blanks.
     Of(&'static str),
-    /// What this rule takes.
+    /// The texts for which this function returns `true`.
     By(fn(&str) -> bool),
 }
 
@@ -118,13 +118,13 @@ pub(super) enum Operands {
     By(Rule, &'static str),
 }
 
-/// Reads the operands of a use. The text beside it in [`Operands::By`] says for people what it takes.
+/// Reads the operands of a use. The text beside it in [`Operands::By`] describes them for people.
 pub(super) type Rule = fn(&Given<'_>) -> Result<Meaning, Unreadable>;
 
-/// What operands mean.
+/// The meaning of operands.
 #[derive(Default)]
 pub(super) struct Meaning {
-    /// What to call it, a part each. Without any the use says it.
+    /// The parts that name it. Without any the use names it.
     pub(super) parts: Vec<String>,
     /// The files that the operands name.
     pub(super) files: Vec<FileUse>,
@@ -140,7 +140,7 @@ impl Meaning {
 }
 
 impl Check {
-    /// Whether the text is one of these.
+    /// Returns `true` if the text is one of these.
     pub(super) fn takes(self, text: &str) -> bool {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match self {
@@ -158,13 +158,13 @@ impl Check {
     }
 }
 
-/// Whether a text is a plain word, which no shell and no program reads as anything else.
+/// Returns `true` if a text is a plain word, which no shell and no program reads as anything else.
 pub(super) fn is_word(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+^=~#".contains(c);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
 }
 
-/// An entry without flags before its words.
+/// Returns an entry without flags before its words.
 pub(super) const fn program(names: &'static [&'static str], uses: &'static [Use]) -> Program {
     Program { names, before: "", uses }
 }

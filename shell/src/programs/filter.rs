@@ -1,7 +1,7 @@
-//! Filters in the language of jq: whether they only compute with their input.
+//! Filters in the language of jq: a check that they only compute with their input.
 
-/// What a filter may call: keywords, and functions that only compute. `env`, `$ENV`, `input_filename`, `import`, `include`,
-/// `modulemeta`, `get_search_list`, definitions and all others are refused.
+/// The names that a filter may call: keywords, and functions that only compute. `env`, `$ENV`, `input_filename`, `import`,
+/// `include`, `modulemeta`, `get_search_list`, definitions and all others are refused.
 const NAMES: &str = "\
     and as break catch elif else empty end error false foreach if label not null or reduce then true try \
     IN INDEX abs add all any arrays ascii ascii_downcase ascii_upcase booleans capture ceil combinations contains debug del \
@@ -14,16 +14,16 @@ const NAMES: &str = "\
     tostring transpose trim truncate_stream type unique unique_by until values walk while with_entries";
 /// Marks that stand for themselves.
 const MARKS: &str = "|,:;.[]{}()=!<>+-*/%?";
-/// How deep texts with filters in them may stand in one another.
+/// The most levels of texts with filters within one another.
 const MAX_DEPTH: usize = 8;
 
-/// Whether a filter only computes with its input.
+/// Returns `true` if a filter only computes with its input.
 pub(super) fn is_listed(filter: &str) -> bool {
     let mut reader = Reader { rest: filter };
     reader.tokens(0) && reader.rest.is_empty()
 }
 
-/// What a token stands in.
+/// The construct around a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Parenthesis,
@@ -40,7 +40,7 @@ impl<'t> Reader<'t> {
     /// Reads tokens to the end, or in a text to the `)` that ends a filter in it.
     fn tokens(&mut self, depth: usize) -> bool {
         let mut inside: Vec<Inside> = Vec::new();
-        // Whether a name that comes next is the key of an object.
+        // Set if a name that comes next is the key of an object.
         let mut is_at_key = false;
         while let Some(next) = self.rest.chars().next() {
             let was_at_key = is_at_key && inside.last() == Some(&Inside::Object);
@@ -101,7 +101,7 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// A keyword, a function or the key of an object.
+    /// Takes a keyword, a function or the key of an object; `false` if it is not listed.
     fn named(&mut self, inside: &mut Vec<Inside>, is_at_key: bool) -> bool {
         let name = self.name();
         let behind = self.rest.trim_start_matches([' ', '\t', '\n']);
@@ -116,20 +116,20 @@ impl<'t> Reader<'t> {
         NAMES.split_whitespace().any(|listed| listed == name)
     }
 
-    /// A comment up to the end of its line. Versions differ in whether a backslash goes on behind that.
+    /// Takes a comment up to the end of its line. Versions differ in whether a backslash goes on behind that.
     fn comment(&mut self) -> bool {
         let line = self.rest.split('\n').next().unwrap_or_default();
         self.skip(line.len());
         !line.contains(['\\', '\r'])
     }
 
-    /// A variable that the filter or the command line names. Those that jq makes begin with another letter.
+    /// Takes a variable that the filter or the command line names. Those that jq makes begin with another letter.
     fn variable(&mut self) -> bool {
         self.skip(1);
         self.name().starts_with(|c: char| c.is_ascii_lowercase())
     }
 
-    /// A text in quotes, with the filters in it.
+    /// Takes a text in quotes, with the filters in it.
     fn text(&mut self, depth: usize) -> bool {
         self.skip(1);
         loop {
@@ -152,7 +152,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The letters of a name that stand here.
+    /// Takes the letters of a name that stand here.
     fn name(&mut self) -> &'t str {
         let is_first = self.rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         let behind =

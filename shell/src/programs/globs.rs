@@ -1,16 +1,17 @@
-//! Globs of programs, in the one spelling that policies read. There, `*`, `?` and classes take no `/`, and `**` takes any text.
+//! Globs of programs, in the one spelling that policies read.
+//! There, `*`, `?` and classes take no `/`, and `**` takes any text.
 
 /// Wildcards of a glob.
 const WILDCARDS: [char; 3] = ['*', '?', '['];
 
-/// A glob with `[!a]` for `[^a]`. Classes with names, `[[:alpha:]]`, are not read.
+/// Returns a glob with `[!a]` for `[^a]`. Classes with names, `[[:alpha:]]`, are not read.
 pub(super) fn as_glob(glob: &str) -> Option<String> {
     let is_named = ["[:", "[.", "[="].iter().any(|mark| glob.contains(mark));
     (!is_named).then(|| glob.replace("[^", "[!"))
 }
 
-/// A glob of ripgrep or fd, which ripgrep reads as a line of `.gitignore`: blanks at the ends and lines that begin with `#` mean
-/// nothing there, and without a glob everything is searched. Backslashes are not read. A class may take a `/`, as `[!a]` does.
+/// Reads a glob of ripgrep or fd, which ripgrep reads as a line of `.gitignore`: blanks at the ends and lines that begin with `#`
+/// mean nothing there, and without a glob everything is searched. Backslashes are not read. A class may take a `/`, as `[!a]` does.
 pub(super) fn of_ripgrep(glob: &str) -> Option<String> {
     if glob.is_empty() || glob.trim() != glob || glob.starts_with('#') || glob.contains('\\') {
         return None;
@@ -36,7 +37,8 @@ pub(super) fn of_ripgrep(glob: &str) -> Option<String> {
     Some(pattern)
 }
 
-/// Whether a class is made of letters, digits, dots and `_`, and of ranges between letters or digits. `[.-0]` has a `/` in it.
+/// Returns `true` if a class is made of letters, digits, dots and `_`, and of ranges between letters or digits. `[.-0]` has a `/`
+/// in it.
 fn takes_no_slash(inside: &str) -> bool {
     let letters: Vec<char> = inside.chars().collect();
     let is_in_range = |at: usize| {
@@ -50,8 +52,8 @@ fn takes_no_slash(inside: &str) -> bool {
     letters.iter().enumerate().all(is_plain)
 }
 
-/// A glob of `grep --include`. BSD compares it with the whole path, and its wildcards run over `/` there. One star before a plain text
-/// takes the same names for every version.
+/// Reads a glob of `grep --include`. BSD compares it with the whole path, and its wildcards run over `/` there. One star before a
+/// plain text takes the same names for every version.
 pub(super) fn of_grep(glob: &str) -> Option<String> {
     if glob.is_empty() || glob.contains('\\') {
         return None;
@@ -61,12 +63,12 @@ pub(super) fn of_grep(glob: &str) -> Option<String> {
     Some(if is_plain { glob } else { over_folders(&glob) })
 }
 
-/// Whether a text has wildcards in it.
+/// Returns `true` if a text has wildcards in it.
 pub(super) fn has_wildcards(text: &str) -> bool {
     text.contains(WILDCARDS)
 }
 
-/// A glob whose wildcards run over `/`, as `**` does.
+/// Returns a glob whose wildcards run over `/`, as `**` does.
 pub(super) fn over_folders(glob: &str) -> String {
     let mut pattern = String::new();
     let mut rest = glob;
@@ -87,7 +89,7 @@ pub(super) fn over_folders(glob: &str) -> String {
     pattern
 }
 
-/// The bytes of the class that a text begins with. Without an end, the class takes all.
+/// Returns the bytes of the class that a text begins with. Without an end, the class takes all.
 fn class_bytes(text: &str) -> usize {
     let first = if text.starts_with("[!") || text.starts_with("[^") { 2 } else { 1 };
     let mut depth_end = None;

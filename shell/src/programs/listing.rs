@@ -1,4 +1,4 @@
-//! The table as values, for the page of the documentation and for whoever compares it with real programs.
+//! The table as values, for the page of the documentation and for comparisons with real programs.
 
 use super::entry::{Check, Operands, Style, Takes, Use};
 use super::table;
@@ -11,11 +11,11 @@ pub struct ListedUse {
     pub programs: &'static [&'static str],
     /// The words behind the program that choose this use.
     pub words: Vec<&'static str>,
-    /// What the part says, for the first of the programs. A rule may say more.
+    /// The part of the first of the programs. A rule may give a longer one.
     pub part: String,
-    /// What the program may do.
+    /// The most that the program may do.
     pub effect: Effect,
-    /// Whether options stand up to the first operand only.
+    /// `true` if options stand up to the first operand only.
     pub is_leading: bool,
     /// Options without a value. `-#` stands for a dash and a number.
     pub flags: Vec<&'static str>,
@@ -36,11 +36,11 @@ pub struct ListedOption {
     pub value: String,
     /// The values that there are, where each is listed.
     pub choices: Vec<&'static str>,
-    /// Whether it also stands without the value, and never before one in a word of its own.
+    /// `true` if it also stands without the value, and never before one in a word of its own.
     pub is_optional: bool,
 }
 
-/// Every use of the table.
+/// Returns every use of the table.
 #[must_use]
 pub fn listed_uses() -> Vec<ListedUse> {
     table::programs()

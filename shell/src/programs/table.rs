@@ -40,17 +40,17 @@ const FAMILIES: [&[Program]; 17] = [
     system::PROGRAMS,
 ];
 
-/// The uses of a program, those of entries that stand first before the others. A program may have several entries.
+/// Returns the uses of a program, those of entries that stand first before the others. A program may have several entries.
 pub(super) fn uses(name: &str) -> impl Iterator<Item = &'static Use> {
     entries(name).flat_map(|program| program.uses)
 }
 
-/// Whether a flag may stand before the words of a use.
+/// Returns `true` if a flag may stand before the words of a use.
 pub(super) fn is_before(name: &str, flag: &str) -> bool {
     entries(name).any(|program| program.before.split_whitespace().any(|listed| listed == flag))
 }
 
-/// Every entry.
+/// Returns every entry.
 pub(super) fn programs() -> impl Iterator<Item = &'static Program> {
     FAMILIES.iter().flat_map(|family| family.iter())
 }

@@ -1,5 +1,5 @@
-//! What is said of programs. Each class here was once claimed otherwise. Most were seen when real programs ran, some in reading
-//! what those runs were about.
+//! Claims about programs.
+//! Each class here was once claimed otherwise. Most were seen when real programs ran, some in reading about those runs.
 
 use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, ShowsTracked, Writes};
 use crate::{Reading, read};
@@ -9,7 +9,7 @@ mod git;
 mod globs;
 mod hosts;
 
-/// The files of all actions of a text.
+/// Returns the files of all actions of a text.
 fn files(text: &str) -> Vec<(String, Access, bool)> {
     let Reading::Readable(actions) = read(text) else { panic!("{text} is not readable") };
     let files = actions.into_iter().flat_map(|action| action.files);
@@ -20,7 +20,7 @@ fn has(text: &str, path: &str, access: Access, is_pattern: bool) -> bool {
     files(text).contains(&(path.to_owned(), access, is_pattern))
 }
 
-/// The parts of all actions of a text; none if it is not readable.
+/// Returns the parts of all actions of a text; none if it is not readable.
 fn parts(text: &str) -> Vec<String> {
     match read(text) {
         Reading::Readable(actions) => actions.into_iter().map(|action| action.part).collect(),
@@ -105,7 +105,7 @@ fn a_path_of_a_revision_begins_at_the_root() {
     assert!(has("git show HEAD:0secret", "0secret", Reads, false) && has("git show :2:a", "a", Reads, false));
     assert_eq!(files("git show HEAD:./a"), [("./a".to_owned(), Reads, false)]);
     assert!(!is_readable("git grep x HEAD:config"));
-    // Where there is no such revision, it is a path.
+    // If there is no such revision, it is a path.
     assert!(has("git log -p config:prod", "config:prod", ShowsTracked, false));
     assert_eq!(files("git log -p -- config:prod"), [("config:prod".to_owned(), ShowsTracked, false)]);
 }

@@ -5,7 +5,7 @@ use crate::action::{Access, Action, Effect, FileUse};
 use crate::line::Word;
 use crate::unreadable::{Construct, Unreadable};
 
-/// Programs that run their arguments, or texts and files in a language of their own, or what is piped into them. Nothing is known of a
+/// Programs that run their arguments, or texts and files in a language of their own, or their piped input. Nothing is known of a
 /// command with one of them that the table does not list.
 const RUN_OTHERS: &str = "\
     ash at bash batch bunx busybox caffeinate chroot chrt cmd coproc crontab csh dash doas docker-exec entr env expect fish flock \
@@ -14,7 +14,7 @@ const RUN_OTHERS: &str = "\
     screen script scriptreplay setarch setpriv setsid sg sh ssh start-stop-daemon stdbuf strace su sudo systemd-run taskset tclsh \
     tcsh time timeout tmux toybox ts-node tsx unbuffer unshare valgrind watch xargs xvfb-run zsh";
 
-/// What can be said of a program without an entry: its name, and that every word may name a file.
+/// Returns the action of a program without an entry: its name, with every word as a possible file.
 ///
 /// # Errors
 /// It runs others, or one of its arguments is a glob: nobody knows that it takes files.
@@ -31,7 +31,7 @@ pub(super) fn action(program: &Word, args: &[Word]) -> Result<Action, Unreadable
     Ok(Action { program: program.text.clone(), part: name.to_owned(), effect: Effect::Unknown, files })
 }
 
-/// Every text in these words that could be a file. What is done with it is not known, so that it counts as written.
+/// Returns every text in these words that could be a file. Its use is not known, so that it counts as written.
 ///
 /// # Errors
 /// One of the words is a glob.
@@ -50,7 +50,7 @@ pub(super) fn possible_files(args: &[Word]) -> Result<Vec<FileUse>, Unreadable> 
     Ok(files)
 }
 
-/// The word itself if it is no option, and its pieces: `-Ifolder`, `--file=name`, `@name`, `host:name`, `from:to`.
+/// Returns the word itself if it is no option, and its pieces: `-Ifolder`, `--file=name`, `@name`, `host:name`, `from:to`.
 fn possible_paths(text: &str) -> Vec<&str> {
     let whole = if text.starts_with("--") {
         None

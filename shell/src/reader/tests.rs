@@ -1,9 +1,9 @@
-//! Texts of the grammar, and what they are read as.
+//! Texts of the grammar, and their readings.
 
 use super::{MAX_COMMANDS, MAX_TEXT_BYTES, MAX_WORDS};
 use crate::{CommandLine, Construct, Joint, RedirectionKind, SimpleCommand, Unreadable, parse};
 
-/// A command as the tests write it: how it is joined, its words, its redirections.
+/// Returns a command as the tests write it: its joint, its words, its redirections.
 fn shown(command: &SimpleCommand) -> String {
     let joint = match command.joint {
         Joint::First => "",

@@ -1,4 +1,4 @@
-//! What the table of programs says, beside the real programs and beside what agents really run.
+//! The claims of the table of programs, compared with real programs and with real agents' commands.
 
 #![expect(clippy::print_stdout, reason = "what was measured is printed")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]

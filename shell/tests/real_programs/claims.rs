@@ -1,11 +1,11 @@
-//! What the reader claims of a line, as questions about paths.
+//! The reader's claims about a line, as questions about paths.
 
 use bitacora_shell::{Access, Action, Effect, FileUse, Reading, Word, parse, read_in};
 
 use super::project::{FILES, HOSTILE, LINKS, State, whole};
 use super::trace::absolute;
 
-/// A line with what is claimed of it.
+/// A line with the claims about it.
 pub(crate) struct Line {
     pub(crate) text: String,
     pub(crate) commands: Vec<Claimed>,
@@ -13,7 +13,7 @@ pub(crate) struct Line {
     bases: Vec<String>,
 }
 
-/// A command with what is claimed of it.
+/// A command with the claims about it.
 pub(crate) struct Claimed {
     pub(crate) words: Vec<Word>,
     /// Its own actions, then those of its redirections.
@@ -74,27 +74,27 @@ impl Line {
         Claims { actions: self.commands.iter().flat_map(|command| &command.actions).collect(), line: self }
     }
 
-    /// What is claimed of the commands that are not git.
+    /// Returns the claims about the commands that are not git.
     pub(crate) fn besides_git(&self) -> Claims<'_> {
         let is_other = |action: &&Action| action.program.rsplit('/').next() != Some("git");
         let actions = self.commands.iter().flat_map(|command| &command.actions).filter(is_other);
         Claims { actions: actions.collect(), line: self }
     }
 
-    /// What is claimed of one command.
+    /// Returns the claims about one command.
     pub(crate) fn of(&self, command: usize) -> Claims<'_> {
         Claims { actions: self.commands[command].actions.iter().collect(), line: self }
     }
 }
 
-/// What some commands of a line may do.
+/// The claims about some commands of a line.
 pub(crate) struct Claims<'l> {
     pub(crate) actions: Vec<&'l Action>,
     line: &'l Line,
 }
 
 impl Claims<'_> {
-    /// Whether the contents of a file may be read that was named so, and that lies there.
+    /// Returns `true` if the contents of a file may be read that was named so, and that lies there.
     pub(crate) fn reads(&self, given: &str, real: &str) -> bool {
         self.any(|access, path| match access {
             Access::Reads => path == given || path == real,
@@ -113,7 +113,7 @@ impl Claims<'_> {
             || self.matches(|access| access != Access::Lists, real)
     }
 
-    /// Whether the names in a folder may be looked at.
+    /// Returns `true` if the names in a folder may be looked at.
     pub(crate) fn lists(&self, folder: &str) -> bool {
         let is_near = |path: &str| {
             is_below(folder, path) || is_below(path, folder) || is_below(folder, &resolved(path))
@@ -129,7 +129,8 @@ impl Claims<'_> {
             || LINKS.iter().any(by_glob)
     }
 
-    /// Whether a file may be made, changed or removed. Only what goes through whole folders does that below a folder that is named.
+    /// Returns `true` if a file may be made, changed or removed. Below a folder that is named, only a command that goes through
+    /// whole folders does that.
     pub(crate) fn writes(&self, path: &str) -> bool {
         let goes_through = self.actions.iter().any(|action| action.effect == Effect::Acts) && {
             let recursive = ["-r", "-R", "-a", "-rf", "-fr", "-d", "--recursive", "--archive", "-delete"];
@@ -151,7 +152,7 @@ impl Claims<'_> {
                 && ancestors(path).any(|path| self.matches(|access| access == Access::Writes, path))
     }
 
-    /// Whether a glob of the shell matches a link that leads to this path, or above it.
+    /// Returns `true` if a glob of the shell matches a link that leads to this path, or above it.
     fn leads(&self, access: Access, path: &str) -> bool {
         let is_of_shell =
             |file: &&FileUse| file.is_pattern && file.access == access && !file.path.ends_with("/**");
@@ -166,7 +167,7 @@ impl Claims<'_> {
         })
     }
 
-    /// Whether another file of the same folder may be written.
+    /// Returns `true` if another file of the same folder may be written.
     pub(crate) fn writes_beside(&self, path: &str) -> bool {
         let folder =
             |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
@@ -185,7 +186,7 @@ impl Claims<'_> {
         self.actions.iter().flat_map(|action| &action.files)
     }
 
-    /// Whether this path, or one below it, may be written.
+    /// Returns `true` if this path, or one below it, may be written.
     pub(crate) fn writes_below(&self, path: &str) -> bool {
         // A glob that matches nothing is a path itself.
         let mut globs = self.files().filter(|file| file.is_pattern && file.access == Access::Writes);
@@ -194,7 +195,7 @@ impl Claims<'_> {
                 .any(|glob| self.line.bases.iter().any(|base| is_below(&absolute(base, &glob.path), path)))
     }
 
-    /// Whether something holds for a claim without wildcards.
+    /// Returns `true` if `holds` is true of a claim without wildcards.
     fn any(&self, holds: impl Fn(Access, &str) -> bool) -> bool {
         let mut files = self.files().filter(|file| !file.is_pattern);
         files.any(|file| self.line.bases.iter().any(|base| holds(file.access, &absolute(base, &file.path))))
@@ -204,7 +205,7 @@ impl Claims<'_> {
         self.files().any(|file| file.is_pattern)
     }
 
-    /// Whether a pattern with such an access matches. One without a slash is for names in any folder.
+    /// Returns `true` if a pattern with such an access matches. One without a slash is for names in any folder.
     fn matches(&self, is_meant: impl Fn(Access) -> bool, path: &str) -> bool {
         let mut files = self.files().filter(|file| file.is_pattern);
         files.any(|file| {
@@ -220,7 +221,7 @@ impl Claims<'_> {
     }
 }
 
-/// Whether a path is a folder, or lies below it.
+/// Returns `true` if a path is a folder, or lies below it.
 pub(crate) fn is_below(path: &str, folder: &str) -> bool {
     folder == "/" || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -230,7 +231,7 @@ fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| path.rsplit_once('/').map(|(above, _)| above))
 }
 
-/// Where a path leads, if a link of the project is on it.
+/// Returns the target of a path, if a link of the project is on it.
 pub(crate) fn resolved(path: &str) -> String {
     for (link, target) in LINKS {
         let link = whole(link);
@@ -242,12 +243,12 @@ pub(crate) fn resolved(path: &str) -> String {
     path.to_owned()
 }
 
-/// Whether git has stored a file of the project that it does not track.
+/// Returns `true` if git has stored a file of the project that it does not track.
 fn is_stored(path: &str) -> bool {
     FILES.iter().any(|(file, state)| *state == State::Stashed && whole(file) == path)
 }
 
-/// Whether git tracks a file of the project, or did once.
+/// Returns `true` if git tracks a file of the project, or did once.
 pub(crate) fn is_tracked(path: &str) -> bool {
     let is_state = |state: State| !matches!(state, State::Untracked | State::Stashed | State::Outside);
     let files = FILES.iter().filter(|(_, state)| is_state(*state)).map(|(path, _)| *path);
@@ -262,7 +263,7 @@ fn alternatives(glob: &str) -> Vec<String> {
     inside.split(',').flat_map(|one| alternatives(&format!("{before}{one}{after}"))).collect()
 }
 
-/// Whether a glob in the dialect of policies matches a path, letters in either case.
+/// Returns `true` if a glob in the dialect of policies matches a path, letters in either case.
 pub(crate) fn is_match(glob: &str, path: &str) -> bool {
     let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<char>>();
     is_match_of(&letters(glob), &letters(path))
@@ -286,7 +287,7 @@ fn is_match_of(glob: &[char], path: &[char]) -> bool {
     }
 }
 
-/// Whether a path begins with a letter of a class, and goes on as the glob behind it. `!` alone turns a class around.
+/// Returns `true` if a path begins with a letter of a class, and goes on as the glob behind it. `!` alone turns a class around.
 fn is_of_class(class: &[char], path: &[char]) -> bool {
     let Some(end) = class.iter().position(|letter| *letter == ']') else { return false };
     let (inside, rest) = (&class[..end], &class[end + 1..]);

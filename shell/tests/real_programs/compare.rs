@@ -1,4 +1,4 @@
-//! What programs did, beside what is claimed of the line.
+//! The events of programs, beside the claims about the line.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use super::trace::{Event, OfProcess, absolute, events};
 /// The name of the shell's own program.
 const SHELL: &str = "/bin/sh";
 
-/// What a process is.
+/// The role of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Owner {
     /// The shell, or a copy of it that has not become a program yet.
     Shell,
-    /// The program of a command, or what it started.
+    /// The program of a command, or a process that it started.
     Command(usize),
-    /// A program that nothing was said of.
+    /// A program without a claim.
     Unknown,
 }
 
-/// Says what a line did that is not claimed of it.
+/// Returns the events of a line that are not claimed of it.
 pub(crate) fn problems(line: &Line, cwd: &str, outcome: &Outcome) -> Vec<String> {
     let mut found = Vec::new();
     let mut owners: BTreeMap<u32, Owner> = BTreeMap::new();
@@ -37,7 +37,7 @@ pub(crate) fn problems(line: &Line, cwd: &str, outcome: &Outcome) -> Vec<String>
                 owners.insert(process, next);
                 found.extend(problem);
             }
-            // Whatever an unknown program does has its problem already.
+            // An unknown program has its problem already, with any events.
             _ if owner == Owner::Unknown => {}
             event => found.extend(problem(line, &owner, &event)),
         }
@@ -57,11 +57,11 @@ pub(crate) fn problems(line: &Line, cwd: &str, outcome: &Outcome) -> Vec<String>
     found
 }
 
-/// What a process is that became a program, and the problem with it.
+/// Returns the role of a process that became a program, and the problem with it.
 fn became(line: &Line, owner: &Owner, path: &str, argv: &[String]) -> (Owner, Option<String>) {
     let name = path.rsplit('/').next().unwrap_or_default();
     match owner {
-        // What ends a line that takes too long.
+        // This program ends a line that takes too long.
         Owner::Shell
             if argv.first().is_some_and(|word| word == "timeout")
                 && argv.get(1).is_some_and(|word| word == "-s")
@@ -97,7 +97,8 @@ fn became(line: &Line, owner: &Owner, path: &str, argv: &[String]) -> (Owner, Op
     }
 }
 
-/// Whether these arguments are those of a command: each the text of a word, or, of a glob, one or more names that it matches.
+/// Returns `true` if these arguments are those of a command: each the text of a word, or, of a glob, one or more names that it
+/// matches.
 fn is_call(words: &[Word], arguments: &[String]) -> bool {
     let Some((word, words)) = words.split_first() else { return arguments.is_empty() };
     let Some((argument, rest)) = arguments.split_first() else { return false };
@@ -160,7 +161,7 @@ fn problem(line: &Line, owner: &Owner, event: &Event) -> Option<String> {
     }
 }
 
-/// Says which files a line printed something of that it does not claim to read.
+/// Returns the files of which a line printed something, without a claim to read them.
 fn shown(line: &Line, output: &str) -> Vec<String> {
     let claims = line.all();
     let mut found = Vec::new();
@@ -179,7 +180,7 @@ fn shown(line: &Line, output: &str) -> Vec<String> {
     found
 }
 
-/// Whether something holds for a file by any of its names.
+/// Returns `true` if `holds` is true of a file by any of its names.
 fn by_any_name(path: &str, holds: impl Fn(&str) -> bool) -> bool {
     let by_link = |(link, target): &(&str, &str)| {
         let link = whole(link);
@@ -189,7 +190,7 @@ fn by_any_name(path: &str, holds: impl Fn(&str) -> bool) -> bool {
     holds(path) || LINKS.iter().any(by_link)
 }
 
-/// Whether a file is the system's own: libraries, words for people, properties of processes.
+/// Returns `true` if a file is the system's own: libraries, words for people, properties of processes.
 fn is_system(path: &str) -> bool {
     ["/usr", "/lib", "/lib64", "/bin", "/etc", "/proc", "/sys"].iter().any(|folder| is_below(path, folder))
         || is_harmless(path)
@@ -201,7 +202,7 @@ fn is_harmless(path: &str) -> bool {
         || path.starts_with("/oracle/work/output")
 }
 
-/// Whether a path is known to be a folder, of which nothing can be read but names.
+/// Returns `true` if a path is known to be a folder, of which nothing can be read but names.
 fn is_folder(path: &str) -> bool {
     let is_above = |file: &str| file != path && is_below(file, path);
     let files = FILES.iter().map(|(file, _)| *file).chain(HOSTILE.iter().map(|(file, _)| *file));

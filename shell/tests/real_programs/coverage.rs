@@ -1,4 +1,4 @@
-//! Which programs of the table run on this machine.
+//! The programs of the table that run on this machine.
 
 use std::collections::BTreeSet;
 
@@ -56,12 +56,12 @@ const MUST_RUN: [&str; 43] = [
     "uniq",
     "wc",
 ];
-/// What the shell does itself.
+/// The builtins of the shell.
 const BUILTINS: [&str; 4] = ["cd", "command", "test", "type"];
-/// Programs that only look at what lies on other machines.
+/// Programs that only look at data on other machines.
 const REMOTE: [&str; 1] = ["gh"];
 
-/// Whether a line does nothing but look, or change files that it names.
+/// Returns `true` if a line does nothing but look, or change files that it names.
 pub(crate) fn is_covered(line: &Line) -> bool {
     let mut actions = line.commands.iter().flat_map(|command| &command.actions);
     actions.all(|action| {

@@ -1,4 +1,5 @@
-//! What programs do besides what their entries claim. Each is named here with its reason, and documented where the entry stands.
+//! Events of programs besides the claims of their entries.
+//! Each is named here with its reason, and documented where the entry stands.
 
 use super::claims::{Claims, is_below, is_tracked};
 use super::project::{HOME, PROJECT};
@@ -13,15 +14,15 @@ const GIT_COMPARES: [&str; 6] =
     ["git status", "git diff", "git describe", "git ls-files", "git diff-index", "git diff-files"];
 /// Those of them that note in the index which files have not changed.
 const GIT_REFRESHES: [&str; 3] = ["git status", "git diff", "git describe"];
-/// Files of a tree in which git finds what to leave out, and how to show what is there.
+/// Files of a tree in which git finds the names to leave out, and the way to show the others.
 const GIT_RULES: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
 /// The same of programs that search trees.
 const SEARCH_RULES: [&str; 5] = [".git", ".gitignore", ".ignore", ".rgignore", ".fdignore"];
 
-/// Where the system's libraries ask for the names of users and groups.
+/// The socket at which the system's libraries ask for the names of users and groups.
 const NAMES_OF_USERS: &str = "sun_path=\"/var/run/nscd/socket\"";
 
-/// Whether a call is one of the system's libraries, which they make for every program.
+/// Returns `true` if a call is one of the system's libraries, which they make for every program.
 pub(crate) fn is_of_libraries(call: &str) -> bool {
     call.starts_with("connect(") && call.contains("sa_family=AF_UNIX") && call.contains(NAMES_OF_USERS)
 }
@@ -38,18 +39,18 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// Whether a program may become this one.
+/// Returns `true` if a program may become this one.
 pub(crate) fn may_start(program: &str, part: &str, started: &str, argv: &[String]) -> bool {
     let runs_git = GIT_RUNS.iter().any(|(of, word)| *of == part && argv.iter().any(|arg| arg == word));
     SCRIPTS.contains(&(name_of(program), started)) || runs_git && started == "git"
 }
 
-/// Whether a program may make a process.
+/// Returns `true` if a program may make a process.
 pub(crate) fn may_fork(program: &str, part: &str) -> bool {
     name_of(program) == "git" && GIT_RUNS.iter().any(|(of, _)| *of == part)
 }
 
-/// Whether a program may change a file that its entry does not name.
+/// Returns `true` if a program may change a file that its entry does not name.
 pub(crate) fn may_change(claims: &Claims<'_>, path: &str) -> bool {
     let refreshes = claims.actions.iter().any(|action| GIT_REFRESHES.contains(&action.part.as_str()));
     let is_index =
@@ -67,12 +68,12 @@ pub(crate) fn may_change(claims: &Claims<'_>, path: &str) -> bool {
     refreshes && is_index || is_copy || is_beside || is_link && claims.writes_beside(path)
 }
 
-/// Whether a program may list a folder that its entry does not name.
+/// Returns `true` if a program may list a folder that its entry does not name.
 pub(crate) fn may_list(claims: &Claims<'_>, path: &str) -> bool {
     is_of(claims, "git") && is_below(path, PROJECT)
 }
 
-/// Whether a program may read a file that its entry does not name.
+/// Returns `true` if a program may read a file that its entry does not name.
 pub(crate) fn may_read(claims: &Claims<'_>, given: &str, path: &str) -> bool {
     let name = file_name(path);
     // They open what they are asked about, so that it gets mounted or stays the same, and read nothing of it.

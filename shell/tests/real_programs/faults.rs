@@ -1,11 +1,11 @@
-//! The oracle itself: it must see what each of these lines does.
+//! The oracle itself: it must see the events of each of these lines.
 
 use super::claims::Line;
 use super::compare::problems;
 use super::project::PROJECT;
 use super::sandbox::{Request, Sandbox};
 
-/// Lines of which nothing is claimed, how the project is prepared, and what has to be seen.
+/// Lines without claims, with the preparation of the project, and the event that has to be seen.
 const FAULTS: [(&str, &str, &str); 31] = [
     ("sort -o made.txt /dev/null", "", "/scratch/project/made.txt was written by `sort`"),
     ("sort -o README.md README.md", "", "/scratch/project/README.md is another file now"),
@@ -59,7 +59,7 @@ fn every_fault_is_seen() {
     assert!(unseen.is_empty(), "{}", unseen.join("\n"));
 }
 
-/// What is claimed makes no problem of the same things.
+/// Claims make no problem of the same events.
 #[test]
 fn what_is_claimed_is_no_fault() {
     let mut sandbox = Sandbox::start();

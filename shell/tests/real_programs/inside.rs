@@ -1,4 +1,5 @@
-//! The program inside of the sandbox for real programs: it runs a line under strace in a new project, and tells what there was.
+//! The program inside of the sandbox for real programs.
+//! It runs a line under strace in a new project, and tells the events.
 
 mod project;
 
@@ -15,15 +16,15 @@ use project::{
 
 /// The folder of copies that the roots are made from.
 const TEMPLATE: &str = "/oracle/work/template";
-/// What the index lists in the beginning.
+/// The list of the index in the beginning.
 const ENTRIES: &str = "/oracle/work/entries";
-/// Stands for what the index lists, beside what it knows of properties.
+/// The change that is told where the index lists other files; changed notes on properties are none.
 const INDEX_ENTRIES: &str = "/scratch/project/.git/index lists other files, which";
-/// What strace writes.
+/// The file of strace's output.
 const TRACE: &str = "/oracle/work/trace";
-/// What the line prints.
+/// The file of the line's output.
 const OUTPUT: &str = "/oracle/work/output";
-/// The time that a line has. What it did before counts.
+/// The time that a line has. Events before its end count.
 const SECONDS: &str = "10";
 /// The bytes of its output that are told.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Answers each request with what the line did, until there are no more.
+/// Answers each request with the events of the line, until there are no more.
 fn serve() -> io::Result<()> {
     let mut requests = io::stdin().lock();
     let mut answers = io::stdout().lock();
@@ -102,7 +103,7 @@ fn run(cwd: &str, line: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes what a line may find: properties of files that the index does not know yet, or a configuration that runs programs.
+/// Prepares a trap for a line: properties of files that the index does not know yet, or a configuration that runs programs.
 fn prepare(what: &str) -> io::Result<()> {
     match what {
         "stale" => {
@@ -148,7 +149,8 @@ fn collect(folder: &Path, found: &mut BTreeMap<String, [i64; 4]>) -> io::Result<
         if metadata.is_dir() {
             collect(&path, found)?;
         }
-        // What a folder holds changes its own time too, and is told by itself. Another link to a file changes `ctime` alone.
+        // A change of a folder's contents changes its time too, and is told by itself. Another link to a file changes `ctime`
+        // alone.
         let is_file = i64::from(!metadata.is_dir());
         let size = i64::try_from(metadata.size()).unwrap_or_default();
         let [seconds, part, size] =
@@ -218,7 +220,7 @@ fn text(number: usize, path: &str, version: &str) -> String {
     )
 }
 
-/// What the index lists.
+/// Returns the list of the index.
 fn entries() -> io::Result<Vec<u8>> {
     let mut command = Command::new("git");
     command.args(["--no-optional-locks", "ls-files", "--stage"]).current_dir(PROJECT);

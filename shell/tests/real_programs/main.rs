@@ -1,8 +1,9 @@
-//! Real programs say whether the table is right: what a listed program starts, writes and reads was claimed by its entry.
+//! Real programs as the oracle of the table.
+//! Every start, write and read of a listed program must be claimed by its entry.
 //!
-//! Lines are made of the table and run in a sandbox, in a project that somebody wrote who wants more to happen, while strace looks.
-//! `BITACORA_PROGRAM_RUNS` is the number of readable lines, `BITACORA_PROGRAM_SEED` the first seed; a seed is two hundred of them.
-//! A longer run prints each seed that is done, and a later one goes on behind it.
+//! Lines are made of the table and run in a sandbox, while strace looks. They run in a project by an author who wants more to
+//! happen. `BITACORA_PROGRAM_RUNS` is the number of readable lines, `BITACORA_PROGRAM_SEED` the first seed; a seed is two hundred
+//! of them. A longer run prints each seed that is done, and a later one goes on behind it.
 
 #![expect(clippy::print_stdout, reason = "a long run says how far it is")]
 #![expect(
@@ -47,7 +48,7 @@ const SHOWN: usize = 40;
 /// Problems of one line that are shown.
 const SHOWN_OF_LINE: usize = 6;
 
-/// What a run has come to.
+/// The counts of a run.
 #[derive(Default)]
 struct Tally {
     generated: AtomicUsize,

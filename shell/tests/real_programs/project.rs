@@ -1,6 +1,7 @@
-//! The project that programs run in, as somebody may have written it who wants more to happen than a command line says.
+//! The project that programs run in.
+//! Its author may have wanted more to happen than a command line says.
 //!
-//! Every file with a marker shows by it, in whatever a program prints, that it was read.
+//! Every file with a marker shows by it, in the output of any program, that it was read.
 
 /// The folder of the project.
 pub(crate) const PROJECT: &str = "/scratch/project";
@@ -8,7 +9,7 @@ pub(crate) const PROJECT: &str = "/scratch/project";
 pub(crate) const ROOTS: [&str; 4] = ["/scratch", "/outside", "/home", "/tmp"];
 /// The home of the user.
 pub(crate) const HOME: &str = "/home/ana";
-/// How git has a file.
+/// The state of a file in git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// The same in every commit.
@@ -69,7 +70,7 @@ pub(crate) const FILES: &[(&str, State)] = &[
 
 /// The hash of the file that a stash keeps, as git shortens it.
 pub(crate) const STASHED: &str = "bc21959c2b";
-/// What settings of the repository and of the user hold that nobody should see who asks git for something else.
+/// A secret in the settings of the repository and of the user. No other question to git may show it.
 pub(crate) const SECRET_SETTING: &str = "marksettingx";
 
 /// Links of the project, and where they lead.
@@ -109,7 +110,7 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
     ("nested/hooks/post-index-change", "#!/bin/sh\n/scratch/project/evil.sh\n"),
 ];
 
-/// What a configuration of git can say to run a program.
+/// A configuration of git in which every setting that can runs a program.
 pub(crate) const CONFIGURED: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = /scratch/project\n\tfsmonitor = /scratch/project/evil.sh\n\
     \tpager = /scratch/project/evil.sh\n\teditor = /scratch/project/evil.sh\n[pager]\n\tlog = /scratch/project/evil.sh\n\
     [diff]\n\texternal = /scratch/project/evil.sh\n[diff \"evil\"]\n\ttextconv = /scratch/project/evil.sh\n\
@@ -120,7 +121,7 @@ pub(crate) fn whole(path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{PROJECT}/{path}") }
 }
 
-/// Returns what only the text of this file holds.
+/// Returns the marker that only the text of this file holds.
 pub(crate) fn marker(number: usize) -> String {
     format!("mark{number:03}x")
 }

@@ -1,4 +1,4 @@
-//! A sandbox without a network, in which the machine's programs run in a project of their own, and strace says what they do.
+//! A sandbox without a network, in which programs run in a project of their own, under strace.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) struct Request<'r> {
     pub(crate) line: &'r str,
 }
 
-/// What a line did.
+/// The events of a line.
 pub(crate) struct Outcome {
     /// Files that are there anew, otherwise, or no more.
     pub(crate) changed: Vec<String>,
@@ -123,7 +123,7 @@ impl Drop for Sandbox {
     }
 }
 
-/// Where a program of this machine lies.
+/// Returns the path of a program of this machine.
 pub(crate) fn find(program: &str) -> Option<String> {
     FOLDERS.iter().map(|folder| format!("{folder}/{program}")).find(|path| Path::new(path).exists())
 }

@@ -1,4 +1,4 @@
-//! What strace wrote of a line, as events of processes.
+//! The output of strace for a line, as events of processes.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ struct Call {
     result: String,
 }
 
-/// Reads what strace wrote of a line that began in this folder.
+/// Reads the output of strace for a line that began in this folder.
 pub(crate) fn events(trace: &str, cwd: &str) -> Vec<OfProcess> {
     let calls: Vec<Call> = calls(trace);
     let Some(first) = calls.first().map(|call| call.process) else { return Vec::new() };
@@ -165,7 +165,7 @@ impl Call {
     }
 
     fn events(&self, cwd: &str) -> Vec<Event> {
-        // What is there already is not made.
+        // A folder that is there already is not made.
         if self.name.starts_with("mkdir") && self.result.contains("EEXIST") {
             return Vec::new();
         }

@@ -165,7 +165,7 @@ pub(crate) const WORDS: &[&str] = &[
 ];
 pub(crate) const NUMBERS: &[&str] = &["0", "1", "2", "3", "7", "10", "100"];
 pub(crate) const COUNTS: &[&str] = &["0", "1", "5", "+2", "-3", "1k", "+1", "10b"];
-/// Names of revisions, of files in them, and of what looks like both.
+/// Names of revisions, of files in them, and names that could be both.
 pub(crate) const REVISIONS: &[&str] = &[
     "HEAD",
     "HEAD~1",

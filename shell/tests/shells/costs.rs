@@ -1,4 +1,4 @@
-//! What each construct costs that the grammar does not have: the real commands that are unreadable because of it.
+//! The cost of each construct that the grammar lacks: the real commands that it makes unreadable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,7 +121,7 @@ fn parenthesis(rest: &str) -> usize {
     rest.len()
 }
 
-/// What is left of a text that begins with `<<`, without the mark and what it announces.
+/// Returns the rest of a text that begins with `<<`, without the mark and the document.
 fn behind_document(rest: &str) -> String {
     if let Some(text) = rest.strip_prefix("<<<") {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What the reader says of a text, beside what a shell did because of it.
+//! The reader's commands of a text, beside the events of a shell that ran it.
 
 use bitacora_shell::{CommandLine, Joint, RedirectionKind, SimpleCommand, Word};
 
@@ -12,7 +12,7 @@ pub(crate) const BUILTINS: [&str; 15] = [
 /// Folders of which every name is a program in the sandbox.
 const PROGRAM_FOLDERS: [&str; 5] = ["/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "/usr/local/bin/"];
 
-/// How texts are run, by whom.
+/// The way in which texts are run, and the shell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run<'r> {
     pub(crate) way: &'r str,
@@ -20,7 +20,7 @@ pub(crate) struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Whether the sandbox records this command whenever the shell runs it.
+    /// Returns `true` if the sandbox records this command whenever the shell runs it.
     fn records(self, command: &SimpleCommand) -> bool {
         let program = command.words[0].text.as_str();
         let is_below = |folder: &str| {
@@ -42,7 +42,8 @@ impl Run<'_> {
     }
 }
 
-/// Says what ran or was made that the reader did not say, and what did not run although it said so.
+/// Returns the differences from the reader's commands: runs and files that it did not name, and commands that did not run although
+/// it named them.
 pub(crate) fn differences(run: Run<'_>, line: &CommandLine, records: &[&Record]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut waiting: Vec<&SimpleCommand> = line.commands.iter().collect();
@@ -57,7 +58,7 @@ pub(crate) fn differences(run: Run<'_>, line: &CommandLine, records: &[&Record])
         let is_same = |other: &SimpleCommand| texts(&other.words) == texts(&command.words);
         let is_only = line.commands.iter().filter(|other| is_same(other)).count() == 1;
         let has_not_run = waiting.iter().any(|other| is_same(other));
-        // What functions in the place of builtins record is not complete yet.
+        // The record of functions in the place of builtins is not complete yet.
         if must_run && is_only && has_not_run && run.way != "functions" {
             problems.push(format!("{} did not run {:?}", run.shell, texts(&command.words)));
         }
@@ -69,7 +70,8 @@ fn texts(words: &[Word]) -> Vec<&str> {
     words.iter().map(|word| word.text.as_str()).collect()
 }
 
-/// Whether these arguments are those of a command: each the text of a word, or, of a glob, one or more names that it matches.
+/// Returns `true` if these arguments are those of a command: each the text of a word, or, of a glob, one or more names that it
+/// matches.
 fn is_called(words: &[Word], arguments: &[String]) -> bool {
     let Some((word, words)) = words.split_first() else { return arguments.is_empty() };
     let Some((argument, rest)) = arguments.split_first() else { return false };
@@ -82,7 +84,7 @@ fn is_called(words: &[Word], arguments: &[String]) -> bool {
     })
 }
 
-/// Whether a glob matches a name. `*` and `?` stand for anything but `/`.
+/// Returns `true` if a glob matches a name. `*` and `?` stand for anything but `/`.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut letters = pattern.chars();
     match letters.next() {
@@ -99,7 +101,8 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Whether each command of a line has to run and to be recorded. Where a status is not known, what depends on it need not.
+/// Returns `true` for each command of a line that has to run and to be recorded. After an unknown status, dependent commands need
+/// not.
 fn certain(run: Run<'_>, line: &CommandLine) -> Vec<bool> {
     let mut certain = Vec::new();
     // Of the list so far: `None` if it is not known how it ended.
@@ -127,7 +130,7 @@ fn certain(run: Run<'_>, line: &CommandLine) -> Vec<bool> {
     certain
 }
 
-/// Whether a command runs for certain: no glob that may match nothing, no file that may not be there.
+/// Returns `true` if a command runs for certain: no glob that may match nothing, no file that may not be there.
 fn is_undisturbed(command: &SimpleCommand) -> bool {
     let is_new =
         |word: &Word| !word.text.contains('/') && !matches!(word.text.as_str(), "run" | "sub" | "." | "..");

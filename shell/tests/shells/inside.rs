@@ -1,9 +1,10 @@
-//! The program inside of the oracle's sandbox. Under its own name it runs texts with shells; under any other name it is that
-//! program: it records its arguments and does nothing else.
+//! The program inside of the oracle's sandbox.
+//! Under its own name it runs texts with shells. Under any other name it is that program: it records its arguments and does nothing
+//! else.
 //!
-//! A text is run in one of two ways. As `programs`, a new shell gets it behind `-c`, and whatever it starts is this program. As
-//! `functions`, one shell runs many texts, each with `eval` in a subshell, and functions record the names that texts use most,
-//! builtins among them; whatever else it starts is this program. The second way is ten times as fast.
+//! A text is run in one of two ways. As `programs`, a new shell gets it behind `-c`, and everything that it starts is this program.
+//! As `functions`, one shell runs many texts, each with `eval` in a subshell. Functions record the names that texts use most,
+//! builtins among them; everything else that it starts is this program. The second way is ten times as fast.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,7 +23,7 @@ const PROGRAMS: &str = "/programs";
 const INSIDE: &str = "/oracle/inside";
 /// The script of one shell for many texts.
 const SCRIPT: &str = "/oracle/work/script";
-/// The file of what ran.
+/// The file of the records.
 const RECORDS: &str = "/oracle/work/records";
 /// Stands between the fields of a record.
 const FIELD: char = '\u{1f}';
@@ -59,7 +60,7 @@ fn record_arguments() -> io::Result<()> {
     OpenOptions::new().append(true).create(true).open(RECORDS)?.write_all(&record)
 }
 
-/// Answers each request with what ran since the last one, until there are no more.
+/// Answers each request with the records since the last one, until there are no more.
 fn serve() -> io::Result<()> {
     let mut requests = io::stdin().lock();
     let mut answers = io::stdout().lock();
@@ -102,7 +103,8 @@ fn next_request(requests: &mut impl BufRead) -> io::Result<Option<String>> {
 struct Shell {
     name: &'static str,
     command: &'static [&'static str],
-    /// What the function does first with each word, so that the record is printed in one piece. In a pipe two functions print at once.
+    /// The first action of the function on each word, so that the record is printed in one piece. In a pipe two functions print at
+    /// once.
     prepare: &'static str,
     print: &'static str,
     /// The functions that it must not have, because it reads their names as something else.

@@ -1,4 +1,5 @@
-//! The shells of this machine say which words they keep for themselves. The grammar has none of them but a few builtins.
+//! The words that the shells of this machine keep for themselves.
+//! The grammar has none of them but a few builtins.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +24,7 @@ fn texts_in(path: &str) -> BTreeSet<String> {
     suffixes.collect()
 }
 
-/// What a shell prints.
+/// Returns the output of a shell.
 fn printed(command: &[&str], script: &str, arguments: &BTreeSet<String>) -> String {
     let path = find(command[0]).unwrap_or_else(|| panic!("apt-get install {}", command[0]));
     let mut shell = Command::new(path);

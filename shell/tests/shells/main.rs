@@ -1,5 +1,6 @@
-//! Real shells say whether the reader is right: whatever bash, dash, zsh, busybox or mksh starts because of a readable text was
-//! said by the reader, and so was every file that is made.
+//! Real shells as the oracle of the reader.
+//! For a readable text, the reader must name every program that bash, dash, zsh, busybox or mksh starts, and every file that is
+//! made.
 //!
 //! Texts run in a sandbox with programs that record their arguments and do nothing else. `BITACORA_SHELL_TEXTS` is the number of
 //! readable texts, `BITACORA_SHELL_SEED` the first seed; a seed is a thousand of them. A longer run prints each seed that is done,
@@ -54,7 +55,7 @@ struct Readable {
     line: CommandLine,
 }
 
-/// What a run has come to.
+/// The counts of a run.
 #[derive(Default)]
 struct Tally {
     generated: AtomicUsize,
@@ -174,7 +175,7 @@ fn run_batch(
     records.len()
 }
 
-/// Every name that a shell could take for a program's, of a text and of what is left of it without quotes.
+/// Returns every name that a shell could take for a program's, of a text and of the same text without quotes.
 fn names(text: &str) -> Vec<String> {
     let without_quotes: String =
         text.chars().filter(|letter| !matches!(letter, '\'' | '"' | '\\' | '\n')).collect();

@@ -120,7 +120,7 @@ impl Drop for Sandbox {
     }
 }
 
-/// Where a program of this machine lies.
+/// Returns the path of a program of this machine.
 pub(crate) fn find(program: &str) -> Option<String> {
     let folders = ["/usr/bin", "/bin"].into_iter();
     folders.map(|folder| format!("{folder}/{program}")).find(|path| Path::new(path).exists())

@@ -1,4 +1,4 @@
-//! Texts for shells: made of what the grammar has, then changed; attacks and real commands, changed.
+//! Texts for shells: made of the grammar's parts, then changed; attacks and real commands, changed.
 
 use super::random::Random;
 
@@ -132,10 +132,10 @@ const REDIRECTIONS: [&str; 14] = [
     ">-x",
     "< sub/a.txt",
 ];
-/// What joins commands.
+/// The operators that join commands.
 const JOINTS: [&str; 12] =
     ["|", " | ", " && ", "&&", " || ", "||", ";", "; ", "\n", "\n\n  ", " |\n", " &&\n"];
-/// What is in quotes, beside single characters.
+/// The texts in quotes, beside single characters.
 const QUOTED: [&str; 30] = [
     "a",
     "b c",
@@ -168,7 +168,7 @@ const QUOTED: [&str; 30] = [
     "()",
     "<ls",
 ];
-/// What is put into texts to change them: each operator and construct of some shell.
+/// The pieces by which texts are changed: each operator and construct of some shell.
 const PIECES: [&str; 96] = [
     "'",
     "\"",
@@ -270,7 +270,7 @@ const PIECES: [&str; 96] = [
 
 /// Makes texts.
 pub(crate) struct Texts<'t> {
-    /// Texts that hide what they run.
+    /// Texts that hide the programs they run.
     pub(crate) attacks: &'t [String],
     /// Commands that were given to real shells.
     pub(crate) sample: &'t [String],

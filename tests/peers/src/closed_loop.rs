@@ -1,4 +1,4 @@
-//! The loop that every store is driven by: a client sends its next request when it has the answer to the one before.
+//! The closed loop that drives every store: a client sends its next request after the last answer.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ pub struct Shape {
     pub events: usize,
 }
 
-/// How long it runs, and how long before it counts.
+/// The duration of a run, and of the warm-up that does not count.
 #[derive(Debug, Clone, Copy)]
 pub struct Loop {
     pub warm_up: Duration,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::Failure;
 
-/// How long one may take to listen, and to end when it is asked to.
+/// The time that one may take to listen, and to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Signals by name, as `kill` takes them.
@@ -68,7 +68,7 @@ pub fn free_address() -> Result<SocketAddr, Failure> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?)
 }
 
-/// What a program says of its version.
+/// Returns the first line that a program prints of its version.
 pub fn version(program: &str) -> Result<String, Failure> {
     let output =
         Command::new(program).arg("--version").output().map_err(|error| format!("{program}: {error}"))?;

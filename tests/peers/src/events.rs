@@ -15,14 +15,14 @@ const WORDS: [&str; 16] = [
 
 static POOL: LazyLock<Vec<String>> = LazyLock::new(|| (0..POOL_EVENTS).map(data).collect());
 
-/// What a store is told to keep.
+/// An event for a store to keep.
 pub struct Event {
     pub id: String,
     pub stream: String,
     pub data: &'static str,
 }
 
-/// What one client sends.
+/// The source of one client's events.
 pub struct Source {
     client: usize,
     next: usize,

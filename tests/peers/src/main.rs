@@ -1,7 +1,7 @@
-//! Drives other stores with the events and the clients that `bitacora bench` has, and prints one table.
+//! Drives other stores with the events and the clients of `bitacora bench`, and prints one table.
 //!
-//! `tests/peers/run` installs what is missing, measures Bitacora and then starts this. Each store is started here with a
-//! fresh folder and a port of its own, must acknowledge what it has synced, and is ended by its id.
+//! `tests/peers/run` installs what is missing, measures Bitacora and then starts this. Each store is started here with a fresh folder and
+//! a port of its own. It must acknowledge only synced events, and is ended by its id.
 
 mod closed_loop;
 mod daemon;
@@ -24,7 +24,7 @@ use clap::Parser;
 use crate::closed_loop::{Loop, Shape};
 use crate::results::{Peer, Results};
 
-/// What goes wrong in a measurement ends that measurement alone, and is told in the table.
+/// The error of a measurement. It ends that measurement alone, and is told in the table.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// The shapes that every store is driven with.
@@ -38,13 +38,13 @@ struct Arguments {
     /// A folder to make on the disk to be measured; removed at the end.
     #[arg(long, default_value = "peers-measured")]
     folder: PathBuf,
-    /// How long each measurement runs.
+    /// Length of each measurement, in seconds.
     #[arg(long, default_value_t = 4)]
     seconds: u32,
-    /// What `bitacora bench --json` measured in the same shapes.
+    /// Results of `bitacora bench --json` in the same shapes.
     #[arg(long)]
     bitacora: Option<PathBuf>,
-    /// Where the results are written as JSON.
+    /// File to which the results are written as JSON.
     #[arg(long)]
     json: Option<PathBuf>,
     /// Measure nothing; make the table of results written before.

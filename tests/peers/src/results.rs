@@ -1,4 +1,4 @@
-//! What was measured of the stores.
+//! The results of measuring the stores.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,15 +16,15 @@ pub struct Peer {
     pub name: String,
     /// Its version, as it says itself.
     pub version: String,
-    /// What it was told that matters for what it promises.
+    /// The settings that matter for the store's promises.
     pub settings: String,
-    /// Whether an answer means synced.
+    /// `true` if an answer means synced.
     pub is_durable: bool,
-    /// Whether it runs in the client's process, without a network.
+    /// `true` if it runs in the client's process, without a network.
     pub is_in_process: bool,
     pub appends: Vec<Appends>,
     pub scan_events_per_s: Option<f64>,
-    /// Why it was not measured.
+    /// The reason for which it was not measured.
     pub failure: Option<String>,
 }
 

@@ -22,13 +22,13 @@ impl Uploads {
         self.last
     }
 
-    /// Whether there is such an upload; the part is kept if so.
+    /// Keeps the part and returns `true` if there is such an upload.
     pub(super) fn put(&mut self, id: u64, number: u32, bytes: Vec<u8>) -> bool {
         let upload = self.begun.get_mut(&id);
         upload.is_some_and(|upload| upload.parts.insert(number, bytes).is_none_or(|_| true))
     }
 
-    /// What the object is called and holds.
+    /// Ends an upload, and returns the object's key and content.
     pub(super) fn complete(&mut self, id: u64) -> Option<(String, Vec<u8>)> {
         let upload = self.begun.remove(&id)?;
         Some((upload.key, upload.parts.into_values().flatten().collect()))

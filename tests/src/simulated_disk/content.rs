@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a disk writes whole or not at all.
+/// Bytes that a disk writes whole or not at all.
 pub(super) const SECTOR_BYTES: u64 = 512;
-/// What space is given out in, and clones share.
+/// Bytes of the unit in which space is given out, and which clones share.
 pub(super) const PAGE_BYTES: u64 = 4_096;
 pub(super) const SECTORS_PER_PAGE: u64 = PAGE_BYTES / SECTOR_BYTES;
 
@@ -29,7 +29,7 @@ impl Content {
         self.pages.len() as u64
     }
 
-    /// Whether writing this page would need no new space.
+    /// Returns `true` if writing this page would need no new space.
     pub(super) fn has_page(&self, page: u64) -> bool {
         self.pages.contains_key(&page)
     }

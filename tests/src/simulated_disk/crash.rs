@@ -1,18 +1,18 @@
-//! What a crash leaves of what was not yet synced.
+//! The effect of a crash on unsynced changes.
 
 use super::content::{Content, SECTOR_BYTES};
 use super::file::{Change, FileNode, Version};
 use crate::seeded::Random;
 
-/// What a crash keeps of what was not yet synced.
+/// The unsynced changes that a crash keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrashPolicy {
     /// Nothing: the least a disk may have.
     OnlySynced,
     /// All of it, as if everything had been synced in time.
     Everything,
-    /// Any of it, as the seed has it: sectors of 512 bytes in any order and of any age since the last sync, each file
-    /// and each change of a name on its own.
+    /// Any of it, as the seed has it. Sectors of 512 bytes come in any order and of any age since the last sync. Each file and each
+    /// change of a name is on its own.
     Random,
 }
 
@@ -75,7 +75,7 @@ impl Shape {
 }
 
 impl FileNode {
-    /// What a crash leaves on the platter.
+    /// Returns the content that a crash leaves on the platter.
     pub(super) fn crashed(&self, shape: Shape, random: &mut Random) -> Content {
         let mut platter = self.durable().clone();
         let changes = self.unsynced();

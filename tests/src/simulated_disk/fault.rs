@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What can be asked of a disk; faults, holds and counts name it.
+/// The calls of a disk, as faults, holds and counts name them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is the method of that name")]
 pub enum Call {
@@ -28,7 +28,7 @@ pub enum Call {
     Outside,
 }
 
-/// How much of a failing call happens all the same.
+/// The part of a failing call that happens all the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing. A sync that fails so leaves its writes unsynced *and clean*: they can be read, a crash takes them, and
@@ -68,7 +68,7 @@ impl Fault {
         self
     }
 
-    /// How much happens all the same.
+    /// Sets the part that happens all the same.
     #[must_use]
     pub fn effect(mut self, effect: Effect) -> Self {
         self.effect = effect;
@@ -98,7 +98,7 @@ impl Fault {
     }
 }
 
-/// What one call is to suffer.
+/// The failure that one call is to suffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) errno: i32,

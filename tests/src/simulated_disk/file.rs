@@ -1,4 +1,4 @@
-//! One file: what is seen of it, what is durable of it, and what lies between.
+//! One file: its visible content, its durable content, and the changes between them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::content::{Content, SECTOR_BYTES, SECTORS_PER_PAGE, Sector};
 use crate::seeded::Random;
 
-/// What was done to a file and is not yet durable.
+/// A change of a file that is not yet durable.
 #[derive(Debug, Clone)]
 pub(super) enum Change {
     Write { offset: u64, data: Arc<[u8]> },
@@ -23,12 +23,12 @@ impl Change {
     }
 }
 
-/// What one change made of one sector.
+/// The state of one sector after one change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Version {
     /// The number of the change since the last sync, from 1; 0 is what is durable.
     pub(super) change: usize,
-    /// Whether the change cut bytes off here: it then comes with the length or not at all.
+    /// `true` if the change cut bytes off here: it then comes with the length or not at all.
     pub(super) is_cut: bool,
     pub(super) bytes: Sector,
 }
@@ -36,9 +36,9 @@ pub(super) struct Version {
 /// A file's two faces: the page cache and the platter.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FileNode {
-    /// What everybody reads.
+    /// The content that everybody reads.
     live: Content,
-    /// What a crash cannot take.
+    /// The content that a crash cannot take.
     durable: Content,
     /// From the last sync on, oldest first: what makes `live` of `durable` and `lost`.
     unsynced: Vec<Change>,
@@ -76,7 +76,7 @@ impl FileNode {
         self.unsynced.push(Change::SetLen { bytes });
     }
 
-    /// Makes everything durable that is dirty. What an earlier failed sync lost is not dirty, and stays lost.
+    /// Makes everything durable that is dirty. Bytes that an earlier failed sync lost are not dirty, and stay lost.
     pub(super) fn sync(&mut self) {
         self.write_back(|_| true, true);
     }
@@ -185,7 +185,7 @@ impl FileNode {
             .or_insert_with(|| vec![Version { change: 0, is_cut: false, bytes: self.durable.sector(sector) }])
     }
 
-    /// What the cache held of the sector after these versions.
+    /// Returns the cache's content of the sector after these versions.
     fn newest(&self, versions: &[Version], sector: u64) -> Sector {
         match versions {
             [_, .., newest] => newest.bytes,

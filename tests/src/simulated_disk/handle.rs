@@ -1,4 +1,4 @@
-//! What opening gives: files and locks that lead back to their disk.
+//! The handles of open files and locks, which lead back to their disk.
 
 use std::io;
 use std::path::PathBuf;

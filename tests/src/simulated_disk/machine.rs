@@ -1,4 +1,4 @@
-//! The state behind one simulated disk: its tree, its history, and what has been arranged to go wrong.
+//! The state behind one simulated disk: its tree, its history, and its arranged faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,7 +17,7 @@ use crate::seeded::Random;
 pub struct Operation {
     /// Counted from 1; a crash image at this number has seen it, one at the number before has not.
     pub number: u64,
-    /// What was called.
+    /// The call.
     pub call: Call,
     /// On what; for an open file the path it was opened by.
     pub path: PathBuf,
@@ -25,11 +25,11 @@ pub struct Operation {
     pub offset: u64,
     /// For writes, how many bytes.
     pub bytes: u64,
-    /// What the caller was told, if not OK.
+    /// The error that the caller got, if not OK.
     pub error: Option<io::ErrorKind>,
 }
 
-/// How the disk itself is dishonest: what a seeded bug in the program would look like from below.
+/// The ways in which the disk itself is dishonest: a seeded bug in the program would look so from below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lie {
     /// `sync_data` and `sync_all` say OK and do nothing.
@@ -55,9 +55,9 @@ pub(super) struct Machine {
     pub(super) is_read_only: bool,
     pub(super) has_short_reads: bool,
     pub(super) locked: BTreeSet<u64>,
-    /// How many handles each file has.
+    /// The number of open handles, by file.
     pub(super) open: BTreeMap<u64, u64>,
-    /// How often each kind of call is held, and how many calls wait for that to end.
+    /// The number of holds on each kind of call, and of the calls that wait for their end.
     pub(super) held: BTreeMap<Call, u64>,
     pub(super) waiting: BTreeMap<Call, u64>,
     pub(super) random: Random,
@@ -253,7 +253,7 @@ impl Machine {
         }
     }
 
-    /// How many bytes of a write find space.
+    /// Returns the number of bytes of a write that find space.
     fn fitting_bytes(&self, inode: u64, offset: u64, bytes: u64) -> u64 {
         let mut free = self.free_pages();
         let has_page = |page| self.tree.file(inode).is_ok_and(|file| file.live().has_page(page));

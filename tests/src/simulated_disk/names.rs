@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use super::crash::CrashPolicy;
 use crate::seeded::Random;
 
-/// What a name stands for from then on; `None` for nothing.
+/// An edit of one name: the inode it stands for from then on, or `None` for nothing.
 #[derive(Debug, Clone)]
 pub(super) struct NameEdit {
     pub(super) folder: u64,
@@ -18,7 +18,7 @@ pub(super) struct NameEdit {
 #[derive(Debug, Clone)]
 struct NameChange {
     edits: Vec<NameEdit>,
-    /// What got, lost or changed a name: later changes of the same rest on this one.
+    /// The inodes that got, lost or changed a name: later changes of the same rest on this one.
     inodes: Vec<u64>,
     /// Folders that must yet be synced.
     unsynced_folders: BTreeSet<u64>,

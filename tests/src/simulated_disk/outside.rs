@@ -1,4 +1,4 @@
-//! What happens to a disk without the ledger: setting up, looking, rot, and other people's hands.
+//! Changes of a disk without the ledger: setting up, looking, rot, and other people's hands.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,7 @@ impl SimulatedDisk {
         machine.tree.folder(inode).map(drop)
     }
 
-    /// Puts a file with these contents there. Where one was, another now has its name: who holds the old one open goes on
-    /// with that.
+    /// Puts a file with these contents there. If one was there, another file now has its name: handles of the old one stay usable.
     pub fn put(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
         let mut machine = self.machine();
         let place = machine.tree.place(path)?;
@@ -46,7 +45,7 @@ impl SimulatedDisk {
         Ok(())
     }
 
-    /// Takes a file's name away; who holds it open goes on with it.
+    /// Takes a file's name away; open handles stay usable.
     pub fn unlink(&self, path: &Path) -> io::Result<()> {
         let mut machine = self.machine();
         let inode = machine.tree.find(path)?;
@@ -80,7 +79,7 @@ impl SimulatedDisk {
         self.machine().take(Call::Outside, Path::new("/"), Mutation::EvictClean, None);
     }
 
-    /// What reading the whole file gives.
+    /// Returns the bytes that reading the whole file gives.
     pub fn contents(&self, path: &Path) -> io::Result<Vec<u8>> {
         let machine = self.machine();
         let content = machine.tree.file(machine.tree.find(path)?)?.live();
@@ -89,7 +88,7 @@ impl SimulatedDisk {
         Ok(bytes)
     }
 
-    /// What no crash can take of the file's contents, if its name stays.
+    /// Returns the contents of the file that no crash can take, if its name stays.
     pub fn durable_contents(&self, path: &Path) -> io::Result<Vec<u8>> {
         let machine = self.machine();
         let content = machine.tree.file(machine.tree.find(path)?)?.durable();

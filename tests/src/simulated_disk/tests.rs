@@ -1,4 +1,4 @@
-//! The simulation is what other tests rest on, so it is tested against the contract, an oracle, and a real disk.
+//! Tests of the simulation, on which other tests rest: against the contract, an oracle, a real disk.
 
 mod crashes;
 mod faults;
@@ -27,7 +27,7 @@ fn disk_with_file(name: &str) -> (SimulatedDisk, Arc<dyn DiskFile>) {
     (disk, file)
 }
 
-/// What a crash right now leaves of a file.
+/// Returns the content of a file after a crash right now.
 fn after_crash(disk: &SimulatedDisk, policy: CrashPolicy, seed: u64, name: &str) -> Vec<u8> {
     let image = disk.crash_image(disk.operation_count(), policy, seed).unwrap();
     image.contents(path(name)).unwrap()

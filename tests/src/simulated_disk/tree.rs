@@ -1,4 +1,4 @@
-//! All folders and files of a disk, and which of their names are durable. A value: clones are independent.
+//! All folders and files of a disk, with their durable names. A value: clones are independent.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -96,7 +96,7 @@ pub(super) enum Mutation {
 pub(super) struct Node {
     pub(super) body: NodeBody,
     pub(super) mode: u32,
-    /// How many live names it has.
+    /// The number of its live names.
     pub(super) links: u32,
 }
 
@@ -147,7 +147,7 @@ impl Tree {
         }
     }
 
-    /// What stands at this path now.
+    /// Returns the inode that stands at this path now.
     pub(super) fn find(&self, path: &Path) -> io::Result<u64> {
         let mut way = vec![ROOT];
         for component in path.components() {
@@ -193,7 +193,7 @@ impl Tree {
         paths
     }
 
-    /// Whether `inner` is `outer` or lies somewhere in it.
+    /// Returns `true` if `inner` is `outer` or lies somewhere in it.
     pub(super) fn is_within(&self, inner: u64, outer: u64) -> bool {
         inner == outer
             || self
@@ -265,7 +265,7 @@ impl Tree {
         }
     }
 
-    /// What a crash leaves: only what can be reached from the root, everything in it durable.
+    /// Returns the tree after a crash: only nodes that can be reached from the root, everything in them durable.
     pub(super) fn crashed(&self, policy: CrashPolicy, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut survivor = self.clone();

@@ -1,4 +1,4 @@
-//! How commands answer: programs with one document, people with names, and whoever wants what is so already with just that.
+//! Tests of command answers: one document for programs, names for people, success without need.
 
 use std::fs;
 
@@ -196,7 +196,7 @@ fn whoever_answers_is_named_and_whoever_has_no_token_is_told_where_it_goes() {
     let approved = with_token(&["approvals", "approve", &approval]);
     let said = approved.lines().find(|line| line.starts_with("said ")).unwrap();
     assert!(said.contains("approved by admin:") && said.contains(" (ana), "), "{approved}");
-    // Who they were is known after their tokens, too.
+    // The names are known after the tokens are revoked, too.
     let bob = with_token(&["token", "create", "--role", "admin", "--name", "bob", "--json"]);
     let bob: Value = serde_json::from_str(&bob).unwrap();
     let principals: Value = serde_json::from_str(&with_token(&["token", "list", "--json"])).unwrap();

@@ -1,5 +1,5 @@
-//! Commands that only ask a folder: nothing is appended to the ledger or signed, and no anchor moves, so that a copy which is asked
-//! with the same keyring locks nobody out.
+//! Tests of commands that only ask a folder: nothing is appended or signed, and no anchor moves.
+//! So a copy that is asked with the same keyring locks nobody out.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -71,7 +71,7 @@ fn asking_a_copy_changes_nothing_and_locks_nobody_out() {
         good(&asked(&sample, &copy, question).output().unwrap(), question);
         assert!((evidence(&copy), evidence(&anchors)) == before, "{question:?} changed something");
     }
-    // What acts still acts, on the ledger that the copy is of.
+    // Commands that act still act, on the ledger that the copy is of.
     let act = ["mode", "observe"];
     good(&asked(&sample, &sample.data(), &act).output().unwrap(), &act);
     assert!(evidence(&anchors) != before.1);
@@ -131,7 +131,7 @@ fn everything(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Where a variable chose the ledger, the answer says which one that was; a place on the command line beats it, and two are none.
+/// The answer names a ledger that a variable chose. A place on the command line beats the variable, and two are none.
 #[test]
 fn the_ledger_that_a_variable_names_is_told_and_a_named_one_beats_it() {
     let sample = Sample::new(0);

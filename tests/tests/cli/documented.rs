@@ -1,5 +1,5 @@
-//! What documents show of the command line is what it does: their commands are run one after another, and what they show is
-//! compared, but for places in the log, times, and names that are drawn.
+//! Tests that documented commands, run one after another, print what the documents show.
+//! Places in the log, times, and names that are drawn may differ.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,7 +50,7 @@ impl Shell {
     }
 }
 
-/// What a command wrote on stderr besides the ledger that it asked: the documents name it in a variable.
+/// Returns the output on stderr without the note of the ledger that was asked: the documents name that in a variable.
 fn complaints(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     text.lines().filter(|line| !line.starts_with("bitacora: asked ledger main ")).collect()
@@ -93,10 +93,10 @@ fn shown(document: &str) -> Vec<Shown> {
     all
 }
 
-/// What documents name otherwise than a run does: approvals, by what the document calls them.
+/// The names that documents give otherwise than a run does: approvals, by what the document calls them.
 type Names = BTreeMap<String, String>;
 
-/// Whether a word that is printed is the one that is shown, or another one of its kind.
+/// Returns `true` if a printed word is the shown one, or another one of its kind.
 fn agrees(shown: &str, printed: &str, before: &str, names: &mut Names) -> bool {
     let (shown, printed) = (shown.trim_end_matches([',', '.']), printed.trim_end_matches([',', '.']));
     if is_approval(shown) && is_approval(printed) || is_same_role(shown, printed) {
@@ -108,7 +108,7 @@ fn agrees(shown: &str, printed: &str, before: &str, names: &mut Names) -> bool {
     shown == printed || both(is_time) || is_place && both(is_number) || is_same_key(shown, printed, names)
 }
 
-/// Whether both are keys, or ids of keys, each time the same one.
+/// Returns `true` if both are keys, or ids of keys, each time the same one.
 fn is_same_key(shown: &str, printed: &str, names: &mut Names) -> bool {
     let is_key =
         |word: &str| matches!(word.len(), 16 | 64) && word.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -122,13 +122,13 @@ fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a word is the id of an approval: `a`, and twenty characters that were drawn.
+/// Returns `true` if a word is the id of an approval: `a`, and twenty characters that were drawn.
 fn is_approval(word: &str) -> bool {
     let is_drawn = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase() && !b"ilou".contains(&byte);
     word.strip_prefix('a').is_some_and(|drawn| drawn.len() == 20 && drawn.bytes().all(is_drawn))
 }
 
-/// Whether both name the holder of a token, in the same role.
+/// Returns `true` if both name the holder of a token, in the same role.
 fn is_same_role(shown: &str, printed: &str) -> bool {
     let role = |word: &str| {
         let (role, hash) = word.split_once(':')?;
@@ -163,7 +163,7 @@ fn compare(shown: &Shown, printed: &str, names: &mut Names) {
     }
 }
 
-/// What the document says of how commands end.
+/// Returns the exit code that a document expects of a command; `None` for a command in a pipe.
 fn exit_code(command: &str, printed: &str) -> Option<i32> {
     let alone = command.starts_with("bitacora ") && !command.contains('|');
     let is_decided = command.starts_with("bitacora decide ");
@@ -230,7 +230,7 @@ fn the_story_of_governance_is_what_happens() {
     assert!(told.iter().all(|verdict| verdicts.iter().any(|found| found == verdict)), "{verdicts:?}");
 }
 
-/// Whether a word is the one that is shown, or of its kind: numbers, times, and names with an identity in them.
+/// Returns `true` if a word is the shown one, or of its kind: numbers, times, and names with an identity in them.
 fn is_of_its_kind(shown: &str, printed: &str) -> bool {
     let plain = |word: &str| word.trim_end_matches([',', ':']).to_owned();
     let (one, other) = (plain(shown), plain(printed));

@@ -1,5 +1,5 @@
-//! Where a ledger ends: what signed heads behind the last segment tell of events that are not there, and what a known head
-//! says where the end could not be read.
+//! Tests of a ledger's end: missing events that only signed heads tell of, and known heads.
+//! A known head helps where the end could not be read.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn head(sample: &Sample, segment: u32) -> (HeadEntry, PathBuf) {
     (entry, file)
 }
 
-/// What a note says, once its signature is verified.
+/// Returns the tree head of a note, with its signature verified.
 fn signed(sample: &Sample, note: &str) -> TreeHead {
     let signed = UnverifiedTreeHead::parse(note).unwrap();
     signed.verify_with_chain(sample.keyring.signing_chain()).unwrap().head().clone()
@@ -32,7 +32,7 @@ fn key(sample: &Sample) -> String {
     origin.keys(sample.keyring.signing_chain()).first().unwrap().to_string()
 }
 
-/// What `verify` says to one who knows the ledger's key and the head of this segment.
+/// Runs `verify` for an auditor who knows the ledger's key and the head of this segment.
 fn verify(sample: &Sample, segment: u32) -> (i32, Value) {
     let (_, file) = head(sample, segment);
     let key = key(sample);
@@ -78,7 +78,7 @@ fn a_cosigned_head_tells_of_it_too() {
     assert_eq!(sample.verify(false).verdict(), Verdict::Alone);
     let file = "tree/0000000003.cosigned";
     let lost = signed(&sample, &entry.note);
-    // What the ledger reaches was not lost; what is of a later generation was, however small.
+    // A head that the ledger reaches was not lost; one of a later generation was, however small.
     let reached = signed(&sample, &head(&sample, 2).0.note);
     let within = TreeHead { size: reached.size - 1, ..reached.clone() };
     let mut later = within.clone();
@@ -126,7 +126,7 @@ fn what_could_not_be_read_is_not_called_rolled_back() {
     let (code, told) = verify(&sample, 4);
     assert_eq!(code, 50, "{told}");
     assert!(told["gaps"].to_string().contains("only positions up to"), "{told}");
-    // What could be read, and is not what is remembered, is told.
+    // A readable head that differs from the remembered one is told.
     let (entry, file) = head(&sample, 2);
     let mut other = signed(&sample, &entry.note);
     other.root.0[0] ^= 1;

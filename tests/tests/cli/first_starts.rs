@@ -1,4 +1,5 @@
-//! First starts at once: services that share a keyring share its admin token, and no ledger is left with a token nobody has.
+//! Tests of first starts at once: services that share a keyring share its admin token.
+//! No ledger is left with a token nobody has.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Ledgers whose writer lies: sealed and signed with the right keys, so that only opening the frames tells.
+//! Ledgers whose writer lies: sealed and signed with the right keys, so that only opened frames tell.
 
 mod contents;
 mod frames;
@@ -26,7 +26,7 @@ const TIME: Micros = Micros(1_800_000_000_000_000);
 
 /// A ledger, one frame an event; of one segment until it is rolled.
 struct Forger {
-    /// What its random bytes count from.
+    /// The first of its next random bytes.
     next: u8,
     /// The chain hash that the segment goes on from.
     previous: ChainHash,
@@ -149,7 +149,7 @@ impl Forger {
         one
     }
 
-    /// What verifying with keys finds.
+    /// Returns the fault that verifying with keys finds.
     fn found(self) -> (FaultKind, u64) {
         let last = u32::try_from(self.ended.len()).unwrap() + 1;
         let report = self.verify();

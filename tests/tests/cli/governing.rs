@@ -1,4 +1,4 @@
-//! What governs agents, on the command line: each command through a service and in a folder.
+//! Tests of governing agents on the command line: each command through a service and in a folder.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ impl Way {
         }
     }
 
-    /// What it says, where it ends with this code.
+    /// Returns its output, and checks that it ends with this code.
     pub(crate) fn says(&self, expected: i32, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -296,7 +296,7 @@ fn versions_of_the_policy_are_published_compared_activated_and_retired() {
         assert_eq!(way.json(0, &["policy", "diff", "2", "2"])["changed"], serde_json::json!([]));
         assert!(way.does(&["policy", "retire", "3"]).starts_with("version 3 retired\n"));
         let retired = way.run(&["policy", "activate", "3"]);
-        // What is not there any more refuses nothing.
+        // A version that is not there any more refuses nothing.
         assert_eq!(code(&retired), 1);
         assert!(why(&retired).contains("was retired"), "{}", why(&retired));
         let missing = way.run(&["policy", "show", "9"]);
@@ -338,7 +338,7 @@ fn trust_is_seen_and_set_and_breakers_are_seen_set_and_closed() {
         assert!(way.does(&["breakers"]).starts_with("there is no such breaker"));
         let configure = ["breakers", "configure", "--failure-threshold", "2"];
         way.does(&[&configure[..], &dimension[..]].concat());
-        // What has just failed is looked at again.
+        // A dimension that has just failed is looked at again.
         for (call, exit) in [("b1", 0), ("b2", 3)] {
             way.says(exit, &["decide", "--call", call, "--tool", "Write", "--args", WRITE, "--cwd", CWD]);
             let outcome = way.does(&["outcome", "--call", call, "--status", "error", "--error-type", "io"]);

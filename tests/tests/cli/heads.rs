@@ -1,5 +1,5 @@
-//! Signed tree heads: those beside the segments hold or are found, and those that the verifier kept tell an older copy, and
-//! another history, from the ledger that was.
+//! Tests of signed tree heads: those beside the segments, and those that the verifier kept.
+//! The former hold or are found. The latter tell an older copy, and another history, from the ledger that was.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -158,7 +158,7 @@ fn an_opening_sets_a_torn_head_aside_and_says_so() {
         assert_eq!(fs::read(aside).unwrap(), whole[kept..cut]);
         assert_eq!(sample.verify(false).verdict(), Verdict::Alone);
     }
-    // What cannot be read keeps no ledger from opening.
+    // Files of heads that cannot be read keep no ledger from opening.
     fs::remove_file(sample.heads(2)).unwrap();
     fs::create_dir(sample.heads(2)).unwrap();
     sample.open().close().unwrap();
@@ -254,7 +254,7 @@ fn an_end_cut_off_at_a_frame_is_found_by_the_heads_that_are_left() {
     assert_eq!(code(&sample.run(&["verify"])), 40);
 }
 
-/// Where the frames of a segment begin.
+/// Returns the offsets of a segment's frames.
 fn frames(segment: &[u8]) -> Vec<usize> {
     let (mut walk, _) = bitacora_formats::SegmentWalk::start(segment, None).unwrap();
     let mut frames = Vec::new();
@@ -345,7 +345,7 @@ fn a_successor_that_a_leaked_seed_endorses_is_not_taken_for_the_ledgers() {
     let first = keys[0].to_string();
     let brought = ["--vkey", &*first, "--known-head", kept.to_str().unwrap()];
     assert_eq!(verify(&sample, &brought).0, 0);
-    // Whoever has the seed of key 1 goes on under a second key, from a head that is really the ledger's.
+    // A thief with the seed of key 1 goes on under a second key, from a head that is really the ledger's.
     let mut keyring = Keyring::parse(&sample.keyring.to_text()).unwrap();
     keyring.rotate_signing(&mut |bytes| bytes.fill(9)).unwrap();
     sample.keyring = std::sync::Arc::new(keyring);

@@ -1,4 +1,4 @@
-//! `calls`, `costs`, `gaps`, `projections`: what was recorded, as people ask for it.
+//! Tests of `calls`, `costs`, `gaps`, `projections`: people's questions about recorded events.
 
 use std::fs;
 
@@ -291,7 +291,7 @@ fn projections_that_fail_are_told_by_the_exit_code_too() {
         let text = String::from_utf8(listed.stdout.clone()).unwrap();
         assert_eq!(code(&listed), 50, "{text}");
         assert!(text.contains("degraded"), "{text}");
-        // What takes its place is whole.
+        // The store that takes its place is whole.
         assert_eq!(code(&sample.run(&["projections"])), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! `import`, on what nobody would have sent it on purpose.
+//! Tests of `import` on files that nobody would send on purpose.
 
 use std::fs;
 use std::path::Path;
@@ -331,7 +331,7 @@ fn an_import_that_is_interrupted_keeps_what_was_acknowledged_and_is_gone_on_with
         import
     };
     let running = import("10").spawn().unwrap();
-    // Whether anything was acknowledged by then depends on the disk.
+    // It depends on the disk whether anything was acknowledged by then.
     std::thread::sleep(Duration::from_millis(700));
     let interrupted = Command::new("kill").arg("-INT").arg(running.id().to_string()).status().unwrap();
     let ended = running.wait_with_output().unwrap();

@@ -1,4 +1,4 @@
-//! Whoever wants the program to end is heard, and nothing acknowledged is lost by it.
+//! Tests of signals to end the program: they are heard, and nothing acknowledged is lost.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -26,7 +26,7 @@ fn an_append_that_waits_for_its_input_ends_at_an_interruption_and_keeps_what_it_
     append.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut append = append.spawn().unwrap();
     let mut input = append.stdin.take().unwrap();
-    // The third is read while stdin stays open; whoever reads stdin waits then.
+    // The third is read while stdin stays open; the reader of stdin waits then.
     for number in 0..3 {
         writeln!(input, "{}", line(number)).unwrap();
     }
@@ -86,7 +86,7 @@ fn an_import_that_is_interrupted_tells_what_was_under_way_too() {
     let mut import =
         import.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = import.stdin.take().unwrap();
-    // More than is read at once; whoever was interrupted takes no more.
+    // More than is read at once; an interrupted reader takes no more.
     std::thread::spawn(move || (0..).map_while(|number| writeln!(input, "{}", line(number)).ok()).count());
     let url = format!("http://{}", service.address);
     let recorded = || {

@@ -186,7 +186,7 @@ fn a_wrong_keyring_changes_nothing_in_the_folder() {
     let sample = Sample::with_heads(2);
     // As a service makes it.
     fs::write(sample.data().join("lock"), "").unwrap();
-    // What the right one makes of it lies there: tables, and a loss that is declared and not recorded.
+    // The right keyring's files lie there: tables, and a loss that is declared and not recorded.
     assert_eq!(code(&sample.run(&["read"])), 0);
     let declared = sample.ledger().join("declared-loss");
     for with_declaration in [false, true] {
@@ -212,7 +212,8 @@ fn a_wrong_keyring_changes_nothing_in_the_folder() {
     }
 }
 
-/// The text of a keyring with the lines of these words from another one, and the check that such a text has by the page on keyrings.
+/// Returns the text of a keyring with the lines of these words from another one. Its check is the one that such a text has by the page on
+/// keyrings.
 fn mixed(text: &str, other: &str, words: &[&str]) -> String {
     let (kept, _) = text.split_once("check ").unwrap();
     let mut lines = String::new();

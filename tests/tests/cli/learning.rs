@@ -1,4 +1,4 @@
-//! `trust suggest`, `annotate` and `report learned`: what a history comes to, from what was imported to a policy.
+//! Tests of `trust suggest`, `annotate` and `report learned`: from an imported history to a policy.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The leaves beside the segments: without keys the tree is made again of them, and nothing in them is believed.
+//! Tests of the leaves beside the segments: they make the tree without keys, and are never believed.
 
 use std::fs;
 use std::process::Command;
@@ -62,7 +62,7 @@ fn every_flipped_byte_of_the_leaves_is_found_at_its_place() {
             let what = format!("leaves {number}, byte {at}");
             let [keyless, keyed] = faults(&sample, number, &what);
             assert!(keyless.offset <= at as u64 && keyed.offset <= at as u64, "{what}: {keyless}; {keyed}");
-            // Who has the keys knows which leaf it is; who has not, at least the frame.
+            // An auditor with the keys knows which leaf it is; one without them, at least the frame.
             let entry = at / LEAF_ENTRY_BYTES;
             let position = first + (entry as u64).saturating_sub(1);
             assert_eq!((keyed.offset, keyed.first_position), ((entry * LEAF_ENTRY_BYTES) as u64, position));

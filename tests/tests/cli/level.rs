@@ -1,5 +1,4 @@
-//! The stored level above the leaves: with and without keys it is held against the groups of leaves, and nothing in it is
-//! believed.
+//! Tests of the stored level above the leaves: it is checked against the leaves, and never believed.
 
 use std::fs;
 
@@ -11,7 +10,7 @@ use bitacora_tests::folders::copy_folder;
 
 use crate::sample::{Sample, event};
 
-/// How the level is named in findings.
+/// The level's name in findings.
 const SHOWN: &str = "tree/level-1";
 
 /// A ledger with three whole groups of leaves, and the level over them.
@@ -31,7 +30,7 @@ fn sample() -> (Sample, Vec<u8>) {
     (sample, level)
 }
 
-/// What is found of these bytes in the level's place, by who has the keys and who has not: the fault's offset and kind.
+/// Returns the fault's offset and kind for these bytes in the level's place; it is the same with keys and without.
 fn found(sample: &Sample, level: &[u8], what: &str) -> Option<(u64, FaultKind)> {
     fs::write(sample.ledger().join(SHOWN), level).unwrap();
     let [keyless, keyed] = [false, true].map(|with_keys| {
@@ -47,7 +46,7 @@ fn found(sample: &Sample, level: &[u8], what: &str) -> Option<(u64, FaultKind)> 
     keyed
 }
 
-/// Where the root of a group lies, from 0.
+/// Returns the offset of a group's root, from 0.
 fn root_at(group: usize) -> usize {
     LEVELS_HEADER_BYTES + group * TREE_HASH_BYTES
 }
@@ -85,7 +84,7 @@ fn zeros_are_lost_roots_only_up_to_the_last_group() {
         let mut lost = whole.clone();
         lost[root_at(group)..].fill(0);
         assert_eq!(found(&sample, &lost, "lost"), None, "from group {group} on");
-        // What lies behind the last group is not looked at.
+        // Bytes behind the last group are not looked at.
         lost.extend([7; TREE_HASH_BYTES]);
         assert_eq!(found(&sample, &lost, "more behind"), None, "from group {group} on");
     }

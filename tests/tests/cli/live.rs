@@ -24,7 +24,7 @@ fn a_ledger_is_verified_while_its_heads_are_signed() {
     let heads = HeadOptions { every: Duration::from_millis(2), ..HeadOptions::default() };
     let report = verify_beside_writers(&Options { heads: Some(heads), ..Options::small() });
     let heads = report.heads.unwrap();
-    // How many there are is up to the disk; the last one alone would mean that none was signed beside a verification.
+    // The number of heads is up to the disk; the last one alone would mean that none was signed beside a verification.
     assert!(heads.heads > 1 && heads.events == heads.heads, "{heads:?}");
     assert_eq!(heads.last_size, report.events, "the last one is made at the end");
 }

@@ -1,4 +1,4 @@
-//! The command line: what each command says and how it ends, on real folders and against the real program.
+//! Tests of the command line: outputs and exit codes on real folders, with the real program.
 
 #![expect(clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]

@@ -1,4 +1,4 @@
-//! What operators do beside deciding, on the command line: consent, limits, other policies tried, what trust rests on.
+//! Tests of operators' commands besides deciding: consent, limits, policy trials, grounds of trust.
 
 use serde_json::json;
 

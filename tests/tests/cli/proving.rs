@@ -1,4 +1,4 @@
-//! Proofs of one event: made from a folder or of what a service gives, and checked where nothing else is.
+//! Proofs of one event: made from a folder or from a service, and checked where nothing else is.
 
 use std::fs;
 use std::thread::sleep;
@@ -288,7 +288,7 @@ fn stranger(origin: &Origin) -> String {
     origin.keys(thief.signing_chain())[0].to_string()
 }
 
-/// Whoever knows another key than the one that signed gets nothing.
+/// Checks that a stranger, who knows another key than the one that signed, gets nothing.
 fn refuses_a_stranger(output: &std::process::Output) {
     assert_eq!((code(output), output.stdout.len()), (1, 0), "{}", String::from_utf8_lossy(&output.stdout));
     assert!(why(output).contains("by the keys of --vkey"), "{}", why(output));

@@ -1,4 +1,4 @@
-//! `recover`: what archives hold is no loss, and what is left verifies at once.
+//! Tests of `recover`: archived events are no loss, and the rest verifies at once.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn what_archives_hold_is_made_again_of_them_with_the_keys_of_persons() {
         damage(&sample, damaged);
         assert_eq!(sample.run(&["--anchor", "none", "verify"]).status.code(), Some(40));
         if releases {
-            // What is made again is signed by the key in use, and its first event names the one of before.
+            // The restored ledger is signed by the key in use, and its first event names the one of before.
             assert!(sample.run(&["--anchor", "none", "keys", "rotate", "--signing"]).status.success());
         }
 
@@ -109,7 +109,7 @@ fn archives_of_every_generation_count_and_none_of_what_was_given_up() {
     assert!(declared["restoredEvents"].is_null(), "{declared}");
     verified(&sample);
 
-    // What is left ends in the first generation, and the archives are of a later one.
+    // The rest ends in the first generation, and the archives are of a later one.
     fill(&sample, 2_000);
     assert_eq!(json(&sample, &["archive", "run", "--now", "--keep-segments"]).0, Some(0));
     let before = read_all(&sample);

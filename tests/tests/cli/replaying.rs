@@ -145,7 +145,7 @@ fn decisions_are_made_again_and_none_to_make_is_never_said_to_agree() {
     let words = done(&sample, &["replay", "--re-judge", "--to", &(decided + 1).to_string()]);
     assert!(words.contains("decisions  2 made again, 0 cannot be\n"), "{words}");
     assert!(words.contains("otherwise  0\n"), "{words}");
-    // Wherever in a request it ends.
+    // The replay may end anywhere in a request.
     for to in 2..=decided + 1 {
         let part = told(&sample.run(&["replay", "--re-judge", "--json", "--to", &to.to_string()]));
         assert_eq!(number(&part, "otherwise"), 0, "{to}: {part}");
@@ -331,7 +331,7 @@ fn what_people_rejected_and_another_policy_would_stop_by_itself_is_counted() {
         assert!(words.contains(&says), "{words}");
         let page = std::fs::read_to_string(&page).unwrap();
         assert!(page.contains("Of the 1 calls that people rejected, it would deny"), "{page}");
-        // Who asked tells that it was rejected: it is the same call.
+        // The asker tells that it was rejected: it is the same call.
         sample.run(&["outcome", "--call", "c2", "--status", "rejected"]);
         std::fs::remove_file(sample.data().with_file_name("page.html")).unwrap();
     }

@@ -1,4 +1,4 @@
-//! What `verify` counts and names is what lies in the folder: an auditor acts on these numbers.
+//! Tests that `verify` counts and names the folder's contents: an auditor acts on these numbers.
 
 use std::fs;
 use std::num::NonZero;

@@ -1,4 +1,4 @@
-//! `keys retire` and `keys restore`: what a ledger does without its old keys, and with them again.
+//! Tests of `keys retire` and `keys restore`: a ledger without its old keys, and with them again.
 
 use std::fs;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ fn turned() -> Turned {
         assert!(!turned.offline.exists());
         assert_eq!(fs::read(turned.sample.keyring_file()).unwrap(), before);
     };
-    // What is archived before the rotation is under the first key.
+    // Events archived before the rotation are under the first key.
     assert_eq!(json(&turned.sample, &["archive", "run", "--now"]).0, Some(0));
     refused(&turned, "rotate first");
     assert_eq!(code(&turned.keys(&["rotate"])), 0);
@@ -105,10 +105,10 @@ fn retired_keys_open_the_past_no_more_and_the_ledger_goes_on() {
         live.contains(&format!("retired-key {old}\n")) && !live.contains(&format!("encryption-key {old}"))
     );
 
-    // What was sealed under it is retired: neither damaged nor erased.
+    // Events sealed under it are retired: neither damaged nor erased.
     let (ended, _, stderr) = turned.read("0");
     assert!(ended == 50 && stderr.contains("was retired") && stderr.contains(&old), "{ended}: {stderr}");
-    // What came after it is read, appended to and decided about.
+    // Events after it are read, appended to and decided about.
     let first_new: u64 = 1_300;
     let (ended, later, stderr) = turned.read(&first_new.to_string());
     assert!(ended == 0 && !later.is_empty() && before.ends_with(&*later), "{stderr}");

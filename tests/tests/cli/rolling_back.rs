@@ -1,5 +1,5 @@
-//! An older copy of a data folder, another history and a new ledger in its place: exit code 30, and nothing written. What its
-//! owner declares lost goes on.
+//! Tests of an older copy, another history and a new ledger: exit code 30, and nothing written.
+//! A loss that the owner declares goes on.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -150,7 +150,7 @@ impl Sample {
     }
 }
 
-/// The program without anything from the environment of whoever runs the tests.
+/// The program without anything from the environment of the tests.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     for name in ["DATA", "KEYRING", "URL", "LEDGER", "PASSPHRASE", "TOKEN", "ARCHIVE_STORE"] {
@@ -168,17 +168,17 @@ pub(crate) fn write_keyring(path: &Path, keyring: &Keyring) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// How a segment is named in findings.
+/// Returns a segment's name in findings.
 pub(crate) fn shown(number: u32) -> String {
     format!("segments/{number:010}.seg")
 }
 
-/// How a segment's leaves are named in findings.
+/// Returns the name of a segment's leaves in findings.
 pub(crate) fn shown_leaves(number: u32) -> String {
     format!("tree/{number:010}.leaves")
 }
 
-/// How a segment's tree heads are named in findings.
+/// Returns the name of a segment's tree heads in findings.
 pub(crate) fn shown_heads(number: u32) -> String {
     format!("tree/{number:010}.heads")
 }
@@ -193,7 +193,7 @@ pub(crate) fn code(output: &Output) -> i32 {
     output.status.code().unwrap()
 }
 
-/// What the program wrote on stdout, as JSON.
+/// Returns the program's stdout as JSON.
 pub(crate) fn told(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }

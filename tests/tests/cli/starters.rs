@@ -1,4 +1,4 @@
-//! A ledger that follows an earlier starter is told so, shown the difference, and upgraded by one command.
+//! Tests of a ledger with an earlier starter: the note, the difference, and the upgrade by one command.
 
 use std::fs;
 use std::path::{Path, PathBuf};

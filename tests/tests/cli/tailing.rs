@@ -1,4 +1,4 @@
-//! `tail`: what was last, what comes, and how it ends.
+//! Tests of `tail`: the last events, the coming ones, and its end.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,4 @@
-//! Whatever is changed in the evidence, `verify` finds it without keys and names the place.
+//! Tests of changed evidence: `verify` finds every change without keys, and names the place.
 
 use std::fs;
 

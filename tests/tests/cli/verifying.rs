@@ -1,4 +1,4 @@
-//! What `verify` says of a ledger that is what it must be, and of what it cannot check.
+//! Tests of the answer of `verify` for a ledger that is right, and for parts it cannot check.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! Heads that witnesses cosigned: `verify --witnesses` says who cosigned what and when, asks for enough of them, and takes a
-//! proof by their word; `prove` gives one that they cosigned.
+//! Tests of cosigned heads: `verify --witnesses` names witnesses and times, and asks for a quorum.
+//! It takes a proof by their word, and `prove` gives a proof that they cosigned.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::sample::{Sample, code, command, told, why};
 
-/// When they cosigned, in seconds since 1970 and as it is shown.
+/// The time of the cosignatures, in seconds since 1970 and as it is shown.
 const THEN: (u64, &str) = (1_800_000_000, "2027-01-15T08:00:00Z");
 
 fn key(number: u8) -> SigningKey {
@@ -40,7 +40,7 @@ fn notes(sample: &Sample, segment: u32) -> Vec<String> {
     notes
 }
 
-/// What a service with witnesses keeps beside a segment: its last head, cosigned by these.
+/// Writes a segment's last head, cosigned by these witnesses, as a service keeps it beside the segment.
 fn cosign_last(sample: &Sample, segment: u32, numbers: &[u8]) -> (String, PathBuf) {
     let note = notes(sample, segment).pop().unwrap();
     let text = format!("{}\n", note.split("\n\n").next().unwrap());
@@ -138,7 +138,7 @@ fn too_few_witnesses_leave_it_incomplete_and_a_false_one_makes_it_invalid() {
     assert_eq!(code(&verify()), 40);
 }
 
-/// What the report says of the cosigned heads: how many, by whom who was named, by others, and whether any were.
+/// Returns the report's counts of cosigned heads: how many, by whom who was named, by others, and whether any were.
 fn cosigned(sample: &Sample, policy: &[&str]) -> [Value; 4] {
     let output = sample.run(&[&["verify", "--json"], policy].concat());
     let told = told(&output);
@@ -279,7 +279,7 @@ fn a_proof_is_of_the_cosigned_head_and_asks_for_its_witnesses() {
         assert_eq!(told["proven"]["cosignatures"].as_array().unwrap().len(), 2, "{told}");
     }
     assert_eq!(check(&prove(&["3"]), &[]).0, 10, "by keys that came with it");
-    // What it does not cover is proven by the last head, as ever.
+    // Events that it does not cover are proven by the last head, as ever.
     let last = notes(&sample, 3).pop().unwrap();
     let size = last.lines().nth(1).unwrap().to_owned();
     assert_eq!(check(&prove(&[&size]), &["--vkey", &key]).0, 50);

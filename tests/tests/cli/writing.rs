@@ -1,4 +1,4 @@
-//! Files that commands write where they are told to: none that is there is written over, but for an import's earlier report.
+//! Tests of output files of commands: no existing file is overwritten but an import's earlier report.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn no_command_writes_over_a_file_that_is_there() {
     assert_eq!(code(&sample.run(&["report", "learned", "--html", name])), 0);
 }
 
-/// Whatever may be wrong with an import, a report that was there is as it was.
+/// An import that does not begin, for any reason, leaves an existing report as it was.
 #[test]
 fn an_import_that_does_not_begin_leaves_every_file_as_it_is() {
     let sample = Sample::new(0);

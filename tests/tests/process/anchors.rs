@@ -1,4 +1,4 @@
-//! What every anchor promises, wherever it lies; and what one in an object store makes of a store that fails.
+//! Tests of the promises of every anchor, and of an anchor in an object store that fails.
 
 use std::sync::Arc;
 use std::thread;

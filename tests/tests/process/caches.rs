@@ -1,5 +1,5 @@
-//! A policy cache beside a real service: it denies within a moment of what was recorded, is never taken for fresh when it is not, and
-//! knows nothing that concerns others.
+//! Tests of a policy cache beside a real service: it denies within a moment of the record.
+//! It is never taken for fresh when it is not, and knows nothing that concerns others.
 
 use std::time::{Duration, Instant};
 
@@ -114,7 +114,7 @@ fn a_cache_denies_within_a_moment_of_what_is_recorded_and_never_when_it_is_old()
         until(&cache, "back", |cache| code(cache, "c3") == Some(ReasonCode::TrustRequireReview)).await;
         let said = local.decide_unless_denied(&cache, &write("c3")).await.unwrap();
         assert!(matches!(&said, Said::Decided(decision) if decision.verdict == Verdict::Review), "{said:?}");
-        // What was asked for is the ledger's to repeat.
+        // A call that was asked for is the ledger's to repeat.
         until(&cache, "asked", |cache| {
             matches!(cache.predict(&write("c3")), Err(CacheError::Unpredictable(_)))
         })

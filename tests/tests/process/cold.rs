@@ -1,5 +1,5 @@
-//! The whole way of old events on real recordings: hot, archived, their segments gone, read back, replayed, verified by both
-//! verifiers, and made a ledger again. And the same with a program that is killed on that way again and again;
+//! The whole way of old events on real recordings: hot, archived, released, read back, restored.
+//! They are also replayed, and verified by both verifiers. And the same with a program that is killed on that way again and again;
 //! `BITACORA_KILLS=200 cargo test --release -p bitacora-tests --test process cold` kills it more often.
 
 use std::path::Path;
@@ -33,7 +33,7 @@ fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
 }
 
-/// What is seen of a ledger up to a position: every event as it is read, and the digest of what decides.
+/// Returns every event up to a position as it is read, and the digest of the state that decides.
 fn seen(place: &ServiceFolder, data: &Path, until: u64) -> (Vec<u8>, String) {
     let mut lines = done(place, data, &["read", "--json"]);
     let end =
@@ -49,7 +49,7 @@ fn digest(place: &ServiceFolder, data: &Path, until: u64, more: &[&str]) -> Stri
     json(&done(place, data, &arguments))["digest"].as_str().unwrap().to_owned()
 }
 
-/// What both verifiers say without keys, and the first one with them.
+/// Returns the verdicts of both verifiers without keys, and of the first one with them.
 fn verdicts(place: &ServiceFolder, data: &Path) -> Vec<Option<i32>> {
     let mut codes = Vec::new();
     for keys in [&["verify"][..], &["verify", "--with-keys"]] {

@@ -1,5 +1,5 @@
-//! Executors talk to a real service through the crate `bitacora-client`: events of many tasks while the service is killed, calls decided,
-//! a ledger followed from a cursor.
+//! Executors that talk to a real service through the crate `bitacora-client`.
+//! They send events of many tasks while the service is killed, have calls decided, and follow a ledger from a cursor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

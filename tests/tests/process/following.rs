@@ -1,4 +1,4 @@
-//! Following through `kill -9` of the service: every position once and in order, and nothing that was acknowledged missing.
+//! Followers through `kill -9` of the service: every position once, in order, nothing missing.
 //!
 //! `BITACORA_FOLLOWED_KILLS=500 cargo test --release -p bitacora-tests --test process following` runs longer.
 
@@ -21,7 +21,7 @@ use crate::kills::{Clients, read_all};
 
 const DEFAULT_KILLS: u64 = 20;
 const CALLERS: u64 = 2;
-/// How long followers may take to begin, and to see the last event once the killing is over.
+/// The time that followers may take to begin, and to see the last event once the killing is over.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
@@ -35,7 +35,7 @@ fn following_through_kills_loses_and_repeats_nothing() {
     let all = Tail::start(&place, &["--from", "start"]);
     let some = Tail::start(&place, &["--from", "start", "--stream", "s3"]);
     clients.send_some(service.address, 7);
-    // Whoever follows waits for a service that was there once, and for no other.
+    // A follower waits for a service that was there once, and for no other.
     wait_until("a tail begins", || all.seen() > 0 && some.seen() > 0);
     let raw = RawFollower { address: Mutex::new(service.address), ..RawFollower::default() };
     thread::scope(|scope| {
@@ -157,7 +157,7 @@ impl Default for RawFollower {
 impl RawFollower {
     fn follow(&self) {
         while !self.stop.load(Ordering::Relaxed) {
-            // Whatever breaks a stream, the next one goes on where it ended.
+            // However a stream breaks, the next one goes on where it ended.
             if self.follow_once().is_err() {
                 thread::sleep(Duration::from_millis(20));
             }

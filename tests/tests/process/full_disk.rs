@@ -1,5 +1,5 @@
-//! A disk that becomes full under an upload, an import, a quickstart: a clear refusal, nothing acknowledged that could be
-//! lost, and the same again after room came back adds exactly what was missing.
+//! A disk that becomes full under an upload, an import, a quickstart: a clear refusal.
+//! Nothing is acknowledged that could be lost, and a retry after room came back adds exactly what was missing.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -29,12 +29,12 @@ const NDJSON: &str = "application/x-ndjson";
 
 /// Lines of an upload, and of a file that is imported.
 const LINES: u64 = 8_000;
-/// What the disk still takes when it is made small, bytes: a segment or two.
+/// Bytes that the disk still takes when it is made small: a segment or two.
 const ROOM_BYTES: u64 = 512 * 1024;
-/// How large a file may become where a program may write no large ones, in the blocks that a shell counts: not as large as
-/// what a ledger begins with, and not as large as a segment.
+/// The largest file where a program may write no large ones, in the blocks that a shell counts. One limit is below what a ledger begins
+/// with, the other below a segment.
 const FILE_BLOCKS: [&str; 2] = ["1", "1024"];
-/// How long it takes at most until a ledger takes appends again.
+/// The time at most until a ledger takes appends again.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A service of this process whose disk can become full.
@@ -150,7 +150,7 @@ impl Drop for Machine {
     }
 }
 
-/// What an upload was told.
+/// The answer to an upload.
 struct Upload {
     /// Lines acknowledged.
     acknowledged: u64,
@@ -199,7 +199,7 @@ fn an_upload_onto_a_disk_that_becomes_full_is_told_so_and_goes_on_where_it_ended
     assert!(first.acknowledged > 0 && first.acknowledged < LINES, "{}", first.acknowledged);
     assert!(error["errors"][0]["line"].as_u64().unwrap() > first.acknowledged, "{error}");
 
-    // What was acknowledged, and nothing that has a gap before it, is there, also when power is lost now.
+    // Acknowledged lines, and none that has a gap before it, are there, also when power is lost now.
     let stored = machine.numbers();
     assert!(stored.len() as u64 >= first.acknowledged);
     assert!(stored.iter().copied().eq(0..stored.len() as u64), "in order, without a gap");

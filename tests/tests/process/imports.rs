@@ -1,4 +1,4 @@
-//! Real recordings imported by the real program: the counts are those of the files, and a second time adds nothing.
+//! Real recordings imported by the real program: right counts, and a second import adds nothing.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -35,8 +35,8 @@ pub(crate) fn import(url: &str, path: &Path, flags: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Imports twice, and compares with what the files hold: events of each type, and calls without an outcome. What governs the ledger
-/// adds a decision for each call, and an observation for each outcome but those that say nothing of trust.
+/// Imports twice, and compares with the content of the files: events of each type, and calls without an outcome. Governance adds a
+/// decision for each call, and an observation for each outcome but those that say nothing of trust.
 fn import_twice(
     path: &Path,
     flags: &[&str],
@@ -73,7 +73,7 @@ fn import_twice(
     assert_eq!(told["events"].to_string().trim_matches('"'), (all + 1 + derived + of_the_ledger).to_string());
 }
 
-/// What stands in the ledger of one call.
+/// The events in the ledger of one call.
 #[derive(Debug, Default)]
 struct Told {
     requests: u64,

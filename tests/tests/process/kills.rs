@@ -19,7 +19,7 @@ use crate::PROGRAM;
 const DEFAULT_KILLS: u64 = 100;
 const CALLERS: u64 = 4;
 
-/// What the clients know: which events were acknowledged where, and which answers they never got.
+/// The knowledge of the clients: the positions of acknowledged events, and the answers they never got.
 #[derive(Default)]
 pub(crate) struct Clients {
     pub(crate) acknowledged: Mutex<HashMap<u64, u64>>,

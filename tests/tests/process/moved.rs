@@ -1,5 +1,5 @@
-//! P1 where the data folder is moved while it is served: the service goes on in the folder that it opened, and ends there. Nothing that
-//! stands under the path by then is written or removed.
+//! P1 where the data folder is moved while it is served: the service goes on in the opened folder.
+//! It ends there, and writes or removes nothing that stands under the path by then.
 
 use std::collections::BTreeMap;
 use std::fs;

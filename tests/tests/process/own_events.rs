@@ -1,9 +1,10 @@
-//! What stands in a ledger beside the events of clients.
+//! The events in a ledger besides those of clients.
 
 use bitacora_tests::service::ServiceFolder;
 use serde_json::Value;
 
-/// How many events the service wrote itself: that the ledger was created, opened, and what tree heads were signed for.
+/// Returns the number of events that the service wrote itself: the ledger's creation, its openings, and those that tree heads were signed
+/// for.
 pub(crate) fn own_events(place: &ServiceFolder) -> u64 {
     let mut read = place.command("read");
     read.args(["--json", "--stream", "ledger", "--keyring"]).arg(place.keyring());

@@ -1,4 +1,4 @@
-//! P9: what read models answer is what the log comes to, however often the process was killed while it folded.
+//! P9: read models answer what the log comes to, however often the process was killed while folding.
 //!
 //! `BITACORA_KILLS=300 cargo test --release -p bitacora-tests --test process read_models` runs longer.
 

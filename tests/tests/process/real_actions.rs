@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::PROGRAM;
 use crate::own_events::own_events;
 
-/// Where the sample stands beside a checkout; `BITACORA_SAMPLE_DATA` names another folder.
+/// Reads the sample beside a checkout, if there is one; `BITACORA_SAMPLE_DATA` names another folder.
 fn sample() -> Option<Vec<u8>> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data");
     let folder =

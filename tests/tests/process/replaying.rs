@@ -1,4 +1,4 @@
-//! P9: the state that a service decides by is the one that its log comes to, in another process, also after a kill.
+//! P9: a service decides by the state that its log comes to in another process, also after a kill.
 
 use std::process::Command;
 
@@ -29,7 +29,7 @@ fn work(service: &Service, round: u32) {
     post(service, "outcome", &json!({"call": call, "status": "blocked"}));
 }
 
-/// What `replay --live` says of this service and this folder.
+/// Returns the answer of `replay --live` for this service and this folder.
 fn compared(place: &ServiceFolder, service: &Service) -> (Option<i32>, Value) {
     let mut command = place.command("replay");
     command.arg("--keyring").arg(place.keyring());

@@ -1,4 +1,4 @@
-//! The real program with its anchor in an object store: what it remembers there, and what happens while that cannot be reached.
+//! The real program with its anchor in an object store, which can also be out of reach.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ impl Place {
         Self { folder, service, store: LoopbackS3::start().unwrap() }
     }
 
-    /// What a command is told beyond its arguments.
+    /// Adds to a command the environment of the anchor.
     fn told(&self, command: &mut Command) {
         command.env("BITACORA_ANCHOR", self.store.url("anchors")).envs(self.store.environment());
     }

@@ -1,4 +1,4 @@
-//! Objects of archives in a store that speaks S3, over a connection: also when it fails, cuts answers short, or is slow.
+//! Objects of archives in an S3 store over a connection, also with failures, short and slow answers.
 
 use bitacora_archiver::{ArchivePlace, ArchiveStore, ArchiveStoreError, Objects, StoreSettings};
 use bitacora_tests::loopback_s3::{LoopbackS3, S3Fault, S3Request};

@@ -1,5 +1,5 @@
-//! A thousand followers of one service, each on a stream of its own: every position once and in order for all of them,
-//! whatever those do that take nothing, and a writer that waits for nobody.
+//! A thousand followers of one service, each on a stream of its own.
+//! All of them see every position once and in order, whatever stalled followers do, and the writer waits for nobody.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -22,22 +22,22 @@ use crate::following::unchunk;
 const SUBSCRIBERS: usize = 1_000;
 /// Those of them that read nothing until all others have seen everything.
 const STANDING_STILL: usize = 50;
-/// What one that stands still takes before its peer has to wait, bytes, as far as the system can be told.
+/// Bytes that one that stands still takes before its peer has to wait, as far as the system can be told.
 const RECEIVE_BUFFER_BYTES: u32 = 4 * 1024;
 /// Descriptors of this process besides the streams.
 const OWN_DESCRIPTORS: u64 = 256;
 
-/// What lies in the ledger before anybody follows: more than a connection's buffers hold.
+/// The requests in the ledger before anybody follows: more than a connection's buffers hold.
 const REQUESTS_BEFORE: u64 = 16;
 const EVENTS_BEFORE: u64 = 500;
-/// What is appended while they follow.
+/// The requests that are appended while they follow.
 const REQUESTS: u64 = 100;
 const EVENTS: u64 = 2;
-/// How their ids begin.
+/// The prefix of their ids.
 const WHILE: &str = "while-they-follow";
 /// No append waits longer for its answer, and nobody longer for an event.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long all may take to begin, and one that stood still to read what it left.
+/// The time that all may take to begin, and that one that stood still may take to read what it left.
 const LATE_PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
@@ -85,7 +85,7 @@ fn a_thousand_subscribers_see_every_position_once_and_hold_up_nobody() {
         while let Some(done) = reading.join_next().await {
             done.unwrap();
         }
-        // Whoever comes to it late finds it in order and without a gap, to the end or to where it is told that it lagged.
+        // A follower that comes to it late finds it in order and without a gap, to the end or to where it is told that it lagged.
         for mut stream in still {
             assert!(stream.seen == 0, "it has read nothing");
             let read = stream.read_until(|stream| stream.of_writer == REQUESTS * EVENTS || stream.lagged);
@@ -96,7 +96,7 @@ fn a_thousand_subscribers_see_every_position_once_and_hold_up_nobody() {
     service.terminate().unwrap();
 }
 
-/// Whether so many descriptors may be open at once; says so where they may not.
+/// Returns `true` if so many descriptors may be open at once; says so if they may not.
 fn may_open(wanted: u64) -> bool {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= wanted) {

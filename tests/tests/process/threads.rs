@@ -1,4 +1,4 @@
-//! Threads of work kept by a real service through the crate `bitacora-client`, which is killed meanwhile.
+//! Threads of work kept by a real service through `bitacora-client`, while the service is killed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,7 +78,7 @@ fn every_step_is_there_once_though_the_service_is_killed() {
                         let thread = format!("t{thread}");
                         let saved = saver.save(&thread, &step(number)).await.unwrap();
                         assert_ne!(saved.found, Some(false), "{thread} {number}");
-                        // What is answered is found at once, also by who asks after a crash.
+                        // An answered save is found at once, also by a reader after a crash.
                         let newest = saver.get(&thread, &Which::newest()).await.unwrap().unwrap();
                         assert_eq!(
                             (newest.saved.checkpoint, newest.saved.position),

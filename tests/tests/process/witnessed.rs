@@ -1,5 +1,5 @@
-//! The real program and a witness over HTTP: what it cosigned is served and kept, whatever it answers, and an older copy of the
-//! data folder is refused by the witness alone.
+//! The real program and a witness over HTTP: cosigned heads are served and kept, whatever it answers.
+//! An older copy of the data folder is refused by the witness alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,14 +62,14 @@ impl Place {
         assert!(service.terminate().unwrap().success());
     }
 
-    /// How many events the note covers, if the ledger signed it and the witness cosigned it.
+    /// Returns the number of events under the note, if the ledger signed it and the witness cosigned it.
     fn cosigned_size(&self, note: &str) -> Option<u64> {
         let head = UnverifiedTreeHead::parse(note).unwrap().verify(std::slice::from_ref(&self.log)).unwrap();
         let by = head.note().cosigned_by(std::slice::from_ref(self.witness.witness_key())).unwrap();
         (by.len() == 1).then(|| head.head().size)
     }
 
-    /// Whoever knows the policy alone finds the folder verified, and the proof of an event from it.
+    /// Checks that an auditor who knows the policy alone finds the folder verified, and the proof of an event from it.
     fn is_verified(&self) {
         let judged = |command: &mut Command| {
             let output = command.output().unwrap();

@@ -1,5 +1,5 @@
-//! P1, P5 and P9 past the segments: whatever a crash leaves of archiving and releasing, every event is read as it was, the next run
-//! goes on, and the state that decides is the same, from archives too.
+//! P1, P5 and P9 past the segments: a crash while archiving or releasing leaves every event as it was.
+//! The next run goes on, and the state that decides is the same, from archives too.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -38,7 +38,7 @@ struct Store {
     fault: Mutex<Option<StoreFault>>,
 }
 
-/// What a store does wrong.
+/// The faults of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StoreFault {
     /// It takes nothing.
@@ -62,7 +62,7 @@ impl Store {
         Arc::new(Self { disk: machine.disk.clone(), objects: Mutex::default(), fault: Mutex::default() })
     }
 
-    /// What it held when the disk had come so far.
+    /// Returns the store's content at the time of this operation of the disk.
     fn as_of(&self, operation: u64) -> Arc<Self> {
         let mut objects = self.objects.lock().unwrap().clone();
         objects.retain(|_, (made, _)| *made <= operation);
@@ -181,7 +181,7 @@ fn lived_on(seed: u64) -> Simulation {
     for session in 0..3 {
         let ledger = open(&machine, &store);
         let mut append = |events: Vec<Event<'static>>| {
-            // What is refused leaves nothing behind.
+            // Refused events leave nothing behind.
             appended += u64::from(
                 ledger.append(AppendRequest::of(events)).is_ok_and(|pending| pending.wait().is_ok()),
             );
@@ -202,7 +202,7 @@ fn lived_on(seed: u64) -> Simulation {
     machine
 }
 
-/// How far the log says that events are let go, each exactly once.
+/// Returns the last position that the log says is released, and checks that each one is released exactly once.
 fn said_through(ledger: &Ledger, what: &str) -> u64 {
     let said = ranges_said(ledger);
     said.iter().fold(0, |through, (first, last)| {
@@ -364,7 +364,7 @@ fn a_store_that_does_wrong_is_believed_in_nothing_and_the_next_run_goes_on() {
         *store.fault.lock().unwrap() = None;
         let again = archive(&left, &store, &ledger);
         if fault == StoreFault::HadAnother {
-            // What stands under the name is nothing that may be written over.
+            // The object under the name must not be written over.
             assert!(again.is_err() && ledger.released_through().is_none(), "{again:?}");
         } else {
             assert!(again.unwrap().released.is_some(), "{fault:?}");
@@ -380,7 +380,7 @@ fn archived_manifests(machine: &Simulation) -> Vec<PathBuf> {
     paths
 }
 
-/// What the name of the archive is made of is no proof of what it holds.
+/// The name of an archive is no proof of its content.
 #[test]
 fn an_archive_of_another_ledger_or_another_history_is_refused() {
     let (machine, other) = (lived_on(45), lived_on(46));
@@ -415,7 +415,7 @@ fn an_archive_of_another_ledger_or_another_history_is_refused() {
     assert!(refused.is_err() && ledger.released_through().is_none(), "{refused:?}");
 }
 
-/// Everything else of it is right: whoever made it had the keys.
+/// Everything else of it is right: its maker had the keys.
 #[test]
 fn an_archive_that_holds_another_state_is_refused() {
     let machine = lived_on(47);

@@ -1,4 +1,4 @@
-//! The leaves of the tree beside the segments: those of the log at any time, whatever became of them, and never in the way.
+//! The leaves beside the segments: those of the log at any time, also when damaged, never in the way.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ fn closed(seed: u64) -> Simulation {
     machine
 }
 
-/// How many events the frames of a segment hold, and how many entries lie beside it; every entry that is there for a
+/// Returns the number of events in a segment's frames, and the number of entries beside it. Checks that every entry that is there for a
 /// frame gives the root that the frame states.
 fn compare(machine: &Simulation, segment: &Path) -> (u64, u64) {
     let bytes = machine.disk.contents(segment).unwrap();
@@ -109,7 +109,7 @@ fn every_segment_has_its_leaves_beside_it() {
     let ledger = open(&machine).unwrap();
     let mut memory = Memory::default();
     (2_000..2_100).for_each(|number| drop(memory.append(&ledger, number).unwrap()));
-    // What was acknowledged has its leaf, in the live segment too.
+    // Acknowledged events have their leaves, in the live segment too.
     check_whole_so_far(&machine);
 }
 

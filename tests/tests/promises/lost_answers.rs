@@ -1,4 +1,4 @@
-//! An anchor that does what it is told and loses the answers: the ledger's own heads are not taken for another copy's.
+//! An anchor that loses its answers: the ledger's own heads are not taken for another copy's.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,7 +14,7 @@ use bitacora_ledger::{
 use crate::p7_no_rollback::{Place, append};
 use crate::workload::{keyring, options as without_heads};
 
-/// What becomes of a swap that would succeed.
+/// The fate of a swap that would succeed.
 #[derive(Debug, Clone, Copy)]
 enum Lost {
     WithEffect,

@@ -1,5 +1,5 @@
-//! P11: a call whose arguments are sealed is decided, approved and ended without a clear byte of them, and erasing their subject
-//! changes nothing of what was decided.
+//! P11: a call with sealed arguments is decided, approved and ended without a clear byte of them.
+//! Erasing their subject changes no decision.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::p8_no_allow_without_a_record::{Client, decision_at, event, open, remove_index, state};
 use crate::workload::{FOLDER, machine_with_ledger};
 
-/// What must be found nowhere.
+/// The text that must be found nowhere.
 const SECRET: &str = "jane-doe-4711";
 
 fn sealed(ledger: &Ledger, kind: &'static str, id: &str, data: &Value) -> Appended {
@@ -46,7 +46,7 @@ fn everything(ledger: &Ledger) -> String {
         ReadQuery { from: From::After(After::new(0)), until: None, limit: 1_000, filter: Filter::default() };
     let mut text = String::new();
     for stored in ledger.read(&query).unwrap().events {
-        // Who may read the subject's own part still can, until it is erased.
+        // Callers that may read the subject's own part still can, until it is erased.
         if stored.event.datasubject.is_none() {
             text += &format!("{:?}", stored.event);
             if let Data::Json(json) = &stored.event.data {
@@ -84,7 +84,7 @@ fn agrees(ledger: &Ledger) {
     assert!(found.decisions >= 3);
 }
 
-/// What erasing a subject does: its key is gone, under its id and under its name.
+/// Erases a subject: its key is gone, under its id and under its name.
 fn erase_subjects(machine: &Simulation) {
     let disk = machine.environment().disk;
     for shelf in ["by-name", "by-id"] {
@@ -143,7 +143,7 @@ fn nothing_of_sealed_arguments_is_told_and_erasing_them_changes_no_decision() {
     }
 }
 
-/// What is replaced makes what was found of a recording anew, from what is kept of it: that is sealed too.
+/// Findings of a recording are made anew when a secret in it is replaced, from the kept record: that is sealed too.
 #[test]
 fn of_a_sealed_recording_nothing_is_told_either_where_a_secret_of_it_was_replaced() {
     let machine = machine_with_ledger(1_102);

@@ -37,7 +37,7 @@ fn run(seed: u64, events: u64) -> Run {
 }
 
 impl Run {
-    /// What had been acknowledged when the disk had seen so many operations.
+    /// Returns the events acknowledged by the time the disk had seen so many operations.
     fn memory_at(&self, operation: u64) -> Memory {
         let count = self.acknowledged_at.partition_point(|at| *at <= operation);
         Memory { acknowledged: self.memory.acknowledged[..count].to_vec() }
@@ -50,7 +50,7 @@ fn check_after_crash(machine: &Simulation, memory: &Memory, what: &str) {
     assert_eq!(ledger.status().writer, WriterState::Ready, "{what}");
     let mut memory = memory.clone();
     memory.check(&ledger);
-    // Whatever was in flight is repeated: accepted once, wherever the crash fell.
+    // The request in flight is repeated: accepted once, wherever the crash fell.
     let next = memory.acknowledged.last().map_or(0, |(number, _)| number + 1);
     memory.append(&ledger, next).unwrap();
     memory.append(&ledger, 1_000_000).unwrap();

@@ -1,4 +1,5 @@
-//! P1 where folders are moved: a ledger's files are those of the folder that it was opened in, whatever stands under its name later.
+//! P1 where folders are moved: a ledger's files are those of the folder that it was opened in.
+//! A later folder under its name changes nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};

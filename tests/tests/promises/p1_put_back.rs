@@ -1,4 +1,4 @@
-//! P1 on a disk that claims bytes which it does not have: appends end, and the bytes in memory come back to their places.
+//! P1 on a disk that claims bytes it does not have: appends end, and memory brings the bytes back.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -141,7 +141,7 @@ fn acknowledged_events_that_the_disk_did_not_have_come_back_to_their_places() {
                 "{what}: {refused}"
             );
         }
-        // Who reads it meanwhile is told that it has lost its end.
+        // A reader of it meanwhile is told that it has lost its end.
         let read = Ledger::open_for_reading(&Environment::real(), &place.ledger(), keyring(), None).unwrap();
         assert!(matches!(how, Lost::Bit) || read.lost_end().is_some(), "{what}");
         assert_eq!(fs::read(segment(&place, 2)).unwrap(), damaged, "{what}");

@@ -1,4 +1,4 @@
-//! P1 for events of data subjects: the key that an acknowledged event was sealed under survives what the event does.
+//! P1 for events of data subjects: the key of an acknowledged event survives whatever the event does.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! P5, as far as segments and the leaves beside them go: any byte changed, cut, moved, duplicated or added is found by `verify`, and named.
+//! P5 for segments and leaves: `verify` finds and names any byte changed, cut, moved, doubled or added.
 
 use std::fs;
 use std::num::NonZero;

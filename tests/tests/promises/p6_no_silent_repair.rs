@@ -85,7 +85,7 @@ fn rot_before_a_valid_frame_is_never_cut() {
     let refused = ledger.append(AppendRequest::of(vec![event(100)]));
     assert!(matches!(refused, Err(AppendError::ReadOnly(ReadOnlyReason::Corrupt(_)))));
 
-    // What is proven is still served, and not one byte was changed.
+    // Proven events are still served, and not one byte was changed.
     let stored = served(&ledger);
     assert_eq!(stored.len() as u64, fault.first_position - 1);
     let proven =

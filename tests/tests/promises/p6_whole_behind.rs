@@ -1,5 +1,5 @@
-//! P6: whatever bit of a segment changed, everything whole is served, also behind the damage. A damaged event is an error at its place,
-//! and no list passes over anything.
+//! P6: after a changed bit in a segment everything whole is served, also behind the damage.
+//! A damaged event is an error at its place, and no list passes over anything.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -165,7 +165,7 @@ fn whatever_bit_of_a_segment_changed_what_is_whole_behind_it_is_served() {
                 }
                 let ledger = open(&image).unwrap();
                 match ledger.status().writer {
-                    // Only what was torn may be cut, and that is recorded; rot that nothing showed yet is met by whoever reads there.
+                    // Only torn bytes may be cut, and that is recorded; a read meets rot that nothing showed yet.
                     WriterState::Ready if number == 4 || !is_read => {}
                     WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) => {
                         assert!(fault.file.ends_with(&format!("{number:010}.seg")), "{what}: {fault}");

@@ -1,5 +1,5 @@
-//! P7: a loss that its owner declares is said in the log, or is not begun: whatever moment a crash falls on, no opening goes on
-//! without a word where something was given up.
+//! P7: a loss that its owner declares is said in the log, or is not begun.
+//! After a crash at any moment, no opening goes on without a word where something was given up.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -136,7 +136,7 @@ impl Scene {
         Ledger::declare_loss(&machine.environment(), Path::new(FOLDER), keyring(), options)
     }
 
-    /// What the owner meets after a crash: the loss is said, or is to be declared as before. After `is_said` only the first.
+    /// Checks the opening after a crash: the log says the loss, or it is to be declared as before. After `is_said` only the first.
     fn judge(&self, machine: &Simulation, expected: &DeclaredLoss, is_said: bool, when: &str) {
         let what = format!("{}, {when}", self.what);
         let opened = open_with(machine, self.options(machine));
@@ -189,7 +189,8 @@ impl Scene {
     }
 }
 
-/// What an opening did not read is proven after it; damage there is not known before.
+/// Returns the state of the writer once all is proven. Segments that the opening did not read are proven after it; damage there is not
+/// known before.
 fn writer_once_proven(ledger: &Ledger) -> WriterState {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {
@@ -258,7 +259,7 @@ fn crashed_at_the_last_moment(scene: &Scene) -> (Simulation, DeclaredLoss) {
     let is_begun = |image: &Simulation| image.disk.contents(&declaration()).is_ok();
     let is_said = |image: &Simulation| {
         let reader = Ledger::open_for_reading(&image.environment(), Path::new(FOLDER), keyring(), None);
-        // What is still damaged cannot all be read.
+        // Events that are still damaged cannot all be read.
         let stored = all(&reader.unwrap()).unwrap_or_default();
         stored.iter().any(|stored| stored.event.kind == "ledger.recovered")
     };

@@ -1,5 +1,5 @@
-//! P7: no file in a ledger's folder makes an opening give up events, move the anchor, or record what nobody did. The thief of these
-//! tests writes any file there; the keyring and the anchor are out of reach.
+//! P7: no file in the folder makes an opening give up events, move the anchor, or record a falsehood.
+//! The thief of these tests writes any file there; the keyring and the anchor are out of reach.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn declaration(retained: u64, note: &str) -> LossDeclaration {
     }
 }
 
-/// What a thief can write there, each with a name.
+/// Returns the files that a thief can write there, each with a name.
 fn forgeries(ledger: LedgerId, declared: &LossDeclaration) -> Vec<(&'static str, String)> {
     let key = |keyring: &Keyring, ledger| LedgerKeys::new(keyring, ledger).index_key().clone();
     let own = key(&keyring(), ledger);

@@ -1,4 +1,4 @@
-//! P7: what a declared loss gives up is what stands behind the damage, and what it leaves is whole.
+//! P7: a declared loss gives up the damage and all behind it, and leaves everything before it whole.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn damage_that_nothing_mends_is_given_up_with_all_behind_it_and_nothing_before_i
     let retained = loss.retained.position.get();
     assert!((before..size).contains(&retained), "{before} {retained} {size}");
     assert_eq!(ledger.status().writer, WriterState::Ready);
-    // What stood there is kept, and its ids are taken again.
+    // The bytes that stood there are kept, and their ids are taken again.
     let kept = fs::read_dir(place.ledger().join("quarantine")).unwrap().count();
     assert!(kept >= 2, "{kept}");
     (3..9).for_each(|number| append(&ledger, number).unwrap());

@@ -1,5 +1,5 @@
-//! P7: a ledger that is older than, or different from, what its anchor has seen is refused at start; a loss goes on only where
-//! its owner declares it, in a generation that says so.
+//! P7: a ledger older than, or different from, its anchor's memory is refused at start.
+//! A loss goes on only where its owner declares it, in a generation that says so.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -177,7 +177,7 @@ fn a_new_ledger_of_another_keyring_in_its_place_does_not_open() {
     // With the thief's own keyring, what our anchor remembers shows that it is not ours.
     let refused = open(Arc::new(foreign));
     assert!(matches!(&refused, OpenError::RolledBack(_)), "{refused}");
-    // Whose anchor remembers nothing has brought the wrong keyring, as far as anybody can tell.
+    // An owner whose anchor remembers nothing has brought the wrong keyring, as far as anybody can tell.
     fs::remove_dir_all(place.anchors()).unwrap();
     let refused = open(keyring());
     assert!(matches!(&refused, OpenError::Keyring { .. }), "{refused}");
@@ -245,7 +245,7 @@ fn a_declared_loss_begins_a_generation_that_says_so_and_takes_lost_ids_again() {
     assert!(size > head.size);
     let again = Ledger::declare_loss(&Environment::real(), &place.ledger(), keyring(), place.options());
     assert!(matches!(again.map(|_| ()).unwrap_err(), OpenError::NothingLost));
-    // What was lost is no way back either.
+    // The lost ledger is no way back either.
     place.put_back(&copy);
     let refused = place.open().map(|_| ()).unwrap_err();
     assert!(matches!(refused, OpenError::RolledBack(Rollback::Generation { .. })), "{refused}");
@@ -321,7 +321,7 @@ fn an_anchor_that_lost_its_memory_is_not_taken_for_a_new_one() {
         );
         fs::create_dir_all(place.anchors()).unwrap();
     }
-    // What is no tree head at all is replaced by whoever says so, and only then.
+    // Bytes that are no tree head at all are replaced by an owner who says so, and only then.
     fs::write(place.anchors().join("main.head"), "").unwrap();
     assert!(matches!(place.open().map(|_| ()), Err(OpenError::RolledBack(Rollback::Untrusted(_)))));
     let ledger = place.open_with(|heads| heads.anchor_is_new = true).unwrap();

@@ -1,4 +1,4 @@
-//! P8: by a clock that jumped nothing is allowed, and what the log says of that is the same after every restart.
+//! P8: a clock that jumped allows nothing, and the log says the same of that after every restart.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn jumps(ledger: &Ledger) -> usize {
     ledger.read(&query).unwrap().events.len()
 }
 
-/// What a clock that shows this is set to.
+/// The time to which a clock that shows this one is set.
 type Setting = fn(u64) -> Micros;
 
 fn governed(seed: u64) -> Simulation {

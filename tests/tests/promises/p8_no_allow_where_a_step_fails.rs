@@ -1,4 +1,4 @@
-//! P8: whichever step of a decision fails, no allow comes of it; and an allow that was heard is recorded.
+//! P8: no allow comes of a decision with a failing step; and an allow that was heard is recorded.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,14 +28,14 @@ enum Step {
     Fold,
 }
 
-/// How it fails.
+/// The manner of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
     Refusal,
     Panic,
 }
 
-/// Which call of a step fails, and how often each was called.
+/// The call of a step that fails, and the number of calls of each step.
 #[derive(Debug, Default)]
 struct Plan {
     failing: Option<(Step, Manner, u32)>,
@@ -63,7 +63,7 @@ impl Plan {
     }
 }
 
-/// What governs the service, with steps that fail.
+/// The service's governance, with steps that fail.
 struct Failing {
     inner: Governance,
     plan: Arc<Mutex<Plan>>,
@@ -150,7 +150,7 @@ fn ask(ledger: &Ledger, call: &str) -> Result<Appended, AppendError> {
     ledger.append_ahead(AppendRequest::of(vec![request(call)]))?.wait()
 }
 
-/// What was heard, of an answer.
+/// Returns the decision that a caller heard in an answer.
 fn heard(ledger: &Ledger, answer: &Appended) -> (Position, Verdict) {
     let made = answer.derived.iter().find(|derived| derived.kind == "decision.made").unwrap();
     (made.position, decision_at(ledger, made.position).verdict)

@@ -1,4 +1,4 @@
-//! P8: a decision is durable before the executor hears it; and what decides is the same after every crash as it was before.
+//! P8: a decision is durable before the executor hears it; and crashes do not change what decides.
 
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ pub(crate) struct Client {
     waiting: Vec<(String, String, String)>,
     /// After each acknowledgement: how far the disk was, and the state that was published.
     seen: Vec<(u64, State)>,
-    /// Where each allow stands, and how far the disk was when it was heard.
+    /// The operation count of the disk when each allow was heard, and the allow's position.
     allowed: Vec<(u64, bitacora_formats::Position)>,
 }
 
@@ -184,7 +184,7 @@ fn after_every_crash_what_was_heard_is_recorded_and_decides_as_before() {
             let left = machine.after_crash(at, policy, seed * 1_000 + crash).unwrap();
             let ledger = open(&left);
             let heard = client.seen.partition_point(|(operation, _)| *operation <= at);
-            // What was on its way may have reached the disk as well.
+            // Events on their way may have reached the disk as well.
             let possible = client.seen.iter().take(heard + 1).skip(heard.saturating_sub(1));
             let found = state(&ledger);
             assert!(possible.into_iter().any(|(_, state)| *state == found), "{what}");

@@ -1,6 +1,6 @@
-//! P9, for the state that decides, over everything that can be appended: whatever a crash takes, an opening with a snapshot and one
-//! without come to the state that was published at that position; and two ledgers with the same keys, clock and random bytes record
-//! the same.
+//! P9, for the state that decides, over everything that can be appended.
+//! After any crash, an opening with a snapshot and one without come to the state that was published at that position. And two ledgers
+//! with the same keys, clock and random bytes record the same.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ struct History {
     machine: Simulation,
     acts: RandomActs,
     seen: Vec<Seen>,
-    /// Whether data of persons is among it, sealed under keys that are drawn when they are first needed.
+    /// `true` if data of persons is among it, sealed under keys that are drawn when they are first needed.
     sealed: bool,
 }
 
@@ -39,7 +39,7 @@ impl History {
         if !self.sealed {
             events.iter_mut().for_each(|event| event.datasubject = None);
         }
-        // What is refused leaves nothing behind.
+        // Refused events leave nothing behind.
         if ledger.append(AppendRequest::of(events)).is_ok_and(|pending| pending.wait().is_ok()) {
             self.see(ledger);
         }

@@ -1,5 +1,5 @@
-//! P9: what read models hold of governed agents follows from the log alone: folded beside the agents, after an end at any moment, after
-//! a crash at any moment, or at once from the first event on.
+//! P9: the rows of read models about governed agents follow from the log alone.
+//! They are folded beside the agents, after an end or a crash at any moment, or at once from the first event on.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn open(folder: &Path, keyring: &Arc<Keyring>) -> IndexedLedger {
     IndexedLedger::open(ledger, &Environment::real(), folder, keyring, &options)
 }
 
-/// What all models come to at the head, and never past it.
+/// Returns the digests of all models at the head, and never past it.
 fn settled(ledger: &IndexedLedger) -> Vec<Come> {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -47,7 +47,7 @@ fn settled(ledger: &IndexedLedger) -> Vec<Come> {
     }
 }
 
-/// What the models of this folder's log come to, as they stand and then from the first event on.
+/// Returns the digests of the models of this folder's log, as they stand and then from the first event on.
 fn both(folder: &Path, keyring: &Arc<Keyring>) -> [Vec<Come>; 2] {
     let as_they_stand = open(folder, keyring);
     let found = settled(&as_they_stand);
@@ -74,7 +74,7 @@ fn models_of_governed_agents_are_the_same_however_they_were_folded() {
         for round in 0..3 {
             agents.work(&ledger);
             std::thread::sleep(Duration::from_millis(random.below(20)));
-            // Whatever the models have come to by now; the log itself lies still.
+            // The models may be anywhere by now; the log itself lies still.
             let crash = folder.path().join(format!("crash-{opening}-{round}"));
             copy_folder(&path, &crash).unwrap();
             crashes.push(crash);

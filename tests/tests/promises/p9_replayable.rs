@@ -1,5 +1,5 @@
-//! P9: a projection is a pure function of the log. Of the index: whatever became of its files, it comes to the same digest at
-//! the same position, and to the same answers.
+//! P9: a projection is a pure function of the log.
+//! Of the index: after any fate of its files, it comes to the same digest at the same position, and to the same answers.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ fn a_crash_at_any_operation_leaves_an_index_that_comes_to_the_same() {
             wait_until_caught_up(&ledger);
             check_answers(&ledger, &what);
             ledger.close().unwrap();
-            // What was durable before the crash is the same history, so whole blocks of it are the same to the byte.
+            // Events durable before the crash are the same history, so whole blocks of them are the same to the byte.
             let before = heads.partition_point(|(at, _)| *at <= operation);
             let head = before.checked_sub(1).map_or(0, |index| heads[index].1);
             let whole = usize::try_from(head / OPTIONS.block_events).unwrap();

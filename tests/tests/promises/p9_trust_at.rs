@@ -1,4 +1,4 @@
-//! P9: what the read model of trust says that a dimension had shown at any position is what the log comes to there.
+//! P9: the trust model's record of a dimension at any position is what the log comes to there.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 const SPOKEN_OF: u64 = 4;
 /// Calls of one dimension: more than what is told of one between two records of it that are kept.
 const CALLS: u64 = 50;
-/// What they say.
+/// The number of acts.
 const ACTS: u64 = 300;
 
 fn options() -> Options {
@@ -40,7 +40,7 @@ fn dimension(number: u64) -> Dimension {
     Dimension::new("spoken-of", format!("c{number}"), "-", "-").unwrap()
 }
 
-/// What an operator or an import says, at random; imports end and are accepted in between.
+/// Returns an act of an operator or an import, at random; imports end and are accepted in between.
 fn act(random: &mut Random, number: u64, ended: &mut Vec<String>) -> (&'static str, Value) {
     let of = json!(dimension(random.below(SPOKEN_OF)));
     match random.below(10) {
@@ -176,7 +176,7 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
     let seen: Vec<Dimension> = {
         let mut state = State::default();
         each(&ledger, |stored| fold(&mut state, stored));
-        // What agents showed, and what others say of.
+        // The dimensions of agents, and those that others speak of.
         let shown = state.dimensions(None).map(|(dimension, _)| dimension.clone()).step_by(5);
         shown.chain((0..SPOKEN_OF).map(dimension)).chain([one()]).collect()
     };

@@ -1,4 +1,4 @@
-//! Proofs and tiles of a ledger: each holds against the roots that its frames state, at any time, also while it grows.
+//! Proofs and tiles of a ledger: each holds against its frames' roots at any time, also while it grows.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ fn check_proofs(ledger: &Ledger, what: &str) {
     assert_eq!(ledger.tile(0, 0, 1).unwrap(), hashes[..1]);
 }
 
-/// A reader of the folder, beside whoever has it open.
+/// A reader of the folder, beside any process that has it open.
 fn reader(machine: &Simulation) -> Ledger {
     Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), keyring(), None).unwrap()
 }

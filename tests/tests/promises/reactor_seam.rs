@@ -14,7 +14,7 @@ use crate::workload::{FOLDER, all, keyring, machine_with_ledger, options};
 
 /// Answers each `x.asked` with an `x.decided` that counts the ones before it.
 struct Counting {
-    /// What the durable copy has folded.
+    /// The count that the durable copy has folded.
     durable: Arc<Mutex<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! What an opening takes from tables is what the log says: with them, without them, and whatever became of them.
+//! Tests that tables give an opening what the log says: with them, without them, and with damaged ones.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ fn tables(machine: &Simulation) -> Vec<PathBuf> {
     machine.disk.paths().into_iter().filter(|path| path.parent() == Some(&*index)).collect()
 }
 
-/// What a client can ask without reading the log.
+/// Returns the facts that a client can ask without reading the log.
 fn known(ledger: &Ledger) -> (Head, Vec<Option<(u64, u64)>>) {
     let tip = |stream| {
         let tip = ledger.stream_tip(&format!("stream-{stream}"));

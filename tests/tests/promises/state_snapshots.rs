@@ -1,5 +1,5 @@
-//! P9, for the state that decides: what a snapshot spares an opening from folding is what folding would give; and a snapshot that
-//! is not of this log, this reactor or these bytes is not believed.
+//! P9, for the state that decides: a snapshot holds exactly what folding would give.
+//! A snapshot that is not of this log, this reactor or these bytes is not believed.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ struct Listing {
 #[derive(Default)]
 struct Seen {
     ids: Vec<String>,
-    /// How many of them were folded, and not restored.
+    /// The number of them that were folded, and not restored.
     folded: usize,
 }
 
@@ -107,7 +107,7 @@ fn session(machine: &Simulation, reactor: &Listing, name: &str, events: usize) {
     ledger.close().unwrap();
 }
 
-/// What a reactor holds after an opening, and how much of that was folded.
+/// Returns the number of events that a reactor holds after an opening, and the number of those that were folded.
 fn reopened(machine: &Simulation, version: u32) -> (usize, usize) {
     let reactor = Listing { version, ..Listing::new() };
     let ledger = open(machine, &reactor);

@@ -1,4 +1,4 @@
-//! Tree heads: each is over bytes that are on the disk, durable before it is published, and reached by whatever a crash leaves.
+//! Tree heads cover bytes on the disk, are durable before publication, and are reached after a crash.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -20,7 +20,7 @@ use crate::workload::{FOLDER, damage, keyring, machine_with_ledger, options as w
 /// A ledger on a simulated machine, its anchor on the same disk, and when each head was published.
 struct Run {
     machine: Simulation,
-    /// How many operations the disk had seen, and how many events the head covers.
+    /// The operation count of the disk at each publication, and the number of events that the head covers.
     published: Vec<(u64, u64)>,
 }
 
@@ -273,7 +273,7 @@ fn how_long_the_anchor_is_out_of_reach_does_not_follow_a_clock_that_is_set() {
     assert_eq!(ledger.status().heads.unanchored_for, None);
 }
 
-/// What stands in the place of the head that the anchor remembers.
+/// The entry in the place of the head that the anchor remembers.
 enum InItsPlace {
     Bytes(Vec<u8>),
     Folder,

@@ -1,5 +1,5 @@
-//! Tree heads are brought to witnesses, what they cosigned is kept, and a ledger that a witness contradicts is not opened, or
-//! ends taking appends.
+//! Tree heads at witnesses: they are brought there, and their cosignatures are kept.
+//! A ledger that a witness contradicts is not opened, or ends taking appends.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use bitacora_tests::simulation::Simulation;
 
 const LETTERS: [char; 8] = ['a', 'e', 'i', 'o', 'u', 'n', 's', 't'];
 
-/// Where the ledger of every test stands.
+/// The folder of every test's ledger.
 pub(crate) const FOLDER: &str = "/data/ledgers/main";
 
 /// Segments so small that a short run ends several.

@@ -1,4 +1,4 @@
-//! What no source file holds.
+//! Tests of constructs that no source file may hold.
 
 use super::{SourceFile, assert_none, files};
 

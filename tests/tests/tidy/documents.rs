@@ -43,7 +43,7 @@ fn paths_named_in_the_documents_exist() {
     assert_none(&problems);
 }
 
-/// Whether a code span means a file or folder of this repository.
+/// Returns `true` if a code span means a file or folder of this repository.
 fn is_path(span: &str) -> bool {
     let letters = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'-' | b'_');
     let below_top = span.split_once('/').is_some_and(|(first, _)| TOP.contains(&first));

@@ -1,4 +1,4 @@
-//! The repository keeps its own rules: who may know whom, documents that are true, code that is finished.
+//! The repository's own rules: permitted dependencies of rooms, true documents, finished code.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a check fails by panicking")]
 
 mod code;

@@ -13,7 +13,7 @@ pub(crate) struct Page<'a> {
     pub(crate) headings: Vec<&'a str>,
     /// Fenced blocks, each with the heading above it.
     pub(crate) fences: Vec<(Option<&'a str>, Fence<'a>)>,
-    /// What links point to, with the line number.
+    /// The targets of links, with the line number.
     pub(crate) links: Vec<(usize, &'a str)>,
     /// Code spans outside fences, with the line number.
     pub(crate) spans: Vec<(usize, &'a str)>,

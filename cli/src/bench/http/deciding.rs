@@ -1,6 +1,8 @@
-//! Decisions over HTTP: each connection asks before a call, reports how the call ended, and goes on with the next one. Beside
-//! them plain appends by as many connections: what a decision takes is told as a multiple of those. Then decisions alone, whose calls
-//! nobody ends, and decisions while others upload as much as they can.
+//! Benchmarks of decisions over HTTP, beside plain appends by as many connections.
+//!
+//! Each connection asks before a call, reports its outcome, and goes on with the next call. The cost of a decision is
+//! reported as a multiple of an append. Then decisions alone are measured, whose calls nobody ends, and decisions
+//! during uploads at full speed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,14 +20,14 @@ use crate::bench::scratch::Scratch;
 use crate::bench::service::Service;
 use crate::bench::{BenchError, Measurement, Plan, Shape, Stop, Told, counting, pool};
 
-/// How many ask at once.
+/// The numbers of concurrent callers.
 const CALLERS: [usize; 2] = [1, 256];
-/// Decisions alone are measured for this long at most: their calls stay open, and only so many may.
+/// The longest time for decisions alone: their calls stay open, and the number of open calls is limited.
 const ALONE: Duration = Duration::from_secs(2);
-/// Who uploads beside a lone caller's decisions.
+/// The shape of the uploads beside a lone caller's decisions.
 const UPLOADS: Shape = Shape::new(4, 1_000);
 const JSON: &str = "application/json";
-/// What is measured is an answer that lets the call begin.
+/// The mark of an answer that counts: the call may begin.
 const ALLOWED: &[u8] = br#""verdict":"allow""#;
 
 pub(in crate::bench) fn measure(
@@ -78,7 +80,7 @@ fn p50(measurement: &Measurement) -> f64 {
     measurement.figures.get(&Figure::P50Us).copied().unwrap_or(0.0)
 }
 
-/// A lone caller's decisions, and what others upload meanwhile; the decisions as a multiple of the uploads' answers.
+/// Measures a lone caller's decisions during uploads by others; the latency is a multiple of that of the uploads.
 async fn beside_uploads(scratch: &Scratch, plan: &Plan, stop: &Stop) -> Result<Vec<Measurement>, BenchError> {
     let place = scratch.place("decide-beside")?;
     let service = Service::start(&place)?;
@@ -100,11 +102,11 @@ async fn beside_uploads(scratch: &Scratch, plan: &Plan, stop: &Stop) -> Result<V
     Ok(vec![uploads, decisions.with(Figure::TimesAnAppend, times)])
 }
 
-/// Who asks.
+/// The callers of a measurement.
 #[derive(Clone, Copy)]
 struct Asking {
     callers: usize,
-    /// Whether each call is ended before the next one.
+    /// Set when each call is ended before the next one.
     ends: bool,
 }
 
@@ -172,7 +174,7 @@ async fn decide(
     Ok(took.describe(latencies.describe(into)).with(Figure::CallsPerS, calls))
 }
 
-/// A call as one connection makes it, again and again.
+/// A call that one connection repeats.
 struct Call {
     asked: PreparedRequest,
     ended: Option<PreparedRequest>,
@@ -195,7 +197,7 @@ impl Call {
     }
 }
 
-/// Calls until the time is over and something counts. Every decision must allow.
+/// Makes calls until the time is over and something counts. Every decision must allow.
 async fn call(
     mut connection: Connection,
     mut call: Call,

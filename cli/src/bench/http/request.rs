@@ -1,4 +1,4 @@
-//! Requests made before the clock runs; only the digits that make each event's id new are written while it does.
+//! Prepared requests: while the clock runs, only the digits of new event ids are written.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use bitacora_formats::{BodyForm, write_event, write_event_line};
 
 use crate::bench::pool::Caller;
 
-/// Requests of a connection with different contents, sent in turn.
+/// The number of different requests of a connection, sent in turn.
 const SEVERAL: usize = 4;
-/// Digits of a request's number in the ids of its events.
+/// The number of digits of a request's number in the ids of its events.
 const DIGITS: usize = 10;
-/// What stands for them until a number is written; nothing else in an event looks like it.
+/// The placeholder of the digits; nothing else in an event looks like it.
 pub(super) const NO_NUMBER: &str = "##########";
 
 /// A whole request, head and body.
@@ -20,7 +20,7 @@ pub(super) struct PreparedRequest {
 }
 
 impl PreparedRequest {
-    /// Requests for one of several connections.
+    /// Returns requests for one of several connections.
     pub(super) fn several(
         measurement: &str,
         authorization: &str,
@@ -57,7 +57,7 @@ impl PreparedRequest {
         Self::post(authorization, "events", content_type, &body)
     }
 
-    /// A request to a resource of the ledger; [`NO_NUMBER`] stands in its body where its number belongs.
+    /// Returns a request to a resource of the ledger; [`NO_NUMBER`] in its body marks the places of its number.
     pub(super) fn post(authorization: &str, resource: &str, content_type: &str, body: &[u8]) -> Self {
         let mut bytes = head(("POST", resource), authorization, content_type, body.len());
         bytes.extend_from_slice(body);
@@ -67,7 +67,7 @@ impl PreparedRequest {
         Self { bytes, numbers }
     }
 
-    /// The request with this number in all its ids.
+    /// Returns the request with this number in all its ids.
     pub(super) fn numbered(&mut self, number: u64) -> &[u8] {
         let digits = format!("{number:0DIGITS$}");
         for place in &self.numbers {
@@ -79,7 +79,7 @@ impl PreparedRequest {
     }
 }
 
-/// The head of a request to a resource of the ledger that is measured.
+/// Returns the head of a request to a resource of the measured ledger.
 pub(super) fn head(
     (method, resource): (&str, &str),
     authorization: &str,

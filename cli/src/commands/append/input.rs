@@ -1,4 +1,4 @@
-//! Events as they come from a file or stdin, cut into the bodies of requests; no byte of them is written anew.
+//! Events from a file or stdin, cut into request bodies without rewriting any byte.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,10 +7,10 @@ use bitacora_formats::{BodyForm, ParseError, parse_events};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-/// Bytes of JSON that are read as a whole; events one a line may be of any number.
+/// The size limit of JSON that is read as a whole, bytes. Events one a line have no limit of their number.
 const MAX_JSON_BYTES: usize = 256 * 1024 * 1024;
 
-/// Why the input does not go on.
+/// The reason why reading the input ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
     #[error("{name}: {source}")]
@@ -32,7 +32,7 @@ pub(crate) enum InputError {
 pub(super) struct Batch {
     pub(super) form: BodyForm,
     pub(super) bytes: Vec<u8>,
-    /// Where each event stands in the input: its line, or its number in the array.
+    /// The place of each event in the input: its line, or its number in the array.
     places: Vec<usize>,
 }
 
@@ -45,7 +45,7 @@ impl Batch {
         self.places.len()
     }
 
-    /// Where the events stand in the input.
+    /// Returns the places of the events in the input, in words.
     pub(super) fn place(&self) -> String {
         let what = if self.form == BodyForm::Ndjson { "line" } else { "event" };
         match (self.places.first(), self.places.last()) {
@@ -55,7 +55,7 @@ impl Batch {
         }
     }
 
-    /// Where one event stands in the input, given its line or its JSON pointer in the body.
+    /// Returns the place of one event in the input, given its line or its JSON pointer in the body.
     pub(super) fn place_of(&self, line: Option<usize>, pointer: &str) -> Option<String> {
         let (index, what) = match self.form {
             BodyForm::Ndjson => (line?.checked_sub(1)?, "line"),
@@ -94,17 +94,17 @@ pub(super) struct Batches<R> {
 
 enum State {
     Start,
-    /// One event a line; the line that did not fit the batch before.
+    /// One event a line; holds the line that did not fit the batch before.
     Lines {
         held: Option<Vec<u8>>,
     },
-    /// What is left of a JSON document, already cut.
+    /// The remaining batches of a JSON document.
     Cut(std::vec::IntoIter<Batch>),
     Over,
 }
 
 impl<R: BufRead> Batches<R> {
-    /// Batches of at most `size` events, from a source of this name.
+    /// Returns batches of at most `size` events, from a source of this name.
     pub(super) fn new(source: R, name: String, size: usize) -> Self {
         Self { source, name, size, state: State::Start, line: 0 }
     }
@@ -123,7 +123,7 @@ impl<R: BufRead> Batches<R> {
         }
     }
 
-    /// Finds out what the input is by its first line that is not blank.
+    /// Detects the form of the input by its first line that is not blank.
     fn begin(&mut self) -> Result<State, InputError> {
         let Some(first) = self.line()? else { return Err(InputError::Empty) };
         let is_array = first.trim_ascii_start().starts_with(b"[");
@@ -170,7 +170,7 @@ impl<R: BufRead> Batches<R> {
         Ok(Some(batch).filter(|batch| batch.event_count() > 0))
     }
 
-    /// The next line that is not blank, with its line feed.
+    /// Returns the next line that is not blank, with its line feed.
     fn line(&mut self) -> Result<Option<Vec<u8>>, InputError> {
         loop {
             let mut line = Vec::new();
@@ -190,7 +190,7 @@ impl<R: BufRead> Batches<R> {
         }
     }
 
-    /// An array on one line is read as a whole, however long its line is.
+    /// Returns `true` for the first line of an array: it is read as a whole, without the limit of a line.
     fn is_first_of_array(&self, line: &[u8]) -> bool {
         matches!(self.state, State::Start) && line.trim_ascii_start().starts_with(b"[")
     }
@@ -199,7 +199,7 @@ impl<R: BufRead> Batches<R> {
         InputError::Read { name: self.name.clone(), source }
     }
 
-    /// serde_json counts from the first line that is not blank.
+    /// Wraps a fault of JSON. `serde_json` counts lines from the first one that is not blank.
     fn not_json(&self, error: serde_json::Error) -> InputError {
         InputError::NotJson(error)
     }
@@ -217,7 +217,7 @@ impl<R: BufRead> Iterator for Batches<R> {
     }
 }
 
-/// The events of an array, as arrays of at most `size`.
+/// Cuts the events of an array into arrays of at most `size`.
 fn cut(events: &[&RawValue], size: usize) -> Vec<Batch> {
     let mut batches = Vec::new();
     let mut batch = Batch::new(BodyForm::Batch);
@@ -248,7 +248,7 @@ mod tests {
         Batches::new(input.as_bytes(), "the test".to_owned(), size).collect()
     }
 
-    /// The bodies and places of an input that is whole.
+    /// Returns the bodies and places of a whole input.
     fn cut_up(input: &str, size: usize) -> Vec<(String, String)> {
         let text = |batch: Batch| (String::from_utf8(batch.bytes.clone()).unwrap(), batch.place());
         batches(input, size).into_iter().map(|batch| text(batch.unwrap())).collect()

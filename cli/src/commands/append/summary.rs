@@ -1,11 +1,11 @@
-//! What the appends of one command have come to.
+//! The summary of one command's appends.
 
 use serde_json::{Value, json};
 
 use crate::append_retry::{Delivered, Receipt};
 use crate::output::printable;
 
-/// What was acknowledged so far.
+/// The events and requests acknowledged so far.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     requests: u64,
@@ -35,7 +35,7 @@ impl Summary {
         }
     }
 
-    /// Events acknowledged.
+    /// Returns the number of acknowledged events, repetitions included.
     pub(super) fn events(&self) -> u64 {
         self.created + self.duplicates
     }

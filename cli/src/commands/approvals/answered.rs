@@ -1,4 +1,4 @@
-//! `approvals answered` and `approvals people`: what was said, by whom, and how fast.
+//! `approvals answered` and `approvals people`: answers, the people who gave them, and response times.
 
 use bitacora_server::answers::{AnsweredList, AnswererList};
 use clap::{Args, ValueEnum};
@@ -13,13 +13,13 @@ use crate::table::{Table, to_the_second};
 
 #[derive(Debug, Args)]
 pub(super) struct AnsweredArguments {
-    /// Only what this actor said.
+    /// Only answers by this actor.
     #[arg(long, value_name = "ACTOR")]
     by: Option<String>,
-    /// Only about calls of this agent.
+    /// Only approvals for calls of this agent.
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Only those that were answered so.
+    /// Only approvals with this answer.
     #[arg(long, value_enum)]
     resolution: Option<Word>,
 }
@@ -118,7 +118,7 @@ pub(super) fn people(global: &Global, output: &mut Output) -> Result<(), Command
     })
 }
 
-/// A time as people say it: `340 ms`, `12 s`, `3 min`, `5 h`, `2 d`.
+/// Formats a duration: `340 ms`, `12 s`, `3 min`, `5 h`, `2 d`.
 fn in_words(milliseconds: u64) -> String {
     const UNITS: [(u64, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
     let unit = UNITS.iter().find(|(unit, _)| milliseconds >= *unit);

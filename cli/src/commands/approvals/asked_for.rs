@@ -1,4 +1,4 @@
-//! What an approval is for, in words: the tool and its arguments, read from the request that it rests on.
+//! The request behind an approval, in words: the tool and its arguments, read from the log.
 
 use bitacora_server::answers::ApprovalAnswer;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::service::Service;
 
-/// An event as the service answers it, as far as it matters here.
+/// The needed members of an event as the service answers it.
 #[derive(Deserialize)]
 struct Stored {
     event: Told,
@@ -25,10 +25,10 @@ struct Asked {
     args: Option<Box<RawValue>>,
 }
 
-/// What an approval says that it is about where it is asked whether what a call did is to be undone.
+/// The `about` of an approval that asks whether the effect of a call is to be rolled back.
 const ABOUT_ROLLBACK: &str = "rollback";
 
-/// The tool and its arguments, where they can be read: a request may have brought their digest alone.
+/// Returns the tool and its arguments, where they can be read: a request may hold only their digest.
 pub(super) fn asked_for(service: &mut Service, approval: &ApprovalAnswer) -> Option<String> {
     if approval.about.as_deref() == Some(ABOUT_ROLLBACK) {
         let contract =

@@ -1,4 +1,4 @@
-//! `archive verify` and `archive fetch`.
+//! `archive verify` and `archive fetch`: checks of archives in their store, and copies of them.
 
 use std::fs::File;
 use std::io::Write;
@@ -22,16 +22,15 @@ use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};
 use crate::verify::{FaultKind, FoundParts, PartCounts, Parts};
 
-/// Bytes that are brought at once.
+/// The number of bytes that are fetched at once.
 const PIECE_BYTES: u64 = 8 * 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(super) struct VerifyArguments {
-    /// Of the archives that hold these positions alone; of all where none is named.
+    /// Only archives that hold these positions. [default: all]
     #[arg(value_name = "POSITION")]
     positions: Vec<Position>,
-    /// Open every part too, with the keyring: every event, commitment and count, the state that decides, and what of events is sealed for data subjects
-    /// whose keys the ledger still has.
+    /// Open every part too, with the keyring: events, counts, the state that decides, and data of subjects whose keys remain.
     #[arg(long)]
     with_keys: bool,
 }
@@ -41,33 +40,33 @@ pub(super) struct FetchArguments {
     /// A position that the archive holds.
     #[arg(value_name = "POSITION")]
     position: Position,
-    /// The file to be written; it must not exist.
+    /// The file to write, which must not exist.
     #[arg(long, value_name = "FILE")]
     to: PathBuf,
 }
 
-/// What came of checking one archive.
+/// The result of checking one archive.
 struct Checked {
     manifest: SignedManifest,
     bytes: u64,
     wrong: Option<Wrong>,
-    /// What of its events is sealed for data subjects.
+    /// The parts of its events that are sealed for data subjects.
     parts: FoundParts,
     state: FoundState,
 }
 
-/// What came of looking at the state that decides.
+/// The result of checking the state that decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FoundState {
-    /// There is none, or it was not looked at.
+    /// There is no state, or it was not checked.
     None,
-    /// It is one of this program's rules.
+    /// The state is of this program's version of the rules.
     Decoded(Position),
-    /// It is of another version of the rules, which this program cannot read.
+    /// The state is of another version of the rules, which this program cannot read.
     Other { version: u32 },
 }
 
-/// Why an archive is not whole, or not known to be.
+/// The reason why an archive is not whole, or not known to be.
 #[derive(Debug, thiserror::Error)]
 enum Wrong {
     #[error(transparent)]
@@ -173,7 +172,7 @@ fn decoded(version: u32, held: &ArchivedState) -> Result<FoundState, String> {
     Ok(FoundState::Decoded(held.position))
 }
 
-/// Opens what is sealed for data subjects of the events from a position on.
+/// Opens the parts that are sealed for data subjects, from a position on.
 fn check_parts(
     subjects: &Parts,
     first: Position,
@@ -276,7 +275,7 @@ pub(super) fn fetch(
     Ok(Exit::Done)
 }
 
-/// Writes an archive to a file that does not exist. The store reads the same version all the time.
+/// Writes an archive to a file that does not exist. All reads are of one version in the store.
 fn write(stored: &StoredArchive, path: &Path) -> Result<(), ArchiveFailure> {
     let failed = |source| ArchiveFailure::File(NewFileError::new(path, source));
     let mut file = new_file::make(path)?;

@@ -1,5 +1,5 @@
-//! What a ledger knows of its archives, and what they are checked with: by its keyring, or, where there is none, by what lies beside
-//! its segments in clear.
+//! The archives that a ledger knows, and the keys to check them with.
+//! The keys come from the keyring, or without one from the files in clear beside the segments.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::archives;
 use crate::arguments::Global;
 use crate::error::CommandError;
 
-/// The ledger's signing keys in clear.
+/// The file with the ledger's signing keys in clear.
 const NOTE: &str = "signing-keys.note";
 
-/// A ledger, who signs for it, and where its archives lie.
+/// A ledger, its signing keys, and the store of its archives.
 pub(super) struct Known {
     pub(super) folder: PathBuf,
     pub(super) environment: Environment,
@@ -29,7 +29,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// With the keys of a keyring.
+    /// Opens the ledger with the keys of a keyring.
     pub(super) fn new(
         global: &Global,
         data: &Path,
@@ -45,7 +45,8 @@ impl Known {
         }
     }
 
-    /// By what the folder says of itself, which whoever has it may have changed with all that it signs.
+    /// Opens the ledger with the keys that its folder names. An attacker who has the folder may have changed them, and
+    /// all that they sign.
     pub(super) fn without_keys(global: &Global) -> Result<Self, CommandError> {
         let data = global.data()?;
         let environment = environment_of(global, data)?;
@@ -57,13 +58,13 @@ impl Known {
         Ok(Self::new(global, data, &environment, (ledger, &signers)))
     }
 
-    /// What the ledger knows of its archives.
+    /// Returns the archives that the ledger knows.
     pub(super) fn kept(&self) -> Result<KeptArchives, ArchiveFailure> {
         let store = (&self.objects, &*self.environment.disk);
         Ok(kept_archives(store, &self.folder, self.ledger, &self.signers)?)
     }
 
-    /// The manifests of the archives that hold these positions; of all where none is named, and then what is lost of them.
+    /// Returns the manifests of the archives that hold these positions. Without positions, returns all manifests, and the lost ranges.
     pub(super) fn kept_at(
         &self,
         positions: &[Position],
@@ -83,7 +84,7 @@ impl Known {
         Ok((kept.into_iter().filter(is_meant).collect(), Vec::new()))
     }
 
-    /// The archive in the store, if it is the one that the ledger keeps the manifest of.
+    /// Opens the archive in the store, if it is the one whose manifest the ledger keeps.
     pub(super) fn open(&self, kept: &SignedManifest) -> Result<StoredArchive, StoredError> {
         let stored = StoredArchive::open(&self.objects, &name_of(kept), Some(&self.signers))?;
         if stored.outline().manifest() == kept {

@@ -1,4 +1,4 @@
-//! `archive list` and `archive show`.
+//! `archive list` and `archive show`: archives and their manifests.
 
 use bitacora_archiver::{ArchiveStoreError, KeptArchive, KeptArchives, KeptError, ManifestHome};
 use bitacora_formats::archive::{Manifest, SignedManifest};
@@ -20,7 +20,7 @@ pub(super) struct ShowArguments {
     position: Position,
 }
 
-/// What the store says of an archive, in a word or a number.
+/// The presence of an archive in the store.
 enum Presence {
     Bytes(u64),
     Missing,
@@ -65,7 +65,7 @@ fn presence(known: &Known, one: &SignedManifest) -> Presence {
     }
 }
 
-/// What is said of a manifest that is not the one that was kept.
+/// Returns a remark on a manifest that is not the kept one.
 fn said_of(home: ManifestHome) -> &'static str {
     match home {
         ManifestHome::Kept => "",
@@ -74,7 +74,7 @@ fn said_of(home: ManifestHome) -> &'static str {
     }
 }
 
-/// What is lost, and no store brings back.
+/// Returns a lost archive, which no store brings back, as JSON.
 pub(super) fn lost_json(lost: &KeptError) -> String {
     let object = JsonObject::new();
     let object = match lost {

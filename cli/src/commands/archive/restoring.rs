@@ -1,4 +1,4 @@
-//! `archive restore`: the ledger made again of its archives.
+//! `archive restore`: a ledger restored from its archives.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::passphrase::PassphraseSource;
 
 #[derive(Debug, Args)]
 pub(super) struct RestoreArguments {
-    /// The data folder that the ledger is made in, under the name of --ledger; begun if it is not there.
+    /// The data folder to restore into, under the name of --ledger; created if it is missing.
     #[arg(long, value_name = "FOLDER")]
     to: PathBuf,
-    /// The ledger's id, where the store has archives of several.
+    /// The ledger's id, where the store has archives of several ledgers.
     #[arg(long, value_name = "ID")]
     id: Option<LedgerId>,
-    /// Also where archives are missing or damaged that later ones go on from: of those before them.
+    /// Restore up to the first missing or damaged archive, instead of refusing.
     #[arg(long)]
     as_far_as_possible: bool,
 }

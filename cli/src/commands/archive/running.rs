@@ -1,4 +1,4 @@
-//! `archive plan` and `archive run`.
+//! `archive plan` and `archive run`: the events that are due, and their archiving.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -28,30 +28,30 @@ pub(super) struct PlanArguments {
 pub(super) struct RunArguments {
     #[command(flatten)]
     rules: RulesArguments,
-    /// Release no segment, though every event of it is archived.
+    /// Keep all segments, also those whose events are all archived.
     #[arg(long)]
     keep_segments: bool,
-    /// Threads that encode and decode; as many as there are cores where it is not told.
+    /// The number of threads that encode and decode. [default: the number of cores]
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
 }
 
-/// What is due.
+/// The rules that make events due.
 #[derive(Debug, Args)]
 struct RulesArguments {
-    /// All that can be archived at all is due, however new it is.
+    /// Archive everything that can be archived, however new it is.
     #[arg(long)]
     now: bool,
-    /// Events are due once they are older than that: 90d.
+    /// The age from which on events are due: 90d.
     #[arg(long, value_name = "TIME", value_parser = ttl, default_value = "90d")]
     after: Micros,
-    /// As soon as more events than that are not archived, the older half of them is due, however new they are.
+    /// The number of unarchived events above which the older half of them is due, however new.
     #[arg(long, value_name = "EVENTS")]
     over: Option<u64>,
-    /// One archive holds the events of no more than that.
+    /// The longest period of one archive.
     #[arg(long, value_enum, default_value_t = PeriodName::Month)]
     period: PeriodName,
-    /// One archive holds no more events than that.
+    /// The largest number of events of one archive.
     #[arg(long, value_name = "EVENTS")]
     most: Option<u64>,
 }
@@ -62,7 +62,7 @@ enum PeriodName {
     Day,
     /// A month, UTC.
     Month,
-    /// Any time.
+    /// Any period.
     Any,
 }
 

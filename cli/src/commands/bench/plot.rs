@@ -1,11 +1,11 @@
-//! Results as a drawing: throughput by the size of requests, and how latency is distributed.
+//! A plot of results: throughput by request size, and the distribution of latency.
 
 use std::fmt::Write;
 
 use super::shown::grouped;
 use crate::bench::{Figure, Measurement, Results};
 
-/// The drawing and the panel of each of its two halves, in units of the drawing.
+/// The size of the drawing and of the panel of each half, in units of the drawing.
 const WIDTH: f64 = 990.0;
 const PANEL_HEIGHT: f64 = 330.0;
 const LEFT: f64 = 280.0;
@@ -13,14 +13,14 @@ const RIGHT: f64 = 40.0;
 const TOP: f64 = 40.0;
 const BAR: f64 = 22.0;
 
-/// Told apart also by those who see few colours.
+/// Colours that readers with impaired colour vision can tell apart.
 const COLOURS: [&str; 8] =
     ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#000000", "#8a8a00"];
 
-/// Decades of the axis of time, from 10 µs.
+/// The decades of the time axis, from 10 µs.
 const LEAST_US: f64 = 10.0;
 const DECADES: f64 = 5.0;
-/// Decades of the axis of shares: 0 %, 90 %, 99 % …
+/// The decades of the axis of quantiles: 0 %, 90 %, 99 % …
 const NINES: f64 = 4.0;
 
 pub(super) fn svg(results: &Results) -> String {
@@ -92,7 +92,7 @@ impl Drawing {
         }
     }
 
-    /// Shares grow to the right so that each further nine is as wide; times upwards, each tenfold as high.
+    /// Draws latency distributions. Each further nine of the quantile is as wide to the right; each tenfold time is as high upwards.
     fn distribution(&mut self, curves: &[&Measurement], top: f64) {
         let (left, right, bottom) = (70.0, WIDTH - 300.0, top + PANEL_HEIGHT);
         let x = |share: f64| {

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::bench::Results;
 use crate::input_file;
 
-/// Bytes of saved results at most; those of a whole run are far fewer.
+/// The size limit of saved results, bytes; those of a whole run are far fewer.
 const MAX_SAVED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Why an earlier run's results are not read.
+/// The reason why an earlier run's results are not read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SavedError {
     #[error("{}: {source}", path.display())]

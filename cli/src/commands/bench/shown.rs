@@ -1,9 +1,9 @@
-//! Results as people read them on a terminal, beside an earlier run's if there is one.
+//! Benchmark results for people on a terminal, beside those of an earlier run if there is one.
 
 use crate::bench::{Failure, Figure, Floor, Measurement, Results, floors, reservations};
 use crate::output::printable;
 
-/// The columns of every measurement that has answers.
+/// The columns of measurements that have answers.
 pub(super) const COLUMNS: [(Figure, &str); 5] = [
     (Figure::P50Us, "p50 µs"),
     (Figure::P99Us, "p99 µs"),
@@ -11,7 +11,7 @@ pub(super) const COLUMNS: [(Figure, &str); 5] = [
     (Figure::MaxUs, "max µs"),
     (Figure::EventsPerS, "events/s"),
 ];
-/// Characters of a measurement's name and of a column.
+/// The width of a measurement's name and of a column, characters.
 const NAME_WIDTH: usize = 52;
 const COLUMN_WIDTH: usize = 11;
 
@@ -33,7 +33,7 @@ pub(super) fn lines(results: &Results, earlier: Option<&Results>) -> Vec<String>
     lines
 }
 
-/// What it was measured on.
+/// Describes the machine, the disk and the durations of a run.
 pub(super) fn setting(results: &Results) -> String {
     let machine = &results.machine;
     printable(&format!(
@@ -82,14 +82,14 @@ fn of_floor(floor: &Floor) -> String {
     format!("{verdict} {}: {} {}, {}", printable(what), precise(*measured), figure.said(), bound(floor))
 }
 
-/// What was to be reached.
+/// Returns the bound of a figure, and its aim if there is one.
 pub(super) fn bound(floor: &Floor) -> String {
     let side = if floor.is_least { "≥" } else { "≤" };
     let aim = floor.aim.map_or_else(String::new, |aim| format!(", aim {}", precise(aim)));
     format!("{side} {}{aim}", precise(floor.floor))
 }
 
-/// A figure without a fraction, its digits in groups of three.
+/// Formats a figure without a fraction, its digits in groups of three.
 pub(super) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut grouped = String::new();
@@ -102,7 +102,7 @@ pub(super) fn grouped(value: f64) -> String {
     grouped
 }
 
-/// A figure with as many digits as say something.
+/// Formats a figure with its significant digits.
 pub(super) fn precise(value: f64) -> String {
     if value >= 100.0 { grouped(value) } else { format!("{value:.2}") }
 }

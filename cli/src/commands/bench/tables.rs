@@ -1,9 +1,9 @@
-//! Results as tables in Markdown, for a document.
+//! Benchmark results as Markdown tables, for a document.
 
 use super::shown::{COLUMNS, bound, grouped, of_failure, precise, setting};
 use crate::bench::{Figure, Results, floors, reservations};
 
-/// What is told of a measurement behind its columns, where it was measured.
+/// The figures that are noted behind the columns of a measurement, where they were measured.
 const NOTED: [Figure; 19] = [
     Figure::EventsAFrame,
     Figure::Compression,

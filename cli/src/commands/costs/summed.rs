@@ -1,4 +1,4 @@
-//! Sums of costs, held against a list of prices where there is one.
+//! Sums of costs, with estimates from a list of prices where there is one.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use bitacora_server::answers::{CostAnswer, CostList, SpendingAnswer};
 use crate::json_text::{JsonObject, json_array};
 use crate::prices::{Estimate, Prices};
 
-/// What was spent of one kind.
+/// The spending of one group.
 pub(crate) struct Sum {
-    /// Of what, in the order that was asked for.
+    /// The group's keys, in the order that was asked for.
     pub(crate) of: Vec<String>,
     pub(crate) spending: Spending,
 }
 
-/// What was spent, as numbers.
+/// Spending, as numbers.
 #[derive(Default)]
 pub(crate) struct Spending {
     calls: u128,
-    /// Calls that neither told what they cost nor have a price.
+    /// The number of calls without a reported cost or a price.
     unpriced: u128,
     told: u128,
-    /// What calls come to that did not tell; nothing where no prices are known.
+    /// The estimated cost of calls that reported none; `None` without prices.
     estimated: Option<Estimate>,
     tokens_in: u128,
     tokens_out: u128,
@@ -40,8 +40,7 @@ pub(crate) fn heading(with_prices: bool) -> Vec<&'static str> {
     std::iter::once("USD").chain(estimated).chain(rest).collect()
 }
 
-/// The sums of a list, in the order of what they are of, and all together. What it was asked for by the model alone, so that there are prices, is put
-/// together again.
+/// Sums up a list by group, and in total. Prices need the model, so the list may be split by it; those parts are joined again here.
 pub(crate) fn sums(
     list: &CostList,
     of: impl Fn(&CostAnswer) -> Vec<String>,
@@ -99,7 +98,7 @@ impl Spending {
         self.last = self.last.max(other.last);
     }
 
-    /// As people read it, under [`heading`]. Of what nobody told the cost, none is shown.
+    /// Formats it for people, under [`heading`]. The cost of calls that reported none is left out.
     pub(crate) fn cells(&self) -> Vec<String> {
         let is_untold =
             self.told == 0 && self.calls > 0 && (self.unpriced == self.calls || self.is_estimated());
@@ -113,7 +112,7 @@ impl Spending {
             .collect()
     }
 
-    /// What it comes to, in words.
+    /// Describes the total, in words.
     pub(crate) fn note(&self) -> String {
         let unpriced = match self.unpriced {
             0 => String::new(),
@@ -139,7 +138,7 @@ impl Spending {
         }
     }
 
-    /// For programs, as far as an answer of the service does not say it.
+    /// Adds the members that the service's answer lacks, for programs.
     fn to_json(&self, object: JsonObject) -> String {
         object
             .raw("calls", self.calls)
@@ -155,7 +154,7 @@ impl Spending {
             .end()
     }
 
-    /// Whether nothing of it told what it cost.
+    /// Returns `true` if no call of it reported a cost.
     pub(crate) fn is_untold(&self) -> bool {
         self.calls > 0 && self.calls == self.unpriced
     }
@@ -169,7 +168,7 @@ impl Spending {
     }
 }
 
-/// The sums for programs; `names` say what each part of [`Sum::of`] is.
+/// Returns the sums for programs; `names` are those of the parts of [`Sum::of`].
 pub(crate) fn to_json(names: &[&str], sums: &[Sum], total: &Spending) -> String {
     let one = |sum: &Sum| {
         let of = names.iter().zip(&sum.of);

@@ -1,4 +1,4 @@
-//! A decision for people.
+//! A decision, formatted for people.
 
 use bitacora_server::answers::{DecisionAnswer, ObligationsAnswer, TrustAnswer};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::dimension::dimension_words;
 use crate::output::{Output, OutputError, printable};
 use crate::table::{Table, to_the_second, write_fields};
 
-/// The verdict is the first word.
+/// Writes a decision. The verdict is the first word.
 pub(super) fn write(decision: &DecisionAnswer, output: &mut Output) -> Result<(), OutputError> {
     output.line(printable(&format!("{}  {}", decision.verdict, decision.reason_code)))?;
     output.line(printable(&decision.reason))?;
@@ -50,7 +50,7 @@ fn obligations(obligations: &ObligationsAnswer) -> String {
     timeout.into_iter().chain(retry).chain(excludes).collect::<Vec<_>>().join(", ")
 }
 
-/// Every step, the one that decided marked, and what trust rests on.
+/// Writes every step, the deciding one marked, and the inputs of trust.
 fn explanation(decision: &DecisionAnswer, ladder: &[Value], output: &mut Output) -> Result<(), OutputError> {
     let text = |step: &Value, member| step.get(member).and_then(Value::as_str).unwrap_or("-").to_owned();
     let strictest = ladder.iter().map(|step| strictness(&text(step, "verdict"))).max().unwrap_or_default();
@@ -90,7 +90,7 @@ fn score_words(trust: &TrustAnswer) -> String {
     format!("{}, {} ({})", trust.score, trust.standing, trust.standing_reason)
 }
 
-/// What trust is computed from.
+/// Lists the inputs of trust.
 fn counted_words(trust: &TrustAnswer) -> String {
     let updated = trust.last_updated.as_deref().map_or("never".to_owned(), to_the_second);
     format!(

@@ -1,4 +1,4 @@
-//! Events from the reading thread through the lanes into the ledger.
+//! The flow of imported events, from the reading thread through the lanes into the ledger.
 
 use std::io;
 use std::thread;
@@ -19,42 +19,42 @@ use crate::interrupt::Interrupts;
 use crate::output::printable;
 use crate::progress::ImportBar;
 
-/// Requests that wait for their lane: memory is bounded by these and the ones under way.
+/// Requests that wait for their lane. Memory is bounded by these and those in flight.
 const REQUESTS_AHEAD: usize = 1;
-/// Parts of requests whose end nobody has taken note of.
+/// The capacity of the channel of landed requests.
 const NEWS_AHEAD: usize = 64;
-/// Rejected events that are listed.
+/// The most rejected events that are listed.
 const MAX_REJECTED: usize = 10_000;
-/// How long requests that are under way are waited for after an interruption.
+/// The time that requests in flight get after an interruption.
 const UNDER_WAY_PATIENCE: Duration = Duration::from_secs(3);
 
-/// What the ledger has made of it.
+/// The ledger's answers to the import, summed up.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) created: u64,
     pub(super) duplicates: u64,
     pub(super) derived: u64,
-    /// Those whose identity stands in the ledger with other content: told before, differently.
+    /// Events whose identity stands in the ledger with other content.
     pub(super) differing: u64,
-    /// All that the ledger refused for what they are, those that differ included.
+    /// All events that the ledger refused because of their content, the differing ones included.
     pub(super) rejected: u64,
     pub(super) rejected_listed: Vec<Rejected>,
     /// Requests acknowledged, and their bytes.
     pub(super) requests: u64,
     pub(super) sent_bytes: u64,
     pub(super) retries: u64,
-    /// Whether requests were under way at an interruption of which nothing was heard any more.
+    /// Set when requests were in flight at an interruption and their answers never came.
     pub(super) unheard: bool,
     pub(super) head: Option<(String, String)>,
     /// Bytes written to the ledger's segments meanwhile.
     pub(super) stored: Option<u64>,
     /// The import's digest, where there was anything to import.
     pub(super) digest: Option<String>,
-    /// Whether the import itself is recorded, now or before.
+    /// Set when the import itself is recorded, now or before.
     pub(super) recorded: bool,
-    /// Whether it counts towards trust, by this command or by one before.
+    /// Set when it counts towards trust, by this command or an earlier one.
     pub(super) accepted: bool,
-    /// Since which position it counted before.
+    /// The position from which on it counted before.
     pub(super) counts_since: Option<String>,
 }
 
@@ -65,15 +65,15 @@ pub(super) struct Flow {
     pub(super) tally: Option<Tally>,
 }
 
-/// How the import itself is told.
+/// The description of the import in its own events.
 pub(super) struct ToldAs<'a> {
-    /// How events were made of records.
+    /// The mapping from records to events.
     pub(super) mapping: &'a str,
-    /// Whether it is to count towards trust.
+    /// Set when it is to count towards trust.
     pub(super) accept: bool,
 }
 
-/// What a lane says when it ends.
+/// The end of a lane: the number of its retries, and its result.
 type LaneEnd = (u64, Result<(), Miss>);
 
 impl Flow {
@@ -85,8 +85,8 @@ impl Flow {
         self.bar.clear();
     }
 
-    /// Imports everything, then records that it was imported, and where it is asked for that it counts. An interruption ends it
-    /// soon: what is under way then is still taken note of.
+    /// Imports everything, then records the import, and its acceptance where `accept` is set. An interruption ends it
+    /// soon; answers to requests in flight are still taken in.
     pub(super) async fn run(
         &mut self,
         reading: Reading,
@@ -103,7 +103,7 @@ impl Flow {
         }
     }
 
-    /// Brings all events into the ledger; what was read of the files.
+    /// Appends all events to the ledger, and returns the tally of the files.
     async fn carry(
         &mut self,
         reading: Reading,
@@ -143,7 +143,7 @@ impl Flow {
         }
         let tally = read.await.map_err(|_| ImportFailure::Reading)?;
         if let Some(miss) = missed {
-            // What was read of the files by then says nothing of them.
+            // The tally of a partly read import says nothing of the files.
             return Err(ImportFailure::Missed(Box::new(miss)).into());
         }
         tally.map_err(|source| {
@@ -152,7 +152,7 @@ impl Flow {
         })
     }
 
-    /// Records that it was imported, and where it is asked for that it counts.
+    /// Records the import, and its acceptance where `accept` is set.
     async fn conclude(
         &mut self,
         tally: Tally,
@@ -177,7 +177,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Appends an event that tells of this import; says whether it is there.
+    /// Appends an event about this import; returns whether it is there.
     async fn append_own(
         &mut self,
         event: &Draft,
@@ -196,7 +196,7 @@ impl Flow {
         Ok(is_there)
     }
 
-    /// Takes note of what is told until all lanes have ended.
+    /// Takes in the landed requests until all lanes have ended.
     async fn take_all(&mut self, heard: &mut mpsc::Receiver<Landed>) {
         while let Some(landed) = heard.recv().await {
             self.take(landed);
@@ -232,7 +232,7 @@ impl Flow {
     }
 }
 
-/// Lands every batch of a lane, and ends with the first that finds no way in, or behind the one that it is at when it is stopped.
+/// Lands every batch of a lane. Ends with the first batch that finds no way in, or after the current one when it is stopped.
 async fn run_lane(
     mut lane: Lane,
     mut batches: mpsc::Receiver<Batch>,
@@ -271,7 +271,7 @@ fn read(
     let started = thread::Builder::new().name("bitacora-import".to_owned()).spawn(move || {
         let read = reading.run(tally, &doors, &bar);
         drop(doors);
-        // Whoever was interrupted does not wait for it.
+        // An interrupted import does not wait for it.
         let _unheard = done.send(read).is_err();
     });
     started.map_err(|source| ImportFailure::Unreadable(format!("no thread to read with: {source}")))?;

@@ -9,10 +9,10 @@ use super::flow::Totals;
 use crate::import::{Place, Rejected, Tally};
 use crate::output::printable;
 
-/// Lines without an event, and rejected events, that are shown to people.
+/// The most lines without an event, and rejected events, that are shown to people.
 const SHOWN: usize = 10;
 
-/// What there is to say at the end.
+/// The contents of the summary.
 pub(super) struct Shown<'a> {
     /// `None` after an interruption.
     pub(super) tally: Option<&'a Tally>,
@@ -21,8 +21,8 @@ pub(super) struct Shown<'a> {
     pub(super) report: Option<String>,
 }
 
-/// Files that could not be read are a failure in the end; those that nobody can tell what they hold only where nothing else
-/// was imported.
+/// Returns the failure of the import. Files that could not be read are a failure; files of an unknown format only where
+/// nothing else was imported.
 pub(super) fn fault(tally: &Tally) -> Option<ImportFailure> {
     let faulty = || tally.sources.iter().filter_map(|source| Some((source, source.fault.as_ref()?)));
     let counts =
@@ -98,7 +98,7 @@ impl Shown<'_> {
         if rejected > differing {
             text.push_str(&format!(", {} rejected", rejected - differing));
         }
-        // What was there before has its answer of then, with what was derived then.
+        // Repeated events have their first answers, with the events derived then.
         if *derived > 0 && *created > 0 {
             text.push_str(&format!(", {derived} derived"));
         }
@@ -136,7 +136,7 @@ impl Shown<'_> {
         lines
     }
 
-    /// Whether any call of it has an end that could count.
+    /// Returns `true` if any call of it has an outcome that could count.
     fn has_outcomes(&self) -> bool {
         let ends = ["tool.completed", "tool.failed", "tool.blocked"];
         self.tally.is_none_or(|tally| ends.iter().any(|kind| tally.kind(kind) > 0))
@@ -148,7 +148,7 @@ impl Shown<'_> {
     }
 }
 
-/// What the files held, a label and a text each.
+/// Describes the contents of the files, a label and a text each.
 fn about(tally: &Tally) -> Vec<(&'static str, String)> {
     let mut about = Vec::new();
     let requested = tally.kind("tool.requested");

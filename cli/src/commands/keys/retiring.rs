@@ -1,4 +1,4 @@
-//! `keys retire` and `keys restore`: old encryption keys on their way into an offline keyring, and back.
+//! `keys retire` and `keys restore`: old encryption keys into an offline keyring, and back.
 //!
 //! A key is in the offline keyring's file, durable and read back, before the keyring is written without it. A crash in between leaves it in
 //! both.
@@ -44,9 +44,9 @@ pub(crate) enum RetireFailure {
 /// A ledger's need of a key.
 #[derive(Debug, Clone)]
 pub(crate) enum Need {
-    /// Its segments begin at this position.
+    /// The ledger's segments that need the key begin at this position.
     Segment { ledger: LedgerName, first: u64 },
-    /// Its newest archive begins at this position.
+    /// The ledger's newest archive that needs the key begins at this position.
     Archive { ledger: LedgerName, first: u64 },
 }
 
@@ -66,7 +66,7 @@ impl std::fmt::Display for Need {
     }
 }
 
-/// The id of a key, as a command line names it.
+/// Parses the id of a key, as a command line names it.
 pub(super) fn kek_id(text: &str) -> Result<KekId, String> {
     let mut id = [0; 8];
     match hex::decode_to_slice(text, &mut id) {
@@ -116,7 +116,7 @@ impl Keys<'_> {
     }
 }
 
-/// The ledgers of a data folder that nobody has open.
+/// The ledgers of a data folder, none of which another process has open.
 struct Ledgers<'a> {
     global: &'a Global,
     data: &'a Path,
@@ -130,7 +130,7 @@ impl Ledgers<'_> {
         self.folder.ledger_names().map_err(failed)
     }
 
-    /// The keys to retire. Each that was named must be one that no ledger needs; where none was, those are meant.
+    /// Returns the keys to retire. Each named key must be one that no ledger needs. Without names, all such keys are returned.
     fn may_go(&self, keyring: &Keyring, named: &[KekId]) -> Result<Vec<KekId>, RetireFailure> {
         let mut needs = Vec::new();
         for ledger in self.names()? {
@@ -181,7 +181,7 @@ impl Ledgers<'_> {
         Ok(())
     }
 
-    /// Opens every ledger as a question does, with what is left of the keyring. Nothing of them is changed.
+    /// Opens every ledger for reading, with the rest of the keyring. Nothing of them is changed.
     fn open_without(&self, left: &Keyring) -> Result<(), RetireFailure> {
         for ledger in self.names()? {
             let keyring = Keyring::parse(&left.to_text()).map(Arc::new);

@@ -1,4 +1,4 @@
-//! What two policies say otherwise: as the service tells it, with what is written in each.
+//! Differences of two policies, as the service answers them, with the text of each.
 
 use bitacora_server::answers::PolicyDifferences;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::output::{Output, OutputError};
 use crate::table::Table;
 
-/// Whether both say the same.
+/// Returns `true` if both policies are the same.
 pub(in crate::commands) fn is_none(told: &PolicyDifferences) -> bool {
     let PolicyDifferences {
         added,
@@ -73,14 +73,14 @@ pub(in crate::commands) fn write(
     table.write("they say the same", output)
 }
 
-/// A rule of a version, as it is written there.
+/// Returns a rule of a version, as it is written there.
 fn rule(document: &Value, id: &str) -> String {
     let rules = document.get("rules").and_then(Value::as_array).into_iter().flatten();
     let mut named = rules.filter(|rule| rule.get("id").and_then(Value::as_str) == Some(id));
     named.next().map_or("-".to_owned(), Value::to_string)
 }
 
-/// The numbers that trust is judged by, those that are not the same.
+/// Adds the trust settings that differ.
 fn trust(before: &Value, after: &Value, table: &mut Table) {
     let numbers =
         |document: &Value| document.get("trust").and_then(Value::as_object).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What another policy would have said of recorded calls, for people.
+//! The result of trying a policy on recorded calls, for people.
 
 use bitacora_server::answers::{StepsAnswer, WhatIfAnswer};
 
@@ -8,7 +8,7 @@ use crate::output::{Output, OutputError, printable};
 use crate::service::Answer;
 use crate::table::{Table, write_fields};
 
-/// Shows it, as it came or in words.
+/// Writes the answer, as it came or in words.
 pub(super) fn write(answer: &Answer, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     if global.json {
         return Ok(output.json_text(answer.text())?);
@@ -64,7 +64,7 @@ fn shown(tried: &WhatIfAnswer, output: &mut Output) -> Result<(), OutputError> {
     examples.write("", output)
 }
 
-/// In words: `deny policy-deny by secrets`.
+/// Formats a verdict: `deny policy-deny by secrets`.
 fn steps(steps: &StepsAnswer) -> String {
     let rule = steps.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
     format!("{} {}{rule}", steps.verdict, steps.reason_code)

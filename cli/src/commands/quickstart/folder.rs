@@ -1,4 +1,4 @@
-//! The folder of a quickstart: data and keyring beside each other, in a place that was empty.
+//! The folder of a quickstart: data and keyring side by side, in a folder that was new or empty.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 
 use crate::admin_token::AdminTokenFile;
 
-/// What it is called, where nobody says.
+/// The folder's default name.
 const NAME: &str = "bitacora-quickstart";
-/// The last number that is tried behind it.
+/// The last number that is tried behind the name.
 const MAX_NUMBER: u32 = 99;
-/// Its owner's alone: the keyring lies in it.
+/// The folder's mode: it is its owner's alone, because the keyring lies in it.
 const MODE: u32 = 0o700;
 
-/// A folder that was made, or was empty.
+/// A folder that was created, or was empty.
 #[derive(Debug)]
 pub(super) struct QuickstartFolder(PathBuf);
 
-/// Why there is none.
+/// The reason why there is no folder.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FolderError {
     #[error("{}: not empty, and a quickstart writes over nothing; name another folder with --folder, or serve what is there: `bitacora serve --data {} --keyring {}`", .0.display(), .0.join("data").display(), .0.join("keyring").display())]
@@ -32,7 +32,7 @@ pub(crate) enum FolderError {
 }
 
 impl QuickstartFolder {
-    /// The folder that was asked for if it is new or empty, else the first of the usual ones that is not there yet.
+    /// Creates the folder that was asked for if it is new or empty, else the first of the default ones that does not exist.
     pub(super) fn make(asked: Option<&Path>) -> Result<Self, FolderError> {
         if let Some(path) = asked {
             return match begin(path) {
@@ -61,12 +61,12 @@ impl QuickstartFolder {
         self.0.join("keyring")
     }
 
-    /// The file with the token of the ledger's admin.
+    /// Returns the file with the token of the ledger's admin.
     pub(super) fn admin_token(&self) -> AdminTokenFile {
         AdminTokenFile::beside(&self.keyring(), &self.data())
     }
 
-    /// A file for the token of an agent.
+    /// Returns the file for the token of an agent.
     pub(super) fn agents_token(&self) -> PathBuf {
         self.0.join("coder.token")
     }

@@ -1,4 +1,4 @@
-//! A quickstart's hour is judged by the tools and the policy that come with the program: what they would have said of it.
+//! The governing of a quickstart's hour by the starter's tools and policy, and the decisions they give.
 
 use bitacora_client::{ClientError, Connection, percent_encoded};
 use bitacora_formats::LedgerName;
@@ -10,21 +10,21 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// Decisions that are asked for at once.
+/// The number of decisions of one page.
 const PAGE_EVENTS: usize = 1_000;
 
-/// What was said of all calls of the hour.
+/// The decisions on all calls of the hour.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decided {
     pub(super) allowed: u64,
-    /// Calls that a person is to look at.
+    /// Calls that a person reviews.
     pub(super) reviewed: u64,
     pub(super) denied: u64,
-    /// Those of the denied whose tool nobody registered.
+    /// Denied calls whose tool is not registered.
     pub(super) unregistered: u64,
 }
 
-/// The ledger's side of the interface.
+/// The ledger, through its interface.
 pub(super) struct Governing<'a> {
     pub(super) service: &'a mut Connection,
     pub(super) ledger: &'a LedgerName,
@@ -78,7 +78,7 @@ impl Governing<'_> {
         Ok(())
     }
 
-    /// Counts what was decided.
+    /// Counts the decisions.
     pub(super) async fn count(&mut self) -> Result<Decided, ClientError> {
         let (mut decided, mut after) = (Decided::default(), "0".to_owned());
         loop {

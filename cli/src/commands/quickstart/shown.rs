@@ -1,4 +1,4 @@
-//! What a quickstart shows: what the ledger holds now, and what to try next.
+//! The output of a quickstart: the contents of the ledger, and commands to try next.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,9 +18,9 @@ pub(super) struct Shown<'a> {
     pub(super) hour: &'a Hour,
     pub(super) fed: &'a Fed,
     pub(super) report: &'a Report,
-    /// Whether the usual port was taken.
+    /// Set when the default port was taken.
     pub(super) was_taken: bool,
-    /// Whether it goes on serving.
+    /// Set when the ledger goes on being served.
     pub(super) is_served: bool,
 }
 
@@ -171,7 +171,7 @@ impl Shown<'_> {
         kinds
     }
 
-    /// Commands that work as they stand, each with what it does.
+    /// Returns commands that work as they stand, each with a description.
     fn commands(&self) -> Vec<(String, &'static str)> {
         let program = quoted(&program());
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
@@ -236,13 +236,13 @@ impl Shown<'_> {
     }
 }
 
-/// The program as it was called, or where it lies if it was found by its name and that tells nothing.
+/// Returns the name that the program was called by, or `bitacora` where it has none.
 fn program() -> String {
     let called = std::env::args_os().next().map(|called| called.to_string_lossy().into_owned());
     called.filter(|called| !called.is_empty()).unwrap_or_else(|| "bitacora".to_owned())
 }
 
-/// As one word of a shell.
+/// Quotes a text as one word of a shell.
 fn quoted(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,+@%".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! A stored event as one line: of NDJSON, as the service answers with, or for people.
+//! A stored event as one line: the service's NDJSON, or text for people.
 
 use bitacora_formats::{format_time, write_event_line};
 use bitacora_ledger::StoredEvent;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::output::printable;
 use crate::stored_line::{DataLine, EventLine, StoredLine, shortened};
 
-/// Characters of data on a line for people.
+/// The most characters of data on a line for people.
 const SHOWN_DATA_CHARACTERS: usize = 200;
 
 /// A line of the service's answer.
@@ -15,7 +15,7 @@ pub(crate) enum AnswerLine {
     Event {
         position: String,
     },
-    /// With the head it rests on.
+    /// The last line, with the head that the answer rests on.
     End {
         position: Option<String>,
     },
@@ -47,7 +47,7 @@ struct ErrorDetail {
     detail: String,
 }
 
-/// What a line of the service's answer is; `None` for anything that it does not say.
+/// Parses a line of the service's answer; `None` for anything that it does not send.
 pub(crate) fn read_line(line: &[u8]) -> Option<AnswerLine> {
     let line: Line = serde_json::from_slice(line).ok()?;
     match line {
@@ -57,7 +57,7 @@ pub(crate) fn read_line(line: &[u8]) -> Option<AnswerLine> {
     }
 }
 
-/// The event as the service would answer it: its data as the client wrote it, on one line.
+/// Formats an event as the service would answer it: its data as the client wrote it, on one line.
 pub(crate) fn event_line(stored: &StoredEvent<'_>) -> Vec<u8> {
     let mut line = format!(
         r#"{{"position":"{}","streamVersion":"{}","recordedAt":"{}","commitment":"{}","#,
@@ -83,7 +83,7 @@ pub(crate) fn event_line(stored: &StoredEvent<'_>) -> Vec<u8> {
     line
 }
 
-/// Position, time, type, stream, id and the beginning of the data.
+/// Formats an event for people: position, time, type, stream, id and the beginning of the data.
 pub(crate) fn for_people(line: &[u8]) -> String {
     let Ok(stored) = StoredLine::parse(line) else {
         return printable(String::from_utf8_lossy(line).trim_end());

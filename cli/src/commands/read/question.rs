@@ -1,4 +1,4 @@
-//! What is asked for: a range, a filter, a limit.
+//! The query of `read`: a range, a filter and a limit.
 
 use bitacora_formats::{After, Position};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
@@ -12,13 +12,13 @@ pub(crate) struct Question {
     /// Only events past this position.
     #[arg(long, value_name = "POSITION", conflicts_with = "backward")]
     after: Option<After>,
-    /// Only events up to this position, itself included.
+    /// Only events up to and including this position.
     #[arg(long, value_name = "POSITION")]
     until: Option<Position>,
-    /// At most this many events; all without it.
+    /// The most events to show. [default: all]
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// The newest first.
+    /// Show the newest first.
     #[arg(long)]
     backward: bool,
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// As the query of a request to the service.
+    /// Returns the query string of a request to the service.
     pub(super) fn to_query(&self) -> String {
         let mut query = Vec::new();
         let mut add = |name: &str, value: Option<String>| {
@@ -40,7 +40,7 @@ impl Question {
         query.join("&")
     }
 
-    /// As queries to a ledger, page by page.
+    /// Returns the queries to a ledger, page by page.
     pub(super) fn pages(&self) -> Pages {
         let from = if self.backward {
             From::Before(self.until.and_then(Position::next))
@@ -57,7 +57,7 @@ impl Question {
     }
 }
 
-/// The pages that are left to ask for.
+/// The remaining pages of a query.
 pub(super) struct Pages {
     next: Option<From>,
     until: Option<Position>,
@@ -72,7 +72,7 @@ impl Pages {
         Some(ReadQuery { from, until: self.until, limit, filter: self.filter.clone() })
     }
 
-    /// Notes what has come of the last query. Everything is read as of the first page's head.
+    /// Takes in the result of the last query. Everything is read as of the first page's head.
     pub(super) fn take(&mut self, page: &Page) {
         self.next = page.next;
         self.left = self.left.saturating_sub(page.events.len() as u64);

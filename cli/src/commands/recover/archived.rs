@@ -1,4 +1,4 @@
-//! Recovery of a ledger from its archives: a new folder is restored beside the damaged one, then both change places.
+//! Recovery of a ledger from its archives: a restored folder takes the place of the damaged one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,30 +9,30 @@ use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::{Disk, Environment, KnownSegments, OpenMode};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-/// How the name of a ledger's folder ends while it is made again. No ledger has such a name.
+/// The suffix of a ledger's folder while it is being restored. No ledger has such a name.
 const RESTORED: &str = "restored";
-/// How the name of a folder ends whose ledger was made again; a number follows.
+/// The suffix of a folder whose ledger was restored; a number follows.
 const LOST: &str = "lost";
-/// Folders of one ledger that are kept so.
+/// The most folders of one ledger that are kept under that suffix.
 const MAX_LOST_FOLDERS: u32 = 1_000;
-/// The folder of data subjects' keys, which lie in no archive.
+/// The folder of data subjects' keys, which are in no archive.
 const SUBJECTS: &str = "subjects";
 
-/// What is left of a ledger.
+/// The rest of a damaged ledger.
 pub(super) struct Lost<'a> {
     pub(super) environment: &'a Environment,
     pub(super) folder: &'a Path,
     pub(super) keyring: &'a Keyring,
 }
 
-/// A ledger that was made again.
+/// A restored ledger.
 pub(super) struct MadeAgain {
     pub(super) events: u64,
-    /// Where the files are that were here.
+    /// The folder that holds the damaged ledger's files now.
     pub(super) kept: PathBuf,
 }
 
-/// Why a ledger was not made again. What was here stands under its name.
+/// The reason why a ledger was not restored. The damaged one is unchanged under its name.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArchivedFailure {
     #[error("{0}; nothing was given up: mend that, or give up what archives hold with --without-archives")]
@@ -44,7 +44,7 @@ pub(crate) enum ArchivedFailure {
 }
 
 impl Lost<'_> {
-    /// Returns how far archives of this history reach.
+    /// Returns the last position in archives of this history.
     pub(super) fn archived(&self, objects: &Arc<dyn Objects>) -> Result<Option<Position>, ArchivedFailure> {
         let known = self.known()?;
         match known.ledger {
@@ -53,8 +53,8 @@ impl Lost<'_> {
         }
     }
 
-    /// Makes the ledger again of its archives, with the keys of data subjects that are here, and puts it in the place of what is
-    /// left. Returned `Ok` ⇒ durable. A crash leaves either one under the ledger's name, whole, and the other beside it.
+    /// Restores the ledger from its archives, with the data subjects' keys that are here, and replaces the damaged one.
+    /// Returned `Ok` ⇒ durable. A crash leaves one of the two under the ledger's name, whole, and the other beside it.
     pub(super) fn make_again(&self, objects: &Arc<dyn Objects>) -> Result<MadeAgain, ArchivedFailure> {
         let disk = &*self.environment.disk;
         let known = self.known()?;
@@ -77,13 +77,13 @@ impl Lost<'_> {
         KnownSegments::read(&*self.environment.disk, self.folder).map_err(self.failed())
     }
 
-    /// The path of a folder beside the ledger's.
+    /// Returns the path of a folder beside the ledger's.
     fn beside(&self, ending: &str) -> PathBuf {
         let name = self.folder.file_name().unwrap_or_default().to_string_lossy();
         self.folder.with_file_name(format!("{name}.{ending}"))
     }
 
-    /// Gives a folder beside the ledger's the next free name of those that are kept. Returned `Ok` ⇒ durable.
+    /// Renames a folder beside the ledger's to the next free name of kept folders. Returned `Ok` ⇒ durable.
     fn put_aside(&self, folder: &Path) -> Result<PathBuf, ArchivedFailure> {
         let disk = &*self.environment.disk;
         for number in 1..=MAX_LOST_FOLDERS {

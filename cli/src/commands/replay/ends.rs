@@ -1,4 +1,4 @@
-//! How the calls ended that a policy is tried on, and which of them people rejected.
+//! The outcomes of calls that a policy is tried on, and the calls that people rejected.
 
 use std::collections::HashMap;
 
@@ -6,27 +6,27 @@ use bitacora_formats::vocabulary::{
     DecisionMade, EventData, Mode, ToolBlocked, ToolCompleted, ToolFailed, Verdict,
 };
 
-/// Calls whose ends are looked for; of more it is not told how they ended.
+/// The most calls whose outcomes are looked for; those of further calls are not counted.
 const MAX_WATCHED_CALLS: usize = 1_000_000;
-/// Positions that are named of calls that people rejected, by each verdict.
+/// The most positions that are named of rejected calls, by each verdict.
 const MAX_EXAMPLES: usize = 8;
 
-/// How calls ended.
+/// The outcomes of calls with another verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Ends {
-    /// Of calls that would have been decided more strictly: those that did what they were called for.
+    /// Calls with a stricter verdict that succeeded.
     pub(super) stricter_ok: u64,
-    /// And those that failed.
+    /// Calls with a stricter verdict that failed.
     pub(super) stricter_failed: u64,
-    /// Of calls that would have been decided more mildly: those that did what they were called for.
+    /// Calls with a milder verdict that succeeded.
     pub(super) milder_ok: u64,
-    /// Those that failed.
+    /// Calls with a milder verdict that failed.
     pub(super) milder_failed: u64,
-    /// Those that somebody or something did not let run.
+    /// Calls with a milder verdict that were rejected or blocked.
     pub(super) milder_blocked: u64,
 }
 
-/// Calls that people rejected, by what the policy would have said of them: what it denies it would have stopped by itself.
+/// Calls that people rejected, by the tried policy's verdict: it would have stopped those that it denies by itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rejected {
     pub(super) deny: RejectedCalls,
@@ -34,11 +34,11 @@ pub(super) struct Rejected {
     pub(super) allow: RejectedCalls,
 }
 
-/// Some of them.
+/// Rejected calls with one verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RejectedCalls {
     pub(super) calls: u64,
-    /// Where the first of their decisions stand.
+    /// The positions of the first decisions about them.
     pub(super) examples: Vec<u64>,
 }
 
@@ -60,17 +60,17 @@ impl Rejected {
     }
 }
 
-/// Calls that were judged, until they end.
+/// The judged calls, until they end.
 #[derive(Default)]
 pub(super) struct WatchedCalls {
     by_id: HashMap<String, Watched>,
-    /// The calls that wait for an approval.
+    /// The calls that wait for an approval, by its id.
     waiting: HashMap<String, Vec<String>>,
     pub(super) ends: Ends,
     pub(super) rejected: Rejected,
 }
 
-/// A call that was judged.
+/// A judged call.
 struct Watched {
     decided: u64,
     before: Verdict,
@@ -79,7 +79,7 @@ struct Watched {
 }
 
 impl WatchedCalls {
-    /// Looks for the end of a call that was decided at a position, and would have been otherwise or not.
+    /// Watches for the end of a call that was decided at a position, whether or not its verdict changed.
     pub(super) fn watch(
         &mut self,
         decision: &DecisionMade,
@@ -101,13 +101,13 @@ impl WatchedCalls {
         self.by_id.insert(call.to_owned(), Watched { decided, before, after, is_rejected });
     }
 
-    /// An approval was answered.
+    /// Takes in the answer to an approval.
     pub(super) fn answer(&mut self, approval: &str, is_rejection: bool) {
         let calls = self.waiting.remove(approval).unwrap_or_default();
         calls.iter().filter(|_| is_rejection).for_each(|call| self.reject(call));
     }
 
-    /// A call ended by an event of this type.
+    /// Takes in the end of a call, by an event of this type.
     pub(super) fn end(&mut self, call: &str, kind: &str, is_rejection: bool) {
         if is_rejection {
             self.reject(call);
@@ -126,7 +126,7 @@ impl WatchedCalls {
         *counted += 1;
     }
 
-    /// A person said no to a call; that counts once.
+    /// Counts a person's rejection of a call, once.
     fn reject(&mut self, call: &str) {
         let Some(watched) = self.by_id.get_mut(call).filter(|watched| !watched.is_rejected) else { return };
         watched.is_rejected = true;

@@ -1,4 +1,4 @@
-//! Folding a log into the state that decides, with a bar for who waits.
+//! Folding of a log into the state that decides, with a progress bar.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -13,24 +13,24 @@ use bitacora_ledger::{Fold, KeptReplayError, Ledger};
 use super::ReplayFailure;
 use crate::progress::EventBar;
 
-/// A state, and how it was come to.
+/// A state with the statistics of its folding.
 pub(super) struct Folded {
     pub(super) position: Position,
     pub(super) state: State,
-    /// Events that concerned it.
+    /// The number of events that concerned it.
     pub(super) governing: u64,
-    /// What all of it took, from the first event on, or from where it went on.
+    /// The duration of the folding, from the first event or from where it resumed.
     pub(super) took: Duration,
-    /// The last event that was folded before.
+    /// The last event that was folded before, if it did not begin at the first one.
     pub(super) began_after: Option<Earlier>,
 }
 
-/// What was folded before, and by whom.
+/// The origin of a state that was folded before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Earlier {
-    /// By a replay that was interrupted.
+    /// An interrupted replay.
     Replay(Position),
-    /// By the service, which kept it in an archive.
+    /// An archive that the service wrote.
     Archive(Position),
 }
 
@@ -42,17 +42,17 @@ impl Earlier {
     }
 }
 
-/// Where a replay begins.
+/// The start of a replay.
 pub(super) enum Begin {
-    /// With nothing.
+    /// The first event.
     AtTheFirstEvent,
-    /// With what an earlier one kept in this file, if it kept anything.
+    /// The progress in this file, if it holds any.
     WhereItWasKept(PathBuf),
-    /// With the newest state that archives keep.
+    /// The newest archived state.
     InArchives,
 }
 
-/// Ends a folding early.
+/// A signal that stops a folding early.
 #[derive(Clone, Default)]
 pub(super) struct Stop(Arc<AtomicBool>);
 
@@ -61,7 +61,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to go on.
+    /// Returns `Break` once it was told to stop.
     pub(super) fn flow(&self) -> ControlFlow<()> {
         if self.is_told() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -71,7 +71,7 @@ impl Stop {
     }
 }
 
-/// The state as far as the log is folded.
+/// A state in the middle of its folding.
 pub(super) struct Folding {
     state: State,
     governing: u64,
@@ -80,8 +80,8 @@ pub(super) struct Folding {
     bar: EventBar,
 }
 
-/// The states at these places, which rise. Where a file for that is named, one that is told to stop keeps how far it came, and the
-/// next one goes on from there.
+/// Returns the states at these places, which rise. Where a progress file is named, a stopped folding saves its
+/// progress, and the next one resumes from there.
 pub(super) fn states(
     ledger: &Ledger,
     places: &[Position],
@@ -125,7 +125,7 @@ pub(super) fn states(
 }
 
 impl Folding {
-    /// Becomes what an earlier replay came to, if it did not go further than is asked for; the last event that it folded.
+    /// Resumes from an earlier replay's progress, unless that is beyond the target. Returns the last event that it folded.
     fn go_on_from(
         &mut self,
         ledger: &Ledger,
@@ -141,7 +141,7 @@ impl Folding {
         Ok(Some(kept.position))
     }
 
-    /// Becomes what archives keep; the last event that is folded in it.
+    /// Starts from an archived state. Returns the last event that is folded in it.
     fn begin_in_archives(&mut self, ledger: &Ledger, to: Position) -> Result<Position, ReplayFailure> {
         let state = ledger.archived_state(to, REACTOR_VERSION)?;
         let state = state.ok_or(ReplayFailure::NoneArchived(to))?;

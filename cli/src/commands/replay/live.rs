@@ -1,4 +1,4 @@
-//! The state that a service decides by, beside the one that its log comes to.
+//! A comparison of a service's state with the state folded from its log.
 
 use bitacora_formats::Position;
 use bitacora_governance::REACTOR_VERSION;
@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::{Output, printable};
 
-/// Asks the service first: what it is asked for later, the folder may not hold yet.
+/// Compares the two states. The service is asked first: a later answer may be ahead of the folder.
 pub(super) fn compare(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
     let url = global.url.as_ref().ok_or(ReplayFailure::NoService)?;
     let data = global.data()?;

@@ -1,4 +1,4 @@
-//! Decisions made again from what they rested on, and what is said of those that come out otherwise.
+//! Decisions repeated from their inputs, and a report of those that differ.
 
 use std::ops::ControlFlow;
 
@@ -13,10 +13,10 @@ use crate::exit::Exit;
 use crate::output::{Output, OutputError, printable};
 use crate::progress::EventBar;
 
-/// Characters of a recorded or derived event that a line for people holds.
+/// The most characters of a recorded or derived event on a line for people.
 const SHOWN_EVENT_CHARACTERS: usize = 400;
 
-/// A log on its way through the rules again.
+/// A log in the middle of being judged again.
 struct JudgingAgain {
     judging: Rejudging,
     reached: u64,
@@ -24,7 +24,7 @@ struct JudgingAgain {
     bar: EventBar,
 }
 
-/// Judges everything up to here again.
+/// Repeats every decision up to `to`.
 pub(super) fn judge(ledger: &Ledger, to: Position, stop: Stop) -> Result<Rejudged, ReplayFailure> {
     let bar = EventBar::new("judging", to.get());
     let mut again = JudgingAgain { judging: Rejudging::until(to), reached: 0, stop, bar };
@@ -52,7 +52,7 @@ impl Fold for JudgingAgain {
     }
 }
 
-/// How it ends: what could not be checked, or was not there to be checked, is never said to agree.
+/// Returns the exit code. Decisions that could not be checked, and a log without decisions, never count as agreement.
 pub(super) fn exit(found: &Rejudged) -> Exit {
     if found.disagreeing > 0 {
         Exit::Failed
@@ -63,7 +63,7 @@ pub(super) fn exit(found: &Rejudged) -> Exit {
     }
 }
 
-/// What was found.
+/// Writes the findings.
 pub(super) fn show(
     to: Position,
     found: &Rejudged,

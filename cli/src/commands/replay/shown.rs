@@ -8,12 +8,12 @@ use super::folding::{Earlier, Folded};
 use crate::error::CommandError;
 use crate::output::{Output, OutputError, printable};
 
-/// Differences that are shown; of more it is said how many there are.
+/// The most differences that are shown; the rest are only counted.
 const MAX_SHOWN_DIFFERENCES: usize = 1_000;
-/// Characters of a value that a line for people holds.
+/// The most characters of a value on a line for people.
 const SHOWN_VALUE_CHARACTERS: usize = 120;
 
-/// One state.
+/// Writes one state.
 pub(super) fn state(
     folded: &Folded,
     digest_only: bool,
@@ -32,7 +32,7 @@ pub(super) fn state(
     Ok(())
 }
 
-/// What differs between two states; whether nothing does.
+/// Writes the differences between two states; returns `true` if there are none.
 pub(super) fn differences(
     one: &Folded,
     other: &Folded,
@@ -163,7 +163,7 @@ fn shortened(value: &Value) -> String {
     }
 }
 
-/// Events that were gone through in a second.
+/// Returns the number of events folded in a second.
 fn rate(folded: &Folded) -> u64 {
     let millis = folded.took.as_millis().max(1);
     u64::try_from(u128::from(folded.position.get()) * 1_000 / millis).unwrap_or(u64::MAX)

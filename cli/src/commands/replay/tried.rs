@@ -1,4 +1,4 @@
-//! What came of trying a policy, for people and as JSON.
+//! The result of trying a policy, for people and as JSON.
 
 use bitacora_formats::Position;
 use bitacora_governance::{Policy, StepsVerdict};
@@ -9,20 +9,20 @@ use super::what_if::{Example, Line, Lines, Trial};
 use crate::output::{Output, OutputError, printable};
 use crate::table::{Table, write_fields};
 
-/// Tools and agents that lines for people name, those with the most changes.
+/// The most tools and agents that lines for people name: those with the most changes.
 const SHOWN_LINES: usize = 12;
 
-/// What was tried, and on what.
+/// The tried policy, and the calls that it was tried on.
 pub(super) struct About<'a> {
-    /// As the command line names it.
+    /// The policy's name on the command line.
     pub(super) name: &'a str,
     pub(super) policy: &'a Policy,
-    /// The calls were decided past this position, up to the next one.
+    /// The position that the tried calls were decided after; the next field is their end.
     pub(super) after: u64,
     pub(super) to: Position,
 }
 
-/// As lines for people.
+/// Writes it as lines for people.
 pub(super) fn lines(about: &About<'_>, trial: &Trial, output: &mut Output) -> Result<(), OutputError> {
     let (calls, changed) = (trial.calls(), trial.changed());
     output.line(match (calls, changed) {
@@ -98,7 +98,7 @@ pub(super) fn lines(about: &About<'_>, trial: &Trial, output: &mut Output) -> Re
     examples.write("", output)
 }
 
-/// Those with changes, most of them first.
+/// Returns the lines with changes, most changes first.
 pub(super) fn changed_most(lines: &Lines) -> Vec<(&str, &Line)> {
     let mut changed: Vec<(&str, &Line)> = lines
         .0
@@ -135,7 +135,7 @@ fn table(title: &str, lines: &Lines, output: &mut Output) -> Result<(), OutputEr
     }
 }
 
-/// In words: `deny policy-deny by secrets`.
+/// Formats a verdict: `deny policy-deny by secrets`.
 pub(super) fn in_words(steps: &StepsVerdict) -> String {
     let rule = steps.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
     format!("{} {}{rule}", steps.verdict.as_str(), code(steps))
@@ -145,7 +145,7 @@ fn code(steps: &StepsVerdict) -> String {
     json!(steps.code).as_str().unwrap_or_default().to_owned()
 }
 
-/// All of it.
+/// Returns all of it as JSON.
 pub(super) fn to_json(about: &About<'_>, trial: &Trial) -> Value {
     let of_lines = |lines: &Lines| {
         let line = |(name, line): (&String, &Line)| {

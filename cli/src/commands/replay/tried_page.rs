@@ -1,4 +1,4 @@
-//! What came of trying a policy, as a page that needs nothing but itself.
+//! The result of trying a policy, as a self-contained HTML page.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,11 @@ use super::ends::RejectedCalls;
 use super::tried::{About, changed_most, in_words};
 use super::what_if::{Line, Trial};
 
-/// Bars of one chart.
+/// The most bars of one chart.
 const MAX_BARS: usize = 20;
-/// Days of the chart over time, the newest.
+/// The most days of the chart over time, the newest ones.
 const MAX_DAYS: usize = 92;
-/// The widest bar, and the height of the chart over time.
+/// The width of the widest bar; the height of the chart over time follows.
 const WIDTH: u64 = 200;
 const HEIGHT: u64 = 80;
 
@@ -24,7 +24,7 @@ table{border-collapse:collapse;width:100%}td,th{padding:.2rem .6rem;text-align:l
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}code{font-size:.9em;overflow-wrap:anywhere}\
 .s{fill:var(--s);color:var(--s)}.m{fill:var(--m);color:var(--m)}.n0{fill:var(--n)}small{opacity:.75}";
 
-/// The page, in HTML.
+/// Returns the page, in HTML.
 pub(super) fn page(about: &About<'_>, trial: &Trial) -> String {
     let mut html = String::new();
     let (calls, changed) = (trial.calls(), trial.changed());
@@ -156,7 +156,7 @@ fn positions(positions: &[u64]) -> String {
     positions.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Calls day by day: what changes stands at the bottom.
+/// Draws the calls of each day, with the changed ones at the bottom.
 fn days(trial: &Trial, html: &mut String) {
     let days: Vec<(&String, &Line)> = trial.by_day.0.iter().rev().take(MAX_DAYS).collect();
     let most = days.iter().map(|(_, line)| line.calls).max().unwrap_or(0).max(1);
@@ -189,7 +189,7 @@ fn days(trial: &Trial, html: &mut String) {
     }
 }
 
-/// How much of `whole` a count is; something of anything.
+/// Scales a count to `whole`; a count above 0 gives at least 1.
 fn part(count: u64, most: u64, whole: u64) -> u64 {
     let exact = u128::from(count) * u128::from(whole) / u128::from(most.max(1));
     u64::try_from(exact).unwrap_or(whole).max(u64::from(count > 0))
@@ -251,7 +251,7 @@ fn examples(trial: &Trial, html: &mut String) {
     html.push_str("</table>\n");
 }
 
-/// Text as it stands in HTML, inside and outside of attributes.
+/// Escapes text for HTML, inside and outside of attributes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! What another policy would have said of every recorded call: who would have been decided otherwise, and how those calls ended.
+//! A trial of another policy on every recorded call: changed verdicts, and the calls' outcomes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -23,21 +23,21 @@ use crate::document::Document;
 use crate::error::CommandError;
 use crate::progress::EventBar;
 
-/// Calls with another verdict that are shown one by one, the newest.
+/// The most calls with another verdict that are shown one by one, the newest ones.
 pub(super) const MAX_EXAMPLES: usize = 50;
-/// Positions that are named of one line of a table.
+/// The most positions that are named of one line of a table.
 const MAX_LINE_EXAMPLES: usize = 8;
-/// Tools, agents and days that are told apart, each; what comes after goes to [`OTHERS`].
+/// The most tools, agents and days that get a line each; further ones are counted as [`OTHERS`].
 const MAX_LINES: usize = 1_000;
-/// Whatever is not told apart.
+/// The line for everything without a line of its own.
 const OTHERS: &str = "(others)";
 
-/// The policy that is tried.
+/// The tried policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Tried {
     /// A published version: `v2`.
     Version(u64),
-    /// One in a file, as it is published.
+    /// A policy in a file, as `policy publish` takes it.
     File(PathBuf),
 }
 
@@ -50,7 +50,7 @@ impl FromStr for Tried {
     }
 }
 
-/// A policy in a file. What else may be published with it says nothing about calls.
+/// A policy in a file. Other parts of a publication say nothing about calls.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PolicyFile {
@@ -75,25 +75,25 @@ struct PolicyFile {
     _note: Option<IgnoredAny>,
 }
 
-/// Which call an event ends, and how.
+/// The members of an event that ends a call.
 #[derive(Deserialize)]
 struct Ended {
     call: String,
     status: Option<String>,
 }
 
-/// Which approval is answered, and how.
+/// The members of an event that answers an approval.
 #[derive(Deserialize)]
 struct Answered {
     approval: String,
     resolution: String,
 }
 
-/// The word of a person's no, of an approval and of an outcome.
+/// The word for a person's rejection, of an approval and of an outcome.
 const REJECTED: &str = "rejected";
 
 impl Tried {
-    /// The policy, ready to judge; `state` knows the published ones.
+    /// Returns the policy, ready to judge; `state` knows the published ones.
     pub(super) fn policy(&self, state: &State) -> Result<Policy, CommandError> {
         let (rules, trust, settings) = match self {
             Self::Version(version) => {
@@ -122,7 +122,7 @@ impl Tried {
         policy.map_err(|error| ReplayFailure::Policy(error.to_string()).into())
     }
 
-    /// As it is named.
+    /// Returns the policy's name on the command line.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Version(version) => format!("v{version}"),
@@ -136,35 +136,35 @@ fn read_file(path: &Path) -> Result<PolicyFile, CommandError> {
     Ok(serde_json::from_str(document.text()).map_err(|error| ReplayFailure::Policy(error.to_string()))?)
 }
 
-/// What came of trying a policy.
+/// The result of trying a policy.
 #[derive(Default)]
 pub(super) struct Trial {
-    /// How often each verdict became each other one, or stayed.
+    /// The number of calls by old and new verdict.
     pub(super) run: DryRun,
-    /// Calls that cannot be judged: what they were decided on is not recorded, or was by rules that this program does not have.
+    /// The calls that cannot be judged: their inputs are not recorded, or they were decided by rules that this program does not have.
     pub(super) unjudged: u64,
     pub(super) by_tool: Lines,
     pub(super) by_agent: Lines,
     pub(super) by_day: Lines,
     /// The newest calls with another verdict, the newest first.
     pub(super) examples: Vec<Example>,
-    /// How the calls ended that would have been decided otherwise.
+    /// The outcomes of the calls with another verdict.
     pub(super) ends: Ends,
-    /// Those of all calls that people rejected.
+    /// The rejected ones of all calls.
     pub(super) rejected: Rejected,
 }
 
-/// Calls by what they have in common.
+/// Calls grouped by a common property.
 #[derive(Default)]
 pub(super) struct Lines(pub(super) BTreeMap<String, Line>);
 
-/// What a policy changes of some calls.
+/// The changes that a policy makes to some calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) calls: u64,
     pub(super) stricter: u64,
     pub(super) milder: u64,
-    /// Where the first decisions stand that would be others.
+    /// The positions of the first decisions that would change.
     pub(super) examples: Vec<u64>,
 }
 
@@ -211,12 +211,12 @@ impl Lines {
     }
 }
 
-/// A log on its way past another policy.
+/// A log in the middle of a trial.
 struct Trying<'a> {
     policy: &'a Policy,
     tools: &'a Registry,
     trial: Trial,
-    /// Requests of the frame that is being looked at, by their positions.
+    /// The requests of the current frame, by their positions.
     requests: HashMap<u64, ToolRequested>,
     watched: WatchedCalls,
     newest: std::collections::VecDeque<Example>,
@@ -259,7 +259,7 @@ fn data_of<T: DeserializeOwned>(observed: &Observed<'_>) -> Option<T> {
     }
 }
 
-/// The day, UTC, that the event says it is of; of those that say none, that of their frame.
+/// Returns the event's own day, UTC; without one, the day of its frame.
 fn day_of(observed: &Observed<'_>) -> String {
     let own = observed.event.time.as_deref().and_then(|time| parse_time(time).ok());
     let mut day = format_time(own.unwrap_or(observed.time));
@@ -333,7 +333,7 @@ impl Fold for Trying<'_> {
         KINDS.contains(&kind)
     }
 
-    /// Derived events stand behind their causes, in the same frame.
+    /// Folds a frame. Derived events stand behind their causes, in the same frame.
     fn fold(&mut self, frame: &[Observed<'_>]) {
         self.requests.clear();
         for observed in frame {

@@ -1,4 +1,4 @@
-//! What a report is made of: the answers of a service, and what they come to.
+//! The data of a report: the answers of a service, and its sections made from them.
 
 use bitacora_server::answers::{AnswererList, ApprovalList, CostAnswer, CostList, GapList, SuggestionList};
 
@@ -15,7 +15,7 @@ use crate::principal_names::KnownPeople;
 use crate::service::{Service, with_query};
 use crate::table::to_the_second;
 
-/// How a suggestion's kind is called where it stands, and what it means.
+/// The kinds of suggestions, each with a heading and a meaning.
 const KINDS: [(&str, &str, &str); 5] = [
     (
         "block",
@@ -28,13 +28,13 @@ const KINDS: [(&str, &str, &str); 5] = [
     ("promote", "would be promoted", "20 or more went well, the score is 0.9 or more, one failed at most"),
 ];
 
-/// Pages of a list, as one document and as they are understood.
+/// The pages of a list, joined as JSON and parsed.
 struct Pages<T> {
     joined: Joined,
     pages: Vec<T>,
 }
 
-/// All that a report says.
+/// The data of a report.
 pub(super) struct Gathered {
     position: String,
     open: Pages<SuggestionList>,
@@ -45,7 +45,7 @@ pub(super) struct Gathered {
     by_model: Pages<CostList>,
     by_day: Pages<CostList>,
     gaps: Pages<GapList>,
-    /// Calls without an outcome.
+    /// The number of calls without an outcome.
     open_calls: usize,
     approvals: Pages<ApprovalList>,
     answerers: Pages<AnswererList>,
@@ -78,12 +78,12 @@ impl Gathered {
         })
     }
 
-    /// Every event up to here is in it.
+    /// Returns the position of the last event that is counted in it.
     pub(super) fn position(&self) -> &str {
         &self.position
     }
 
-    /// The answers as they came, by what they are of.
+    /// Returns the answers as they came, by their subject.
     pub(super) fn to_json(&self) -> String {
         let suggestions = JsonObject::new()
             .raw("open", self.open.json())
@@ -106,7 +106,7 @@ impl Gathered {
             .end()
     }
 
-    /// The parts of the report, in the order in which they are read.
+    /// Returns the sections of the report, in reading order.
     pub(super) fn sections(&self, prices: Option<&Prices>) -> Vec<Section> {
         let mut sections: Vec<_> = KINDS.iter().filter_map(|kind| self.suggested(*kind)).collect();
         if sections.is_empty() {
@@ -130,7 +130,7 @@ impl Gathered {
         sections
     }
 
-    /// Nothing at all where there is none of the kind.
+    /// Returns the section of suggestions of one kind; `None` if there are none.
     fn suggested(&self, (kind, title, meaning): (&str, &str, &str)) -> Option<Section> {
         let both = self.open.pages.iter().chain(&self.candidates.pages);
         let of_kind = both.flat_map(|page| &page.suggestions).filter(|one| one.kind.as_deref() == Some(kind));
@@ -153,7 +153,8 @@ impl Gathered {
         })
     }
 
-    /// Nothing at all where nothing waits: of imports that ended, and of what belongs to none that did.
+    /// Returns the sections of what waiting imports would suggest, and of what belongs to no completed import; `None`
+    /// where nothing waits.
     fn if_imports_counted(&self) -> [Option<Section>; 2] {
         let (mut of_imports, mut of_none) = (Vec::new(), Vec::new());
         for (kind, title, _) in KINDS {
@@ -301,9 +302,9 @@ impl Gathered {
     }
 }
 
-/// Characters of a digest that are shown; `imports` takes them for the whole.
+/// The characters of a digest that are shown; `imports` accepts them for the whole.
 const SHOWN_DIGEST: usize = 12;
-/// What stands in the place of an import's digest where it is none.
+/// The mark for a suggestion without an import.
 const NO_IMPORT: &str = "-";
 
 fn costs(
@@ -321,7 +322,7 @@ fn costs(
         title: title.to_owned(),
         note: total.note(),
         heading: [names, &heading(prices.is_some())].concat(),
-        // What is newest is read first.
+        // The newest rows come first.
         rows: rows.rev().collect(),
         empty: "nothing was spent".to_owned(),
     }

@@ -1,4 +1,4 @@
-//! A report as a page for browsers: one file, without scripts, and nothing in it that is not text.
+//! A report as an HTML page: one file of escaped text, without scripts.
 
 use super::section::Section;
 use crate::output::printable;
@@ -11,7 +11,7 @@ table{border-collapse:collapse;width:100%}\nth,td{text-align:left;vertical-align
 td{font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\np{color:#555;margin:.25rem 0 .75rem}\n\
 </style>\n";
 
-/// The whole page.
+/// Returns the whole page.
 pub(super) fn page(title: &str, sections: &[Section]) -> String {
     let mut page = format!("{BEGINNING}<title>{0}</title>\n</head>\n<body>\n<h1>{0}</h1>\n", text(title));
     for section in sections {
@@ -38,7 +38,7 @@ pub(super) fn page(title: &str, sections: &[Section]) -> String {
     page
 }
 
-/// Text that is nothing but text.
+/// Escapes text for HTML.
 fn text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in printable(text).chars() {

@@ -1,31 +1,31 @@
-//! One part of a report: a heading, what it means, and rows.
+//! A section of a report: a heading, a note and rows.
 
 use crate::output::{Output, OutputError, printable};
 use crate::table::Table;
 
-/// Rows of a part that people are shown; with `--json` there are all.
+/// The most rows of a section for people; `--json` has all of them.
 const MAX_SHOWN_ROWS: usize = 40;
 
-/// One part of a report.
+/// A section of a report.
 pub(super) struct Section {
     pub(super) title: String,
-    /// What it means, and what can be done about it.
+    /// The meaning of the rows, and the remedy.
     pub(super) note: String,
     pub(super) heading: Vec<&'static str>,
     pub(super) rows: Vec<Vec<String>>,
-    /// What is said where there is no row.
+    /// The text for a section without rows.
     pub(super) empty: String,
 }
 
 impl Section {
-    /// The rows that are shown, and how many are not.
+    /// Returns the rows to show, and the number of those left out.
     pub(super) fn shown(&self) -> (&[Vec<String>], usize) {
         let shown = self.rows.get(..MAX_SHOWN_ROWS).unwrap_or(&self.rows);
         (shown, self.rows.len() - shown.len())
     }
 }
 
-/// Writes all parts for a terminal.
+/// Writes all sections for a terminal.
 pub(super) fn write(title: &str, sections: &[Section], output: &mut Output) -> Result<(), OutputError> {
     output.line(printable(title))?;
     for section in sections {

@@ -1,4 +1,4 @@
-//! What must be there before the service starts, and what of it is made when it is told to.
+//! The preparation of a start: the data folder, keyring and ledgers, created where they are asked for.
 
 use std::path::Path;
 
@@ -14,31 +14,31 @@ use crate::keyring_file::{self, KeyringFileError};
 use crate::known_ledgers::{KnownLedgers, KnownLedgersError, check_anchored};
 use crate::passphrase::PassphraseSource;
 
-/// Where everything is, or is to be.
+/// The places of the data folder and keyring, and the settings for their creation.
 pub(in crate::commands) struct Beginning<'a> {
     pub(in crate::commands) environment: &'a Environment,
     pub(in crate::commands) data: &'a Path,
     pub(in crate::commands) keyring: &'a Path,
-    /// How ledgers are made.
+    /// The options that ledgers are created with.
     pub(in crate::commands) options: &'a Options,
-    /// Ledgers that are given up, or stand in another data folder: nobody misses them here.
+    /// Ledgers that are given up, or are in another data folder. They are not missed here.
     pub(in crate::commands) without: &'a [LedgerName],
 }
 
-/// The keyring, the list of ledgers and the data folder that a service begins with.
+/// The keyring, the list of ledgers and the data folder that a service starts with.
 pub(in crate::commands) struct Begun {
     pub(in crate::commands) keyring: Keyring,
     pub(in crate::commands) known: KnownLedgers,
     pub(in crate::commands) folder: DataFolder,
-    /// An anchor that could not say which ledgers it remembers.
+    /// The anchor, where it could not list the ledgers that it remembers.
     pub(in crate::commands) unlisted: Option<UnlistedAnchor>,
 }
 
 impl Beginning<'_> {
-    /// Makes what is missing of the data folder, the keyring and the ledgers in `create`, and reads the keyring.
+    /// Creates the missing ones of the data folder, the keyring and the ledgers in `create`, and reads the keyring.
     ///
-    /// A keyring is made for the first ledger only: the ones after it need the one they were written with. A ledger that
-    /// has stood here is never made anew.
+    /// A keyring is created for the first ledger only: later ones need the keyring that they were written with. A
+    /// ledger that has stood here is never created anew.
     pub(in crate::commands) fn run(&self, create: &[LedgerName]) -> Result<Begun, CommandError> {
         keyring_file::refuse_in_data(self.keyring, Some(self.data))?;
         self.mend_mark()?;
@@ -76,18 +76,18 @@ impl Beginning<'_> {
         Ok(Begun { keyring, known, folder, unlisted })
     }
 
-    /// The data folder, if it was begun.
+    /// Returns the data folder, if there is one.
     fn find(&self) -> Result<Option<DataFolder>, CommandError> {
         Ok(DataFolder::find(self.environment, self.data).map_err(ServeError::from)?)
     }
 
-    /// `true`: no ledger has ever stood there.
+    /// Returns `true` if no ledger has ever stood there.
     fn is_first(&self, folder: &DataFolder) -> Result<bool, CommandError> {
         let known = KnownLedgers::read(folder, self.data).map_err(ServeError::from)?;
         Ok(known.is_empty() && folder.ledger_names().map_err(ServeError::from)?.is_empty())
     }
 
-    /// Writes the mark of the data folder again, where it is lost and the sealed list is of just the ledgers that are there.
+    /// Restores the mark of the data folder, where it is lost and the sealed list is of exactly the ledgers that are there.
     fn mend_mark(&self) -> Result<(), CommandError> {
         let listed = |folder: &DataFolder| {
             let known = KnownLedgers::read(folder, self.data).ok().filter(|known| !known.is_empty())?;
@@ -100,13 +100,13 @@ impl Beginning<'_> {
         Ok(())
     }
 
-    /// The anchor, unless it is said to be a new one for this folder.
+    /// Returns the anchor, unless it is declared a new one for this folder.
     fn anchor(&self) -> Option<&dyn Anchor> {
         self.options.heads.as_ref().filter(|heads| !heads.anchor_is_new)?.anchor.as_deref()
     }
 
-    /// Refuses to go on without a ledger that the anchor remembers. A new anchor that remembers one of this keyring is refused as well.
-    /// Returns what the anchor said where that was no answer.
+    /// Refuses to go on without a ledger that the anchor remembers. A new anchor that remembers a ledger of this
+    /// keyring is refused as well. Returns the anchor's fault where it could not list its ledgers.
     fn check_anchored(
         &self,
         present: &[LedgerName],
@@ -131,7 +131,7 @@ impl Beginning<'_> {
         }
     }
 
-    /// Whether any of these ledgers is not there yet.
+    /// Returns `true` if any of these ledgers does not exist yet.
     pub(super) fn makes(&self, create: &[LedgerName]) -> Result<bool, CommandError> {
         if create.is_empty() {
             return Ok(false);
@@ -141,7 +141,7 @@ impl Beginning<'_> {
         Ok(create.iter().any(|name| !present.contains(name)))
     }
 
-    /// The ledgers that stand in the data folder; none where there is no data folder yet.
+    /// Returns the ledgers in the data folder; none where there is no data folder yet.
     fn present(&self) -> Result<Vec<LedgerName>, CommandError> {
         let names = self.find()?.map_or(Ok(Vec::new()), |folder| folder.ledger_names());
         Ok(names.map_err(ServeError::from)?)

@@ -1,4 +1,4 @@
-//! When the service is asked to end.
+//! The signals that end the service.
 
 use std::future::Future;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 
-/// Ready at the first SIGINT or SIGTERM. The second one ends the program on the spot: what was acknowledged is durable.
+/// Returns a future of the first SIGINT or SIGTERM. The second one ends the program at once: acknowledged events are durable.
 pub(super) fn asked() -> io::Result<impl Future<Output = ()>> {
     let mut interrupts = Interrupts::listen()?;
     Ok(async move {

@@ -1,4 +1,4 @@
-//! An event as it is shown: its line of NDJSON, or a line for people.
+//! The output of `tail`: lines of NDJSON, or lines for people.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use crate::output::{Output, OutputError, printable};
 use crate::stored_line::{DataLine, StoredLine, shortened};
 
-/// Characters of a line's gist.
+/// The most characters of a line's gist.
 const GIST_CHARACTERS: usize = 160;
-/// Characters of one value in it.
+/// The most characters of one value in the gist.
 const VALUE_CHARACTERS: usize = 48;
 
 const DIM: &str = "\u{1b}[2m";
@@ -22,7 +22,7 @@ const YELLOW: &str = "\u{1b}[33m";
 const MAGENTA: &str = "\u{1b}[35m";
 const PLAIN: &str = "\u{1b}[0m";
 
-/// Where events are shown, and how.
+/// The writer of events.
 pub(super) struct Shown<'a> {
     pub(super) output: &'a mut Output,
     pub(super) as_json: bool,
@@ -30,13 +30,13 @@ pub(super) struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Shows a stored event, given as the line that the service answers with.
+    /// Writes a stored event, given as the service's NDJSON line.
     pub(super) fn event(&mut self, line: &[u8]) -> Result<(), OutputError> {
         if self.as_json { self.output.bytes(line) } else { self.output.line(for_people(line, self.coloured)) }
     }
 }
 
-/// Time, position, type, stream, agent, and the gist of the data.
+/// Formats an event for people: time, position, type, stream, agent, and the gist of the data.
 fn for_people(line: &[u8], coloured: bool) -> String {
     let Ok(stored) = StoredLine::parse(line) else {
         return printable(String::from_utf8_lossy(line).trim_end());
@@ -76,7 +76,7 @@ fn for_people(line: &[u8], coloured: bool) -> String {
     shown
 }
 
-/// The members of an object as `name=value`, anything else as it is; not more than fits a line.
+/// Formats the members of an object as `name=value`, anything else unchanged, as far as it fits a line.
 fn gist(json: &str) -> String {
     let Ok(Members(members)) = serde_json::from_str(json) else { return shortened(json, GIST_CHARACTERS) };
     let mut gist = String::new();

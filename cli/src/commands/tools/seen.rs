@@ -11,51 +11,51 @@ use crate::pages::{each_page, pages_to_show};
 use crate::service::{Service, with_service};
 use crate::table::{Table, to_the_second};
 
-/// A call of a tool of which nothing else is known ends after this.
+/// The timeout of calls of a tool about which nothing else is known.
 const TIMEOUT_MS: u32 = 60_000;
-/// Roles that may use the tool: as the tools to begin with have them.
+/// The roles that may use the tool: the same as in the starter tools.
 const ROLES: [&str; 3] = ["agent", "operator", "admin"];
 
-/// A tool that is registered as it was seen.
+/// The registration of a seen tool.
 #[derive(Debug, Args)]
 pub(super) struct SeenArguments {
-    /// The tool of this name that calls named, as `tools seen` lists it: any arguments, approvals bound to all of them.
+    /// Register the tool of this name, as `tools seen` lists it: with any arguments, and approvals bound to all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "starter", requires = "risk")]
     seen: Option<String>,
     /// The server that the calls name.
     #[arg(long, value_name = "NAME", requires = "seen")]
     server: Option<String>,
-    /// What it may do to the world.
+    /// The effect that its calls have on the world.
     #[arg(long, value_enum, requires = "seen")]
     risk: Option<Risk>,
-    /// How much damage a call may do. [default: medium for read, high for write, critical for destructive]
+    /// The damage that a call may do. [default: medium for read, high for write, critical for destructive]
     #[arg(long, value_enum, requires = "seen")]
     blast_radius: Option<BlastRadius>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Risk {
-    /// It looks.
+    /// It only reads.
     Read,
     /// It changes things that can be changed back.
     Write,
-    /// It changes things that cannot.
+    /// It changes things that cannot be changed back.
     Destructive,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum BlastRadius {
-    /// What the agent works on by itself.
+    /// Damage to the agent's own work.
     Low,
-    /// What others work on too.
+    /// Damage to work shared with others.
     Medium,
-    /// What others depend on.
+    /// Damage to things that others depend on.
     High,
-    /// What cannot be made good: never without a person.
+    /// Damage that cannot be repaired; never without a person.
     Critical,
 }
 
-/// Why a tool that was seen is not registered.
+/// The reason why a seen tool is not registered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SeenFailure {
     #[error(
@@ -70,7 +70,7 @@ pub(crate) enum SeenFailure {
     Registered(String),
 }
 
-/// The tool to be registered, and what its operator says of it.
+/// The tool to register, and its operator's settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SeenTool<'a> {
     name: &'a str,
@@ -89,7 +89,7 @@ impl SeenArguments {
 }
 
 impl SeenTool<'_> {
-    /// Returns the registration of a tool that calls named, and that is not registered. Nothing that the tool says of itself is in it.
+    /// Returns the registration of a tool that calls named, and that is not registered. It holds nothing that the tool says of itself.
     pub(super) fn document(self, service: &mut Service) -> Result<String, CommandError> {
         let mut servers = Vec::new();
         each_page(service, "unregistered-tools", |_, page: UnregisteredToolList| {
@@ -130,7 +130,7 @@ impl SeenTool<'_> {
         Ok(document.to_string())
     }
 
-    /// Tells whoever named it what was seen instead.
+    /// Returns the error that names the seen tools instead.
     fn not_seen(
         self,
         service: &mut Service,
@@ -157,7 +157,7 @@ impl SeenTool<'_> {
     }
 }
 
-/// Shows them all.
+/// Lists all of them.
 pub(super) fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
     with_service(global, |service| {
         let pages = pages_to_show::<UnregisteredToolList>(service, "unregistered-tools", global, output)?;

@@ -1,4 +1,4 @@
-//! `tools usage`: how often tools are called, what is said of their calls, what comes of them, how long they take.
+//! `tools usage`: the calls of tools in numbers: decisions, outcomes and durations.
 
 use bitacora_server::answers::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
 use clap::{Args, ValueEnum};
@@ -11,7 +11,7 @@ use crate::table::Table;
 
 #[derive(Debug, Args)]
 pub(super) struct UsageArguments {
-    /// What calls are summed up by; several with commas between.
+    /// The grouping; several with commas between.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [By::Tool])]
     by: Vec<By>,
     /// Only from this day on, UTC.
@@ -26,7 +26,7 @@ pub(super) struct UsageArguments {
     /// Only calls in this context.
     #[arg(long)]
     context: Option<String>,
-    /// Only calls of this role.
+    /// Only calls in this role.
     #[arg(long)]
     role: Option<String>,
     /// Only calls of this agent.

@@ -1,4 +1,4 @@
-//! `trust suggest`, `accept` and `reject`: rules that the history speaks for, and a person's word on them.
+//! `trust suggest`, `accept` and `reject`: rules suggested from the history, and a person's answers.
 
 use bitacora_server::answers::{SuggestionAccepted, SuggestionAnswer, SuggestionList, SuggestionsMade};
 use clap::{Args, ValueEnum};
@@ -14,15 +14,15 @@ use crate::service::{Answer, Service, with_query, with_read_models};
 use crate::table::Table;
 use bitacora_client::percent_encoded;
 
-/// Positions of which so many from the beginning and from the end are shown.
+/// The numbers of positions that are shown from the beginning and from the end.
 const SHOWN_POSITIONS: [usize; 2] = [2, 3];
 
 #[derive(Debug, Args)]
 pub(crate) struct SuggestArguments {
-    /// Only those in this state. [default: those that were made and those that could be, without an answer]
+    /// Only suggestions in this state. [default: made and possible ones, without an answer]
     #[arg(long, value_enum)]
     state: Option<State>,
-    /// Make those that are new first, so that they can be answered.
+    /// Make new suggestions first, so that they can be answered.
     #[arg(long)]
     make: bool,
 }
@@ -54,9 +54,9 @@ impl State {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArguments {
-    /// Its id.
+    /// The suggestion's id.
     suggestion: String,
-    /// Why.
+    /// The reason.
     #[arg(long, value_name = "WORDS")]
     note: Option<String>,
 }
@@ -65,13 +65,12 @@ pub(crate) struct AnswerArguments {
 pub(crate) struct AcceptArguments {
     #[command(flatten)]
     answer: AnswerArguments,
-    /// The working folders that its rule is held to, as a glob; `**` for every one. Needed where what calls work on is told from
-    /// their working folder on.
+    /// The working folders of the rule, as a glob; `**` for all. Needed where calls name their files relative to their working folder.
     #[arg(long, value_name = "GLOB")]
     cwd: Vec<String>,
 }
 
-/// What is said where only imports that do not count yet speak for rules.
+/// The remark where only imports that do not count yet support rules.
 const IMPORTS_WOULD: &str = "; imports that do not count yet would: see `bitacora trust suggest --state imported` and `bitacora imports`";
 
 pub(super) fn suggest(
@@ -84,7 +83,7 @@ pub(super) fn suggest(
         let mut made = None;
         if arguments.make {
             made = Some(service.post("suggestions:refresh", None)?);
-            // What was made just now is in the answers below.
+            // The answers below include the suggestions made just now.
             service.wait_for_now()?;
         }
         if global.json {
@@ -112,7 +111,7 @@ pub(super) fn suggest(
     })
 }
 
-/// What is to be stopped comes before what may go on.
+/// Returns the rank of a kind: rules that stop calls come before rules that allow them.
 fn urgency(suggestion: &SuggestionAnswer) -> usize {
     let kinds = ["block", "review", "better_model", "cheaper_model", "promote"];
     kinds.iter().position(|kind| suggestion.kind.as_deref() == Some(kind)).unwrap_or(kinds.len())
@@ -123,7 +122,7 @@ fn row(table: &mut Table, suggestion: &SuggestionAnswer) {
     table.row(&[&suggestion.suggestion, &suggestion.state, &what, &suggestion.reason, &positions]);
 }
 
-/// Those in these states as one list, and what was made before, where something was to be.
+/// Writes the suggestions in these states as one list, with those just made where that was asked for.
 fn write_json(
     made: Option<&Answer>,
     states: &[State],
@@ -140,7 +139,7 @@ fn write_json(
     Ok(output.json_text(&document.add_to(made).end())?)
 }
 
-/// Whether imports that do not count yet would speak for something.
+/// Returns `true` if imports that do not count yet would support a suggestion.
 fn something_waits(service: &mut Service) -> Result<bool, CommandError> {
     let path = with_query("suggestions", &[("state", Some("imported")), ("limit", Some("1"))]);
     Ok(!service.get(&path)?.read::<SuggestionList>()?.suggestions.is_empty())
@@ -208,7 +207,7 @@ impl AnswerArguments {
     }
 }
 
-/// What it is about, with the tags that people gave that.
+/// Describes the subject of a suggestion, with the tags that people gave it.
 pub(crate) fn what_for(suggestion: &SuggestionAnswer) -> String {
     let mut words = suggestion.dimension.as_ref().map_or("-".to_owned(), dimension_words);
     if !suggestion.tags.is_empty() {
@@ -217,7 +216,7 @@ pub(crate) fn what_for(suggestion: &SuggestionAnswer) -> String {
     words
 }
 
-/// Positions in few words: the first and the last, and how many there are.
+/// Shortens positions: the first and the last ones, and their number.
 pub(crate) fn positions(all: &[String]) -> String {
     let [first, last] = SHOWN_POSITIONS;
     if all.len() <= first + last {

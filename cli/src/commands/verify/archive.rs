@@ -1,4 +1,4 @@
-//! `verify --archive`: checks archives' files by themselves, offline, and how they join.
+//! `verify --archive`: checks of archives' files by themselves, offline, and of how they join.
 
 use std::fs;
 use std::io;
@@ -13,31 +13,31 @@ use crate::exit::Exit;
 use crate::progress::ByteBar;
 use crate::verify::{ArchiveProblem, CheckedArchive, Progress as _};
 
-/// How the name of an archive's file ends.
+/// The suffix of an archive's file.
 const ARCHIVE: &str = ".bca";
-/// Folders within folders that are looked into: a store has one of the ledger's id, and in it one of the generation.
+/// The depth of folders that are searched: a store has a folder of the ledger's id, and in it one of the generation.
 const MAX_FOLDER_DEPTH: usize = 3;
 
-/// What archives come to.
+/// The result of checking archives.
 pub(super) struct Archives {
     checked: Vec<(PathBuf, CheckedArchive)>,
-    /// The first that is not what it must be, or does not join the one before.
+    /// The first archive with a fault, or that does not join the one before.
     fault: Option<(PathBuf, String)>,
-    /// Those that could not be read.
+    /// The archives that could not be read.
     gaps: Vec<String>,
-    /// `true`: each of them is signed by a key that is known.
+    /// Set when each of them is signed by a known key.
     trusted: bool,
 }
 
-/// Returns `true` where one of the known keys signed the manifest. One that endorsed the signer is not enough: a seed that leaked endorses
-/// others.
+/// Returns `true` if one of the known keys signed the manifest. A key that only endorsed the signer is not enough: a
+/// leaked seed endorses others.
 fn is_signed_by_one(trusted: &[VerifierKey], manifest: &Manifest, signed_by: u32) -> Result<bool, String> {
     let known = manifest.origin.places_of(trusted, &manifest.signing_keys);
     let known = known.map_err(|(key, problem)| format!("{key}: {problem}"))?;
     Ok(known.contains(&signed_by))
 }
 
-/// Checks the archives in these files, and in all files so named in these folders, in the order of their positions.
+/// Checks the archives in these files, and in all archive files in these folders, in the order of their positions.
 pub(super) fn check(
     paths: &[PathBuf],
     (trusted, keyring): (&[VerifierKey], Option<&Keyring>),
@@ -62,7 +62,7 @@ pub(super) fn check(
     Ok(archives)
 }
 
-/// The archives at a path, and what cannot be one.
+/// Finds the archives at a path. A path that is no folder counts as one.
 fn find(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if !fs::metadata(path)?.is_dir() {
         files.push(path.to_owned());
@@ -108,7 +108,7 @@ impl Archives {
         Ok(())
     }
 
-    /// Those of one ledger have to go on from each other where they lie next to each other; where they do not, that is told.
+    /// Checks that neighbouring archives of one ledger join; reports where they do not.
     fn join(&mut self) {
         let place = |(_, archive): &(PathBuf, CheckedArchive)| {
             let manifest = archive.outline().manifest().manifest();

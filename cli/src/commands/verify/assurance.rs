@@ -1,11 +1,11 @@
-//! What memory outside of the folder confirms, apart from what its bytes prove by themselves.
+//! The confirmation by evidence from outside the folder, apart from what its bytes prove by themselves.
 
 use bitacora_formats::{Cosignature, Micros, format_time};
 use serde_json::{Value, json};
 
 use crate::verify::{Assurance, Report, WitnessedHead};
 
-/// Whether the verifier brought anything that could be compared.
+/// Returns `true` if the verifier brought anything that could be compared.
 pub(super) fn is_brought(assurance: &Assurance) -> bool {
     assurance.keys > 0
         || !assurance.heads.is_empty()
@@ -66,13 +66,13 @@ fn events_after(witnessed: &WitnessedHead, report: &Report) -> u64 {
     report.head.map_or(0, |head| head.position).saturating_sub(witnessed.size)
 }
 
-/// When a witness cosigned, to the second.
+/// Returns the time of a cosignature, to the second.
 pub(super) fn time(cosignature: &Cosignature) -> String {
     let micros = Micros(cosignature.seconds.saturating_mul(1_000_000));
     format_time(micros).replace(".000000", "")
 }
 
-/// What nothing that was brought confirms.
+/// Lists the claims that no brought evidence confirms.
 pub(super) fn not_proven(assurance: &Assurance, report: &Report) -> Vec<String> {
     let mut not_proven = Vec::new();
     let last = report.head.map_or(0, |head| head.position);

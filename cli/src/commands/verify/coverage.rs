@@ -1,4 +1,4 @@
-//! What a verification looked at, kind by kind: how many passed, failed, and were left out, and why.
+//! The coverage of a verification: the passed, failed and skipped numbers of each kind of evidence.
 
 use serde_json::{Value, json};
 
@@ -11,9 +11,9 @@ pub(super) struct Row {
     passed: u64,
     failed: u64,
     skipped: u64,
-    /// Why some were left out.
+    /// The reason why some were skipped.
     why: Option<&'static str>,
-    /// What it proves of those that passed.
+    /// The claim that the passed ones prove.
     proves: &'static str,
 }
 
@@ -42,7 +42,7 @@ impl Row {
     }
 }
 
-/// A row for each kind of evidence that there is.
+/// Returns a row for each kind of evidence that there is.
 pub(super) fn coverage(report: &Report, every_signature: bool) -> Vec<Row> {
     let failed =
         |checked| u64::from(report.fault.as_ref().is_some_and(|fault| fault.kind.checks() == checked));
@@ -191,7 +191,7 @@ fn parts(report: &Report) -> Row {
     }
 }
 
-/// Only of a ledger of which any are known.
+/// Returns the row of archives, if any are known.
 fn archives(report: &Report, failed: u64) -> Option<Row> {
     let checked = report.archives.or_else(|| (failed > 0).then(Default::default))?;
     let skipped = checked.manifests.saturating_sub(checked.archives + failed);
@@ -205,7 +205,7 @@ fn archives(report: &Report, failed: u64) -> Option<Row> {
     })
 }
 
-/// Only of a ledger that has any.
+/// Returns the row of declared losses, if there are any.
 fn losses(report: &Report) -> Option<Row> {
     let declared = after_losses(report).map(|begun| begun.declared.is_some());
     let (read, unread): (Vec<bool>, Vec<bool>) = declared.partition(|read| *read);

@@ -1,4 +1,4 @@
-//! `verify --evidence`: checks the proof of one event, offline, and shows the event.
+//! `verify --evidence`: the offline check of the proof of one event.
 
 use std::path::Path;
 
@@ -16,33 +16,33 @@ use crate::exit::Exit;
 use crate::input_file;
 use crate::output::printable;
 
-/// What begins a receipt; evidence is JSON.
+/// The beginning of a receipt; evidence is JSON.
 const RECEIPT: &[u8] = b"c2sp.org/";
 
-/// What a proof comes to.
+/// The result of checking a proof.
 pub(super) enum Proven {
     Holds(Box<Facts>),
-    /// It proves nothing, and why.
+    /// It proves nothing; holds the reason.
     Refused(String),
-    /// It could be a proof for somebody who knows a key.
+    /// It may hold for a verifier who knows a key.
     NoKey,
-    /// It could be a proof for somebody who knows another key of its ledger.
+    /// It may hold for a verifier who knows another key of its ledger.
     OtherKey,
 }
 
-/// What is proven.
+/// The proven facts.
 pub(super) struct Facts {
     position: Position,
     time: Micros,
     commitment: Commitment,
     head: SignedTreeHead,
     trusted: bool,
-    /// A key that is known came before the one that signed, or is it.
+    /// Set when a known key signed, or endorsed the key that signed.
     endorsed: bool,
     sealed: bool,
-    /// Who of the witnesses that are known cosigned the head, and whether they are enough; `None` where nobody asked.
+    /// The cosignatures of known witnesses on the head, and whether they are enough; `None` where nobody asked.
     witnessed: Option<(Vec<Cosignature>, bool)>,
-    /// One line of JSON, checked when it was read.
+    /// The event as one line of JSON, checked when it was read.
     event: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn check(
     })
 }
 
-/// Verifies evidence with the keys that are known, and with those of a policy's logs that are named as its ledger.
+/// Verifies evidence with the known keys, and with those of a policy's logs that have the name of its ledger.
 fn verify(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Result<ProvenEvent, EvidenceError> {
     let proven = UnverifiedEvidence::parse(bytes)?.verify(trusted)?;
     let origin = &proven.head().head().origin;
@@ -103,8 +103,8 @@ fn evidence(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Prov
     }))
 }
 
-/// A receipt brings no keys of its own. One whose proof does not make the root that its head names holds for nobody, whatever keys
-/// are known.
+/// Verifies a receipt, which brings no keys of its own. Without a match between the proof and the root of its head, it
+/// holds for nobody, whatever keys are known.
 fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Proven::Refused("not a receipt: utf-8 expected; obtain it again".to_owned());
@@ -139,7 +139,7 @@ fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
     }
 }
 
-/// Whether the receipt's head says that it is of the ledger that one of the keys is named as.
+/// Returns `true` if the receipt's head names the same ledger as one of the keys.
 fn is_of_ledger_of(receipt: &str, trusted: &[VerifierKey]) -> bool {
     let note = receipt.split_once("\n\n").map(|(_, note)| note);
     let Some(head) = note.and_then(|note| UnverifiedTreeHead::parse(note).ok()) else { return false };
@@ -148,7 +148,7 @@ fn is_of_ledger_of(receipt: &str, trusted: &[VerifierKey]) -> bool {
 }
 
 impl Proven {
-    /// Looks at who cosigned the head.
+    /// Checks the cosignatures of the head.
     fn witnessed(self, policy: &WitnessPolicy) -> Self {
         let Self::Holds(mut facts) = self else { return self };
         match facts.head.note().cosigned_by(&policy.witness_keys()) {
@@ -248,7 +248,7 @@ impl Facts {
         self.witnessed.as_ref().map_or(&[], |(by, _)| by)
     }
 
-    /// Whether witnesses were asked for, and too few of them are there.
+    /// Returns `true` if witnesses were asked for, and too few of them cosigned.
     fn lacks_witnesses(&self) -> bool {
         self.witnessed.as_ref().is_some_and(|(_, met)| !met)
     }

@@ -1,10 +1,10 @@
-//! Which generations a ledger has lived through, and what was lost where one ended.
+//! The generations of a ledger, and the loss at the end of each.
 
 use serde_json::{Value, json};
 
 use crate::verify::{BegunGeneration, DeclaredLoss, LostHead, Report};
 
-/// Every generation after the first one begins with a loss that was declared.
+/// Describes the generations. Every one after the first begins with a declared loss.
 pub(super) fn lines(report: &Report) -> Vec<String> {
     let Some(generation) = report.generation else { return Vec::new() };
     let mut lines = vec![match report.generations.len() {
@@ -24,12 +24,12 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
     lines
 }
 
-/// The generations that began with a loss.
+/// Returns the generations that began with a loss.
 pub(super) fn after_losses(report: &Report) -> impl Iterator<Item = &BegunGeneration> {
     report.generations.iter().filter(|begun| begun.follows_loss())
 }
 
-/// Why the event that says what was lost was not read.
+/// Returns the reason why the event that declares the loss was not read.
 pub(super) fn why_unread(report: &Report) -> &'static str {
     match report.contents {
         None => "the event that says it is encrypted; --with-keys opens it",

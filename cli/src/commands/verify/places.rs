@@ -1,4 +1,4 @@
-//! The ledgers that are verified: those of a data folder, or the one whose own folder is named.
+//! The ledgers to verify: those of a data folder, or one whose own folder is named.
 
 use std::path::{Path, PathBuf};
 
@@ -9,24 +9,24 @@ use super::ledger_names;
 use crate::arguments::Global;
 use crate::error::CommandError;
 
-/// What only a ledger's own folder holds.
+/// The folder that only a ledger's own folder holds.
 const SEGMENTS: &str = "segments";
-/// What only a data folder holds.
+/// The file that only a data folder holds.
 const MARK: &str = "FORMAT";
-/// The folder of a data folder that ledgers lie in.
+/// The folder of ledgers in a data folder.
 const LEDGERS: &str = "ledgers";
 
 /// The folder of one ledger.
 pub(super) struct LedgerPlace {
     pub(super) folder: PathBuf,
-    /// What it is called in what is told.
+    /// The ledger's name in the report.
     pub(super) name: LedgerName,
-    /// `true`: the ledger has to have that name. A ledger's own folder may have been copied under any.
+    /// Set when the ledger must have that name. A ledger's own folder may have been copied under any name.
     pub(super) is_named: bool,
 }
 
-/// The ledgers that are meant, and the folder of their archives; `None` where these lie in a store, which has to be fetched from first:
-/// verifying asks nobody.
+/// Returns the ledgers to verify, and the folder of their archives; `None` where these are in a store. They have to be
+/// fetched from there first, because verifying asks nobody.
 pub(super) fn find(global: &Global, all: bool) -> Result<(Vec<LedgerPlace>, Option<PathBuf>), CommandError> {
     let data = global.data()?;
     let (places, data) = match own_folder(data) {
@@ -54,14 +54,14 @@ pub(super) fn find(global: &Global, all: bool) -> Result<(Vec<LedgerPlace>, Opti
     Ok((places, archives))
 }
 
-/// The folder by its real name, if it is a ledger's own.
+/// Returns the folder under its real name, if it is a ledger's own.
 fn own_folder(folder: &Path) -> Option<PathBuf> {
     let is_own =
         folder.join(SEGMENTS).is_dir() && !folder.join(MARK).exists() && !folder.join(LEDGERS).exists();
     is_own.then(|| folder.canonicalize().ok()).flatten()
 }
 
-/// The data folder that a ledger's folder lies in, if it does.
+/// Returns the data folder of a ledger's folder, if it is in one.
 fn data_folder_of(ledger: &Path) -> Option<PathBuf> {
     let ledgers = ledger.parent().filter(|parent| parent.ends_with(LEDGERS))?;
     ledgers.parent().filter(|data| data.join(MARK).exists()).map(Path::to_owned)

@@ -1,4 +1,4 @@
-//! A verification's report as it is shown: lines for people, one JSON object for programs.
+//! The output of a verification: lines for people, one JSON object for programs.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use super::generations;
 use crate::exit::Exit;
 use crate::verify::{ArchivesChecked, CosignedChecked, Fault, HeadsChecked, LeavesChecked, Report, Verdict};
 
-/// A report and what it is about.
+/// A report and its context.
 pub(super) struct Shown<'a> {
     pub(super) name: &'a LedgerName,
     pub(super) report: &'a Report,
     pub(super) exit: Exit,
     pub(super) every_signature: bool,
-    /// Whether people are told what each kind of evidence proves.
+    /// Set when the meaning of each kind of evidence is shown to people.
     pub(super) explain: bool,
 }
 
@@ -165,12 +165,12 @@ impl Shown<'_> {
         }
     }
 
-    /// Whether all that the folder holds is what it must be.
+    /// Returns `true` if the folder's contents are valid.
     fn holds(&self) -> bool {
         matches!(self.report.verdict(), Verdict::Confirmed | Verdict::Alone)
     }
 
-    /// What the bytes of the folder prove by themselves.
+    /// Describes what the bytes of the folder prove by themselves.
     fn integrity(&self) -> &'static str {
         match self.report.verdict() {
             Verdict::Invalid => "broken: something is not what it must be",
@@ -184,7 +184,7 @@ impl Shown<'_> {
         }
     }
 
-    /// What holds of the whole ledger; nothing where something does not.
+    /// Lists the claims that hold for the whole ledger; empty where something does not.
     fn checked(&self) -> Vec<String> {
         if !self.holds() {
             return Vec::new();
@@ -223,7 +223,7 @@ impl Shown<'_> {
         checked
     }
 
-    /// What no signed tree head covers.
+    /// Describes the events that no signed tree head covers.
     fn heads_not_there(&self) -> Option<String> {
         let (heads, last) = (self.report.heads?, self.report.head?.position);
         match last.saturating_sub(heads.last_size) {
@@ -235,7 +235,7 @@ impl Shown<'_> {
         }
     }
 
-    /// What this run cannot tell.
+    /// Lists the claims that this run cannot prove.
     fn not_proven(&self) -> Vec<String> {
         let mut not_proven = Vec::new();
         if let Some(leaves) = &self.report.leaves {
@@ -288,7 +288,7 @@ fn cosigned_json(cosigned: &CosignedChecked) -> Value {
     json!({ "heads": heads, "cosignatures": cosignatures, "others": others, "asked": asked })
 }
 
-/// Ranges of absent leaves that are shown to people one by one.
+/// The most ranges of absent leaves that are shown to people one by one.
 const SHOWN_RANGES: usize = 3;
 
 fn absent_lines(leaves: &LeavesChecked) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The policy that `--witnesses` names.
+//! The witness policy that `--witnesses` names.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use bitacora_formats::WitnessPolicy;
 use crate::error::CommandError;
 use crate::witnesses;
 
-/// Reads it. One that asks for nobody would have everything pass, and is refused as one that cannot be read.
+/// Reads the policy. A policy that requires no witness would accept everything, so it is refused like an unreadable one.
 pub(super) fn read(path: &Path) -> Result<WitnessPolicy, CommandError> {
     let file = path.display().to_string();
     let failed = |source| CommandError::VerifyFolder { path: file.clone(), source };

@@ -1,4 +1,4 @@
-//! A line of a transcript, as far as it is read.
+//! A line of a transcript: the members that are read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -70,7 +70,7 @@ pub(super) struct Block<'a> {
     pub(super) is_error: Option<bool>,
 }
 
-/// What a message holds.
+/// The contents of a message.
 pub(super) enum Content<'a> {
     Text(String),
     Blocks(Vec<Block<'a>>),
@@ -95,7 +95,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The text of a tool's result: itself, or its texts one after another. Pictures and the like have none.
+/// Returns the text of a tool's result: itself, or its texts joined. Pictures and the like have none.
 pub(super) fn result_text(content: Option<&RawValue>) -> Result<String, Unmappable> {
     let Some(content) = content.map(RawValue::get) else { return Ok(String::new()) };
     let read = if content.starts_with('"') {

@@ -1,4 +1,5 @@
-//! A file of heads as it is read, before the segment beside it: what is written meanwhile has its frames first.
+//! A file of heads, read before its segment.
+//! So the frames of a head that is written meanwhile are there first.
 
 use std::io::{self, Read};
 
@@ -12,18 +13,18 @@ use super::super::fault::{Fault, Gap};
 use super::super::folder::{LedgerFolder, shown_heads};
 use super::{HeadFault, head_fault};
 
-/// One head whose signature holds, and what its event says.
+/// One head with a valid signature, and its event.
 pub(in crate::verify) struct ReadHead {
-    /// Where its entry begins in the file.
+    /// The offset of its entry in the file.
     pub(super) offset: u64,
-    /// Where its event stands.
+    /// The position of its event.
     pub(super) position: Position,
     pub(super) origin: Origin,
     pub(super) size: u64,
     pub(super) root: TreeHash,
-    /// What blind and record of the event give.
+    /// The commitment from blind and record of the event.
     pub(super) commitment: Commitment,
-    /// What that record says.
+    /// The contents of that record.
     pub(super) headed: Headed,
     /// The commitment that the tree holds at the position, once that is known.
     pub(super) in_tree: Option<Commitment>,
@@ -33,14 +34,14 @@ pub(in crate::verify) struct ReadHead {
 pub(in crate::verify) struct ReadHeads {
     pub(super) number: SegmentNumber,
     pub(super) header: Option<HeadsHeader>,
-    /// In order, up to the first thing that is not what it must be.
+    /// The heads in order, up to the first fault.
     pub(super) heads: Vec<ReadHead>,
     pub(super) fault: Option<Fault>,
     pub(in crate::verify) gap: Option<Gap>,
 }
 
 impl ReadHeads {
-    /// No heads: nobody asked, or there is nothing to verify them with.
+    /// Returns no heads: nobody asked, or there is nothing to verify them with.
     pub(in crate::verify) fn none(number: SegmentNumber) -> Self {
         Self { number, header: None, heads: Vec::new(), fault: None, gap: None }
     }
@@ -62,8 +63,8 @@ impl ReadHeads {
         read
     }
 
-    /// What the first head says that covers more than `last`, the last position of the ledger in this generation, or is of a
-    /// later one.
+    /// Returns a fault for the first head beyond the ledger's end. Such a head covers more than `last`, the last position in
+    /// this generation, or is of a later generation.
     pub(in crate::verify) fn first_lost(
         &self,
         ledger: LedgerId,
@@ -107,7 +108,7 @@ impl ReadHeads {
         }
     }
 
-    /// The fault can be that of a write which was cut short: an opening sets it aside.
+    /// Marks the fault as one that a write cut short can explain: an opening sets it aside.
     fn may_be_torn(&mut self) {
         self.fault.iter_mut().for_each(|fault| fault.torn = true);
     }
@@ -125,7 +126,7 @@ fn read_head(
 ) -> Result<ReadHead, HeadFault> {
     let signed = UnverifiedTreeHead::parse(&entry.note)?.verify_with_chain(chain)?;
     let head = signed.head();
-    // Whether this is the commitment in the tree is known when the frame of that position is met.
+    // It is compared with the commitment in the tree once the frame of that position is read.
     let commitment = commitment(&entry.blind, &entry.record);
     Ok(ReadHead {
         offset,

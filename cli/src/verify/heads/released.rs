@@ -1,5 +1,5 @@
-//! The tree heads beside a segment whose events lie in archives. Its frames are gone, so a head is held against what the
-//! segment's links say, and against the tree where archives tell its root.
+//! The tree heads beside a released segment.
+//! Its frames are gone, so a head is compared with the segment's links, and with the tree where archives give its root.
 
 use bitacora_formats::{Commitment, LedgerName, Position, SegmentHeader, SegmentNumber, TreeHash};
 
@@ -7,19 +7,19 @@ use super::super::fault::Fault;
 use super::read::ReadHeads;
 use super::{HeadFault, SegmentHeads, head_fault};
 
-/// A head that the ledger signed, in its place; whether its root is the tree's, archives may tell.
+/// A head that the ledger signed, in its place. Archives may show whether its root is the tree's.
 pub(in crate::verify) struct ReleasedHead {
     segment: SegmentNumber,
     offset: u64,
     position: Position,
     pub(in crate::verify) size: u64,
     root: TreeHash,
-    /// What blind and record of its event give.
+    /// The commitment from blind and record of its event.
     commitment: Commitment,
 }
 
 impl ReleasedHead {
-    /// Where its event stands.
+    /// Returns the position of its event.
     pub(in crate::verify) fn position(&self) -> u64 {
         self.position.get()
     }

@@ -1,5 +1,6 @@
-//! The same acts as other systems report them: hooks of coding agents, their transcripts and action logs, spans of
-//! OpenTelemetry's conventions for generative models.
+//! The same acts as other systems report them: hooks, transcripts, action logs and spans.
+//!
+//! The hooks and transcripts are those of coding agents. The spans follow OpenTelemetry's conventions for generative models.
 
 use bitacora_formats::{Micros, format_time};
 
@@ -8,7 +9,7 @@ use super::random::Random;
 use super::session::Session;
 use super::tools::Call;
 
-/// How a client writes its calls down.
+/// The form in which a client reports its calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// As the interface of Bitacora has it.
@@ -85,7 +86,7 @@ pub(crate) fn asked(session: &Session, random: &mut Random, id: &str, call: &Cal
     }
 }
 
-/// What became of it.
+/// Returns the event that reports the outcome of a call, in the client's dialect.
 pub(crate) fn told(session: &Session, random: &mut Random, id: &str, call: &Call, failed: bool) -> String {
     let object = Object::new(session.spaced);
     let summary = session.words.sentence(random, 12);

@@ -1,4 +1,6 @@
-//! Generated histories of agents at work, as the bodies of frames. Nothing in them was ever said or done by anyone.
+//! Generated histories of agents at work, as the bodies of frames.
+//!
+//! Nothing in them was ever said or done by anyone.
 
 mod foreign;
 mod json_text;

@@ -1,4 +1,4 @@
-//! One agent's session: what it and the reactor append, request by request.
+//! One agent's session: the events that it and the reactor append, request by request.
 
 use bitacora_formats::{Data, Event, Json, Micros, format_time};
 
@@ -26,7 +26,7 @@ pub(crate) struct Session {
     pub(crate) folder: String,
     pub(crate) branch: String,
     pub(crate) harness: (&'static str, String),
-    /// Whether this client writes JSON with spaces.
+    /// `true` if this client writes JSON with spaces.
     pub(crate) spaced: bool,
     pub(crate) dialect: Dialect,
     pub(crate) time_ms: u64,

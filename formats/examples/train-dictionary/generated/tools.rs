@@ -8,11 +8,11 @@ use super::words::Vocabulary;
 pub(crate) struct Call {
     pub(crate) tool: &'static str,
     pub(crate) arguments: String,
-    /// What decisions and trust records call the place: a path, a command's first words, a host.
+    /// The context that decisions and trust records name: a path, a command's first words, a host.
     pub(crate) context: String,
 }
 
-/// What the arguments of a call are made with.
+/// The sources from which the arguments of a call are made.
 pub(crate) struct Desk<'a> {
     pub(crate) random: &'a mut Random,
     pub(crate) words: Vocabulary,
@@ -162,7 +162,7 @@ impl Desk<'_> {
         }
     }
 
-    /// What agents do outside of code: customers, orders, mails, queries.
+    /// Makes a call of an agent's work outside of code: customers, orders, mails, queries.
     fn business(&mut self) -> Call {
         let id = self.random.letters(6).to_uppercase();
         let (amount, words) = (self.random.between(100, 90_000), self.random.between(6, 30));

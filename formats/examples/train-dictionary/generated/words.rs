@@ -1,14 +1,13 @@
-//! The words that names, paths and sentences are made of, in two halves: what the dictionary learns from, and what it
-//! is measured on.
+//! The words of names, paths and sentences, in two halves: for training and for measuring.
 
 use super::random::Random;
 
-/// Which words, names and paths a history is made of.
+/// The half of the words, names and paths from which a history is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vocabulary {
-    /// What the dictionary is trained on.
+    /// The half on which the dictionary is trained.
     Training,
-    /// What it has never seen; only keys, tools and common words are shared.
+    /// The half that the dictionary has never seen; only keys, tools and common words are shared.
     HeldOut,
 }
 

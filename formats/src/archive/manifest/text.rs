@@ -14,7 +14,7 @@ use crate::tree::Frontier;
 use crate::tree_head::plain_number;
 use crate::{ChainHash, Epoch, Generation, KekId, Micros, Position, SegmentNumber, TreeHash};
 
-/// What the first line begins with in any version.
+/// The beginning of the first line in any version.
 const FIRST_WORD: &str = "bitacora-archive ";
 
 pub(super) const KIND: &str = "type";

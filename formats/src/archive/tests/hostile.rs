@@ -1,11 +1,11 @@
-//! Archives that somebody made wrong on purpose: without the ledger's keys, and with them.
+//! Archives made wrong on purpose: without the ledger's keys, and with them.
 
 use super::sample::Packed;
 use super::*;
 use crate::limits::{MAX_ARCHIVE_PART_BYTES, MAX_MANIFEST_BYTES};
 use crate::{Codec, Generation, LedgerId, TreeHash};
 
-/// What is wrong with it then, and how it comes to that.
+/// The problem that a change causes, and the change.
 type Change<T> = (&'static str, fn(&mut T));
 
 /// An archive taken apart, to be put together again otherwise.
@@ -64,7 +64,7 @@ fn sample() -> (Sample, Packed) {
     (sample, packed)
 }
 
-/// What a reader with the keys says of the archive after a change under the ledger's own signature.
+/// Returns the error of a reader with the keys after a change under the ledger's own signature.
 fn forged(change: impl FnOnce(&mut Parts)) -> ArchiveError {
     let (sample, packed) = sample();
     let mut parts = Parts::of(&packed.bytes);

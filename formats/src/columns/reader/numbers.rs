@@ -7,7 +7,8 @@ use super::super::varint::Input;
 use super::{Over, Reader, rows_of};
 
 impl Reader {
-    /// Reads a node and makes its numbers, as many as there are entries. Sums wrap around at 64 bits. Whoever lets go of them says so.
+    /// Reads a node and makes its numbers, as many as there are entries. Sums wrap around at 64 bits. A caller that
+    /// drops them calls `let_go_of_numbers`.
     pub(super) fn numbers(
         &mut self,
         node: &mut Input<'_>,

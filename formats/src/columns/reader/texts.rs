@@ -244,7 +244,7 @@ impl Reader {
     }
 }
 
-/// Which part each entry is of, and how many before it are; `None` where there is no such part.
+/// Returns the part of each entry and the number of entries before it in that part; `None` if there is no such part.
 fn places(of_entry: impl Iterator<Item = u16>, parts: usize) -> Option<Vec<(u16, u32)>> {
     let mut made = vec![0_u32; parts];
     let place = |part: u16| {

@@ -1,4 +1,4 @@
-//! Rows that are asked for by themselves are those that the whole group has, and bytes that are no group do no harm there either.
+//! Selected rows equal those of the whole group, and bytes that are no group do no harm there either.
 
 use super::damage::{small_group, stored};
 use super::*;
@@ -81,7 +81,7 @@ fn damage_is_found_by_rows_or_does_no_harm_to_them() {
             };
             let indices = some(&mut seeded, group.len());
             let chosen = group.rows(indices.iter().copied());
-            // What all rows are made of, some are too.
+            // If all rows can be made, so can the chosen ones, with the same contents.
             let Ok(all) = decode_columns(&bytes) else { continue };
             let chosen = chosen.unwrap();
             assert!(indices.iter().zip(chosen.iter()).all(|(index, row)| all.row(*index) == Some(row)));

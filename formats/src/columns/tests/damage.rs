@@ -207,7 +207,7 @@ fn a_block_that_states_more_than_there_may_be_is_refused() {
     let refused = decode_columns(&blob(1, &directory, &[0; 5])).err();
     assert_eq!(refused, Some(ColumnsError::Malformed { what: "a block's length" }));
 
-    // What zstd says must be what the directory says.
+    // zstd and the directory must state the same length.
     let zeros = bulk::compress(&vec![0; MAX_BLOCK_BYTES], 3).unwrap();
     let mut directory = vec![4];
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! Every node as the page says it, written by hand: what reads and writes them here cannot be wrong in the same way.
+//! Every node written by hand from the format's page, to check reader and writer independently.
 
 use super::damage::blob;
 use super::*;
@@ -121,7 +121,7 @@ fn a_group_that_takes_too_much_memory_is_refused() {
     }
 }
 
-/// What is held for a while only is given back: nodes may make far more numbers than are held at once.
+/// Checks that values held for a while are given back: nodes may make far more numbers than are held at once.
 #[test]
 fn what_is_let_go_of_counts_no_more() {
     let mut length = Vec::new();

@@ -1,4 +1,4 @@
-//! What columns are for: groups become much smaller than zstd alone makes them.
+//! The sizes of groups: much smaller than zstd alone makes them.
 
 use zstd::bulk;
 

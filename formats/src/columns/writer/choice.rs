@@ -1,4 +1,4 @@
-//! Texts of which most are written in one way, and the others in another.
+//! Texts that are mostly written in one way, the others in another.
 
 use super::Writer;
 use super::compose::Part;

@@ -1,4 +1,4 @@
-//! Texts that other columns of their row make up, with constant text between.
+//! Texts composed of other columns of their row, with constant text between.
 
 use super::Writer;
 use super::piece::Piece;
@@ -22,7 +22,7 @@ const MAX_NUMERIC: usize = 64;
 pub(super) enum Part {
     Constant(Vec<u8>),
     Same(usize),
-    /// What is behind all others.
+    /// The text behind all other parts.
     Rest,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Writer<'a> {
         pieces.into_iter().fold(piece, Piece::with)
     }
 
-    /// What is left of a text behind the parts.
+    /// Returns the rest of a text behind the parts.
     pub(super) fn strip<'t>(&self, text: &'t [u8], row: u16, parts: &[Part]) -> Option<&'t [u8]> {
         let mut rest = text;
         for part in parts {
@@ -112,8 +112,8 @@ impl<'a> Writer<'a> {
         Some(parts)
     }
 
-    /// The longest column that all samples go on with, behind as little constant text as may be: how much of it, which column,
-    /// and how many bytes of it all samples have.
+    /// Returns the longest column that all samples go on with, behind as little constant text as may be. The result is
+    /// the length of that text, the column's number, and the bytes of the column that all samples have.
     fn next_part(&self, samples: &[(&[u8], u16)]) -> Option<(usize, usize, usize)> {
         let first = samples.first()?.0;
         let common = samples.iter().map(|(rest, _)| common_prefix(first, rest)).min()?;

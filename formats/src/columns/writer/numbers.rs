@@ -1,4 +1,4 @@
-//! How numbers are best written: what they have in common is taken out, step by step, as long as that makes them smaller.
+//! The writer of numbers: takes out common structure step by step, as long as that saves bytes.
 
 use std::rc::Rc;
 
@@ -61,7 +61,7 @@ impl Writer<'_> {
         }
         let mut best = (None, plain);
         for step in self.steps(numbers, rows, least) {
-            // What is first of its class is a series by itself, which may need a step of its own.
+            // The first values of the classes are a series by themselves, which may need a step of its own.
             let within = usize::from(matches!(step, Step::Keyed(_))).min(steps - 1);
             let piece = self.apply(&step, numbers, rows, within);
             let weight = self.scale.weigh(&piece);
@@ -251,7 +251,7 @@ fn keyed_bits(numbers: &[i64], rows: &[u16], classes: &Classes) -> usize {
     sum
 }
 
-/// Whether each class has one number, and there are fewer classes than numbers.
+/// Returns `true` if each class has one number, and there are at most half as many classes as numbers.
 fn follow(numbers: &[i64], rows: &[u16], classes: &Classes) -> bool {
     if classes.count * 2 > numbers.len() {
         return false;
@@ -263,7 +263,7 @@ fn follow(numbers: &[i64], rows: &[u16], classes: &Classes) -> bool {
     })
 }
 
-/// Whether every number is at most one more than all before it, as in the order in which things first come up.
+/// Returns `true` if every number is at most one more than all before it, as in an order of first occurrence.
 fn is_fresh(numbers: &[i64]) -> bool {
     let mut next = 0;
     numbers.iter().all(|number| {
@@ -272,7 +272,7 @@ fn is_fresh(numbers: &[i64]) -> bool {
     })
 }
 
-/// What all distances from the least are multiples of, if that is more than one.
+/// Returns the common divisor of all distances from the least number, if it is more than one.
 fn common_factor(numbers: &[i64], least: i64) -> Option<i64> {
     let mut factor = 0_u64;
     for number in numbers {

@@ -1,4 +1,4 @@
-//! What describes a column, on its way into the directory, with the streams that it needs.
+//! The description of a column on its way into the directory, with the streams that it needs.
 
 use zstd::bulk;
 use zstd::zstd_safe::compress_bound;
@@ -11,7 +11,7 @@ use crate::columns::varint::{put, put_bytes, put_signed};
 pub(super) struct Piece {
     pub(super) directory: Vec<u8>,
     pub(super) streams: Vec<Stream>,
-    /// How many values a reader makes of it.
+    /// The number of values that a reader makes of it.
     pub(super) values: usize,
 }
 
@@ -54,7 +54,7 @@ impl Piece {
     }
 }
 
-/// Says how small pieces would become.
+/// Estimates the compressed size of pieces.
 pub(super) struct Scale {
     compressor: bulk::Compressor<'static>,
     room: Vec<u8>,
@@ -62,7 +62,7 @@ pub(super) struct Scale {
 
 /// A level that is fast and puts pieces in the same order as the others do.
 const LEVEL: i32 = 1;
-/// Bytes of zstd's own around every stream that are not told from what it holds.
+/// Bytes that zstd itself adds around every stream, regardless of its contents.
 const FRAME_BYTES: usize = 8;
 
 impl Scale {
@@ -71,13 +71,13 @@ impl Scale {
         Some(Self { compressor: bulk::Compressor::new(LEVEL).ok()?, room: Vec::new() })
     }
 
-    /// About how many bytes a piece comes to.
+    /// Returns the approximate bytes of a piece.
     pub(super) fn weigh(&mut self, piece: &Piece) -> usize {
         let streams: usize = piece.streams.iter().map(|stream| self.weigh_bytes(&stream.bytes)).sum();
         piece.directory.len() + streams
     }
 
-    /// Whether nothing comes up twice in bytes: they would be in the way of texts that have something in common.
+    /// Returns `true` if nothing repeats in the bytes. Such bytes would be in the way of texts that have something in common.
     pub(super) fn looks_random(&mut self, bytes: &[u8]) -> bool {
         const SAMPLE: usize = 16 * 1_024;
         const FEW: usize = 512;

@@ -1,4 +1,4 @@
-//! How texts are best written: as the numbers or bytes that they mean, by what they have in common, or as they are.
+//! The writer of texts: as the values that they mean, by common structure, or as they are.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -33,7 +33,7 @@ pub(super) struct Different<'t> {
 
 /// The different ones of texts; `None` where they are so many that naming them saves nothing.
 pub(super) fn different<'t>(texts: &[&'t [u8]]) -> Option<Different<'t>> {
-    /// Texts after which it is judged whether there will be too many.
+    /// Texts after which the final number of different texts is estimated.
     const PROBE: usize = 512;
     let mut numbers: HashMap<&[u8], u16> = HashMap::default();
     let mut different = Different { texts: Vec::new(), of_entry: Vec::with_capacity(texts.len()) };
@@ -82,7 +82,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Texts as they are, by their pattern, or by what each begins with as the one before does: what is lightest.
+    /// Writes the texts as they are, by their pattern, or by their common beginning with the text before, whichever is smallest.
     fn lightest(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> Piece {
         let mut best = self.raw(texts, rows, Nature::Text);
         let mut lightest = self.scale.weigh(&best);
@@ -159,7 +159,7 @@ impl Writer<'_> {
         let of = |engine: &base64::engine::GeneralPurpose| {
             all(texts, |text| {
                 let bytes = engine.decode(text).ok().filter(|_| text.len() >= MIN_ENCODED_BYTES)?;
-                // Whatever reads but is not written so is left as it is.
+                // A text that reads but would be written otherwise is left as it is.
                 (engine.encode(&bytes).as_bytes() == text).then_some(bytes)
             })
         };
@@ -178,8 +178,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Different texts and which each is. The order is that in which they come up, or that of how often they do: what is
-    /// lighter; with the numbers as they were written.
+    /// Writes the different texts, and the number of each entry's text. The texts come in the order of occurrence or
+    /// of frequency, whichever is smaller; the numbers are returned as they were written.
     pub(super) fn dictionary(
         &mut self,
         found: Different<'_>,
@@ -210,7 +210,7 @@ impl Writer<'_> {
         (piece.with(entries).with(numbers), of_entry, count)
     }
 
-    /// What is between the beginning and the end that all texts have.
+    /// Writes the texts between their common beginning and their common end.
     fn between_affixes(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> Option<Piece> {
         let first = texts.first()?;
         let prefix = texts.iter().map(|text| common_prefix(first, text)).min()?;
@@ -236,7 +236,7 @@ impl Writer<'_> {
         Some(pieces.into_iter().fold(piece, Piece::with))
     }
 
-    /// How many bytes each text begins with as the one before does, and what is behind them.
+    /// Writes, for each text, the number of bytes shared with the text before, and the bytes behind them.
     fn prefixed(&mut self, texts: &[&[u8]], rows: Option<&[u16]>) -> Option<Piece> {
         let pairs = texts.iter().zip(texts.iter().skip(1));
         let shared = pairs.map(|(before, text)| common_prefix(before, text));
@@ -272,12 +272,12 @@ impl Writer<'_> {
     }
 }
 
-/// What each text reads as, if all do.
+/// Returns the value of each text, if all of them can be read.
 fn all<'t, T>(texts: &[&'t [u8]], read: impl Fn(&'t [u8]) -> Option<T>) -> Option<Vec<T>> {
     texts.iter().map(|text| read(text)).collect()
 }
 
-/// Numbers by how often each comes up, and which number of before each new one was.
+/// Numbers the texts by frequency. Returns the new number of each entry and, for each new number, the old one.
 fn by_frequency(of_entry: &[u16], count: usize) -> (Vec<u16>, Vec<u16>) {
     let mut times = vec![0_u32; count];
     for number in of_entry {

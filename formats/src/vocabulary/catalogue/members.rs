@@ -15,7 +15,7 @@ const MAX_COMPARED_BYTES: usize = 64;
 pub(super) struct UnknownMember(RefCell<Option<(String, Option<&'static str>)>>);
 
 impl UnknownMember {
-    /// Returns what is said of it, if there is one.
+    /// Returns the problem with the member, if there is one.
     pub(super) fn problem(&self) -> Option<String> {
         let noted = self.0.borrow();
         let (name, nearest) = noted.as_ref()?;

@@ -1,6 +1,7 @@
-//! Reads data as its schema has it, where the reader alone would take more: an array in the place of an object, an object in
-//! the place of a word. Where something does not fit it also says at which value. On request it refuses members that the data's type
-//! does not know.
+//! A reader that takes data only as its schema has it, and locates the value that does not fit.
+//!
+//! The deserializer alone would take more: an array in the place of an object, an object in the place of a word. On
+//! request this reader also refuses members that the data's type does not know.
 
 use super::members::{KeySeed, Names, UnknownMember};
 
@@ -49,12 +50,12 @@ impl Way<'_> {
     }
 }
 
-/// What a reader is asked for besides the value.
+/// The requests to a reader besides the value.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Wanted<'w> {
-    /// Where to note what does not fit. Without it nothing is kept of names.
+    /// The place in which to note the value that does not fit. Without it no names are kept.
     pub(super) place: Option<&'w Place>,
-    /// Where to note the first member that is not known, which ends the reading. Without it such members are passed over.
+    /// The place in which to note the first unknown member, which ends the reading. Without it such members are passed over.
     pub(super) unknown: Option<&'w UnknownMember>,
 }
 
@@ -130,7 +131,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         self.deserialize_unit(visitor)
     }
 
-    /// By its name, which is how the reader knows who asks for JSON as it stands.
+    /// Passes on the name, by which the deserializer recognises a request for JSON as it stands.
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -166,7 +167,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         noted(self.way, self.place(), self.inner.deserialize_map(visitor))
     }
 
-    /// A word, or for what carries a value an object of one member.
+    /// Takes a word, or an object of one member for a variant that carries a value.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -179,7 +180,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
     }
 }
 
-/// Says what belongs there in a reader's words, not by the name of a type of ours.
+/// Names the expected value in a reader's words, not by the name of a type of ours.
 struct ObjectVisitor<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for ObjectVisitor<V> {

@@ -1,4 +1,4 @@
-//! The types themselves, in the order of their names.
+//! The table of all event types, in the order of their names.
 
 use super::{EventType, Writer};
 use crate::vocabulary::{

@@ -10,7 +10,7 @@ fn types_stand_in_order_each_once_and_are_found() {
     for listed in EVENT_TYPES {
         assert_eq!(event_type(listed.kind).unwrap().kind, listed.kind);
         assert!(!listed.kind.starts_with(FREE_PREFIX), "{}", listed.kind);
-        // What admins write of principals is the one family that is not the service's alone.
+        // The events of principals, which admins write, are the one family that is not the service's alone.
         let is_own = is_service_kind(listed.kind) && !listed.kind.starts_with("principal.");
         assert_eq!(is_own, listed.writer == Writer::Service, "{}", listed.kind);
     }
@@ -188,7 +188,7 @@ fn a_type_that_governs_refuses_members_that_it_does_not_know() {
         let error = found.unwrap_err();
         assert_eq!(error.pointer, "/something_else", "{}", listed.kind);
         assert!(error.problem.starts_with("`something_else` is no member of this type;"), "{error}");
-        // What was recorded elsewhere may say more; what only operators say was not.
+        // Events recorded elsewhere may have more members; those that only operators write were not recorded elsewhere.
         let brought = format!(r#"{{"assurance":"imported",{}"#, &data[1..]);
         let is_evidence = matches!(listed.writer, Writer::Anyone | Writer::Reactor);
         assert_eq!(check_members(listed.kind, brought.as_bytes()).is_ok(), is_evidence, "{}", listed.kind);

@@ -1,4 +1,4 @@
-//! The steps of the ladder, as a decision records what they said.
+//! The steps of the ladder, with their verdicts as a decision records them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::ReasonCode;
 use crate::vocabulary::Verdict;
 
-/// One step of the ladder, and what it said. One that said `allow` is written as its name alone: so are most.
+/// One step of the ladder with its verdict. A step that said `allow` is written as its name alone; most are such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LadderStep {
-    /// Which.
+    /// The step.
     pub step: Step,
-    /// What it said.
+    /// Its verdict.
     pub verdict: Verdict,
-    /// Why, where it was not `allow`.
+    /// Its reason, if the verdict is not `allow`.
     pub code: Option<ReasonCode>,
 }
 
@@ -26,11 +26,11 @@ pub struct LadderStep {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 struct Told {
-    /// Which.
+    /// The step.
     step: Step,
-    /// What it said.
+    /// Its verdict.
     verdict: Verdict,
-    /// Why, where it was not `allow`.
+    /// Its reason, if the verdict is not `allow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<ReasonCode>,
 }
@@ -110,7 +110,7 @@ pub enum Step {
     Policy,
     /// The dimension's trust.
     Trust,
-    /// What the registry demands of every call: a review, a blast radius.
+    /// The registry's demands on every call: a review, a blast radius.
     Obligations,
 }
 

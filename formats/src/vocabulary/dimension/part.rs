@@ -13,7 +13,7 @@ use crate::vocabulary::text::{TEXT_PATTERN, check_text};
 /// The longest part of a dimension, in bytes.
 pub const MAX_DIMENSION_PART_BYTES: usize = 1_024;
 
-/// Why a text cannot be part of a dimension.
+/// An error in the text of a part of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DimensionError {
     /// Not a text that is taken anywhere.
@@ -30,13 +30,13 @@ pub enum DimensionError {
 pub struct DimensionPart(String);
 
 impl DimensionPart {
-    /// How a part is written that is not known.
+    /// The part that is not known.
     pub const UNKNOWN: &'static str = "-";
     /// The context of a command that could not be read.
     pub const OPAQUE: &'static str = "opaque";
     /// Begins the context of a command of several programs, whose names follow with commas between.
     pub const SEVERAL: &'static str = "several:";
-    /// What stands for every part in a question.
+    /// The wildcard for every part in a query.
     pub const EVERY: &'static str = "*";
 
     /// The text, if it can be a part.
@@ -55,14 +55,14 @@ impl DimensionPart {
         &self.0
     }
 
-    /// Whether the part is one that is known.
+    /// Returns `true` if the part is known.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.as_str() != Self::UNKNOWN
     }
 }
 
-/// Whether a text can be a part.
+/// Checks that a text can be a part.
 pub(super) fn check_part(text: &str) -> Result<(), DimensionError> {
     check_text(text, MAX_DIMENSION_PART_BYTES)?;
     if text == DimensionPart::EVERY { Err(DimensionError::Every) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! What a rule compares a call with: globs, and values at places of the arguments.
+//! Conditions of a rule on a call: globs, and values at places of the arguments.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -39,7 +39,7 @@ pub struct ArgumentCondition {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "OneOrMany<Scalar>")]
     pub equals: Option<OneOrMany<Scalar>>,
-    /// Whether nothing is there; `null` is something.
+    /// `true`: nothing may be there; `null` is something.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "bool")]
     pub absent: Option<bool>,

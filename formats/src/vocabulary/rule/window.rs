@@ -1,4 +1,4 @@
-//! When a rule holds: days and hours, of UTC or of a time zone.
+//! The times at which a rule holds: days and hours, of UTC or of a time zone.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,11 +24,11 @@ pub struct TimeWindow {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "BoundedList<Weekday, 1, 7>")]
     pub days: Option<BoundedList<Weekday, 1, 7>>,
-    /// When it begins; together with `to`.
+    /// The time at which it begins; together with `to`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "TimeOfDay")]
     pub from: Option<TimeOfDay>,
-    /// When it is over.
+    /// The time at which it is over.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "TimeOfDay")]
     pub to: Option<TimeOfDay>,

@@ -16,7 +16,7 @@ use crate::vocabulary::Name;
 pub enum Artifact {
     /// A path or a URL.
     Path(ArtifactText),
-    /// A path or a URL, with what is known of the thing there.
+    /// A path or a URL, with the known facts about the thing there.
     Described(DescribedArtifact),
 }
 

@@ -1,4 +1,4 @@
-//! Calls of tools: asked for, and how they ended.
+//! Calls of tools: requests, and the ways in which they ended.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,15 @@ use crate::vocabulary::Tokens;
 /// Things that one call made.
 pub const MAX_ARTIFACTS: usize = 64;
 
-/// Bytes of a summary. Whoever writes one cuts it at [`SUMMARY_BYTES`]; a secret that is replaced in it may lengthen it after that.
+/// Bytes of a summary. The writer of one cuts it at [`SUMMARY_BYTES`]; a secret that is replaced in it may lengthen it
+/// after that.
 pub const MAX_SUMMARY_BYTES: usize = 1_024;
-/// Bytes that are kept of what is to be told in words.
+/// Bytes of an input or output that are kept in words.
 pub const SUMMARY_BYTES: usize = 256;
 
 /// Something that a call made, as a path or a URL.
 pub type ArtifactText = BoundedText<1024>;
-/// An exit code: what any system's 32 bits hold, with or without a sign.
+/// An exit code: any value of a system's 32 bits, with or without a sign.
 pub type ExitCode = i64;
 
 /// The arguments of a call as the JSON they came in: any value.
@@ -63,13 +64,13 @@ impl JsonSchema for Arguments {
     }
 }
 
-/// What is kept of an input or output in words. Outputs of programs hold what a terminal would obey: read here, that is spaces.
+/// The end of an input or output in words. Programs write characters that a terminal would obey; read here, they are spaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct SummaryText(String);
 
 impl SummaryText {
-    /// The end of a text, as much of it as is kept: how a program ended says more than how it began.
+    /// Returns the end of a text, as much of it as is kept: the end of a program's output says more than its beginning.
     #[must_use]
     pub fn tail_of(text: &str) -> Self {
         let from = text.ceil_char_boundary(text.len().saturating_sub(SUMMARY_BYTES));
@@ -160,8 +161,8 @@ impl JsonSchema for Sha256Text {
     }
 }
 
-/// What is kept of contents: a digest and a length. Whoever holds the contents makes the digest, and no key of the ledger's is in
-/// it: where the contents can be guessed, it is made with a key of theirs, or left out.
+/// The digest and the length of contents. The holder of the contents makes the digest, without any key of the ledger.
+/// If the contents can be guessed, the holder uses a key of its own, or leaves the digest out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContentDigest {
     /// The digest.
@@ -202,13 +203,13 @@ pub struct ToolRequested {
     /// The arguments. They may be sealed under a data subject's key, and are then not here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Arguments>,
-    /// In their place the digest of them, from who does not show them.
+    /// The digest of the arguments in their place, from a caller that does not show them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_digest: Option<Sha256Text>,
     /// The model that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Name>,
-    /// What it works on.
+    /// The type of task that it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_type: Option<Name>,
     /// The run it belongs to.
@@ -223,16 +224,16 @@ pub struct ToolRequested {
     /// The approval it brings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Name>,
-    /// How much damage the agent thinks that it may do; it counts where it is more than the registry says.
+    /// The damage that the agent expects at most; it counts if it is more than the registry says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blast_radius: Option<BlastRadius>,
-    /// What it will cost.
+    /// The expected cost.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "estimated_cost_micro_usd")]
     pub estimated_cost: Option<MicroUsd>,
-    /// Whether a person is there to be asked.
+    /// `true` if a person is there to be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive: Option<bool>,
-    /// How long the answer is waited for, and the call made after it.
+    /// The time for which the caller waits for the answer and for the call after it, together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<Milliseconds>,
 }
@@ -247,42 +248,42 @@ macro_rules! outcome {
             /// The tool, for readers. The call's decision says which it was.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub tool: Option<Name>,
-            /// How it ended.
+            /// The way in which it ended.
             pub status: $status,
-            /// What went wrong, in one word.
+            /// The error, in one word.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub error_type: Option<Name>,
             /// The person or program that ended it, for readers.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub by: Option<Name>,
-            /// What its program ended with.
+            /// The exit code of its program.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub exit_code: Option<ExitCode>,
-            /// How long it took. Recordings do not always tell.
+            /// The duration. Recordings do not always state it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub duration_ms: Option<Milliseconds>,
-            /// What a model used for it.
+            /// The tokens that a model used for it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub tokens: Option<TokenCounts>,
-            /// What it cost.
+            /// The cost.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub cost_micro_usd: Option<MicroUsd>,
-            /// What went in.
+            /// The input's digest.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub input: Option<ContentDigest>,
-            /// What came out.
+            /// The output's digest.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub output: Option<ContentDigest>,
-            /// What went in, in words.
+            /// The input, in words.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub input_summary: Option<SummaryText>,
-            /// What came out, in words.
+            /// The output, in words.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub summary: Option<SummaryText>,
-            /// What it made or changed.
+            /// The artifacts that it made or changed.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub artifacts: Option<BoundedList<Artifact, 1, MAX_ARTIFACTS>>,
-            /// Whether what had to hold after it did.
+            /// The result of the check after it: `true` if the conditions held.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub post_check_passed: Option<bool>,
         }
@@ -307,7 +308,7 @@ outcome! {
     ToolBlocked, BlockedStatus, "tool.blocked"
 }
 
-/// How a completed call ended.
+/// The way in which a completed call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompletedStatus {
@@ -315,7 +316,7 @@ pub enum CompletedStatus {
     Ok,
 }
 
-/// How a failed call ended.
+/// The way in which a failed call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailedStatus {
@@ -327,7 +328,7 @@ pub enum FailedStatus {
     Interrupted,
 }
 
-/// Why a call was not made.
+/// The reason why a call was not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockedStatus {

@@ -13,7 +13,7 @@ use crate::json::check_json;
 /// Bytes of one JSON Schema.
 pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
-/// Why a JSON Schema cannot be taken.
+/// An error in the text of a JSON Schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// Longer than its limit.
@@ -35,10 +35,10 @@ pub enum SchemaError {
 pub struct SchemaText(String);
 
 impl SchemaText {
-    /// The schema, if it is JSON and short enough. Whether it is a schema that can be used is seen when it is compiled.
+    /// Takes the schema, if it is JSON and short enough. Only its compilation shows whether it can be used.
     ///
     /// # Errors
-    /// What cannot be taken.
+    /// A [`SchemaError`] for any other text.
     pub fn new(text: impl Into<String>) -> Result<Self, SchemaError> {
         let text = text.into();
         if text.len() > MAX_SCHEMA_BYTES {

@@ -1,5 +1,6 @@
-//! Bytes that hold together each for itself, but not as one ledger: moved, repeated, left out, or signed by a writer that
-//! lies.
+//! Bytes whose parts are each consistent, but not as one ledger: moved, repeated, left out or forged.
+//!
+//! The forgeries are signed by a writer that lies.
 
 use ed25519_dalek::SigningKey;
 

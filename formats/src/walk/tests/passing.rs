@@ -1,4 +1,4 @@
-//! A pass finds what a walk finds, however small the pieces are that it is given.
+//! A pass has the same findings as a walk, in pieces of any size.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn pass(bytes: &[u8], piece_bytes: usize, every_signature: bool) -> Option<(Pass
     Some((passed, header))
 }
 
-/// Whether a segment passes and goes on from the end of the one before, if there is one.
+/// Returns `true` if a segment passes and goes on from the end of the one before, if there is one.
 pub(super) fn holds(bytes: &[u8], expect: Option<&SegmentEnd>) -> bool {
     let [last, every] = [false, true].map(|every_signature| pass(bytes, 1_000, every_signature));
     assert!(last.is_some() || every.is_none(), "who verifies more signatures lets less pass");

@@ -1,4 +1,4 @@
-//! What a crash can leave, and what only looks like it.
+//! The possible remains of a crash, and damage that only looks like them.
 
 use super::*;
 use crate::compression::Codec;
@@ -70,7 +70,7 @@ fn a_length_torn_in_the_middle_is_not_trusted() {
     let plan = ledger.plan(1);
     sealer.seal(plan, Codec::Zstd, &[5; 700], 900, &mut bytes).unwrap();
     assert_eq!((begin + length_at + 1) % sector_bytes, 0);
-    // What the disk shows of the sector that was not written: nothing, or something of no meaning after the length.
+    // The unwritten sector reads as nothing, or as bytes of no meaning after the length.
     bytes[sector_bytes * 2..sector_bytes * 3].fill(0);
     assert_eq!(torn(&bytes).offset, begin as u64);
     bytes[sector_bytes * 2 + 7..sector_bytes * 3].fill(0x33);

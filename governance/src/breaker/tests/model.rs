@@ -1,4 +1,4 @@
-//! A breaker beside one that was written for nothing but to be obvious.
+//! The breaker compared with a plain model, which was written only to be obvious.
 
 use super::*;
 use crate::seeded::Seeded;

@@ -13,7 +13,7 @@ fn place(text: &str) -> PlaceText {
     PlaceText::new(text).unwrap()
 }
 
-/// The finding on one place, by a tool or by a command.
+/// Returns the finding on one place, by a tool or by a command.
 fn of_place(text: &str, access: FileAccess, is_command: bool) -> Guarded {
     let reach = Reach { uses: vec![Some(access)], is_command, ..Reach::default() };
     files().judge(&[place(text)], &reach, Some("/home/ana/project"))
@@ -191,7 +191,7 @@ fn a_file_is_guarded_under_every_name_that_opens_it() {
         let found = of_place(path, FileAccess::Write, false);
         assert_eq!(found.finding, Some(GuardFinding::RunsByItself), "{path}");
     }
-    // What a short name stands for nobody can tell.
+    // Nobody can tell the file behind a short name.
     let short = of_place("c:/project/ENV~1", FileAccess::Read, false);
     assert_eq!(short.finding, Some(GuardFinding::SecretPossible));
     // Its stream makes no exception of a secret.

@@ -1,9 +1,9 @@
-//! Whether two globs can match the same text.
+//! The overlap of two globs: a check for texts that both can match.
 
 use super::{Dialect, GlobPattern, Token};
 
 impl GlobPattern {
-    /// Whether there may be a text that both match. Never `false` where there is one.
+    /// Returns `true` if there may be a text that both match. Never `false` where there is one.
     ///
     /// It follows both patterns side by side: at most one step for each pair of their tokens.
     pub(in crate::policy) fn may_meet(&self, other: &Self) -> bool {
@@ -37,7 +37,7 @@ impl GlobPattern {
     }
 }
 
-/// Where a pattern may go on without a character.
+/// Returns the places at which a pattern may go on without a character.
 fn skips(tokens: &[Token], at: usize) -> impl Iterator<Item = usize> {
     let (next, later) = match tokens.get(at) {
         Some(Token::Star | Token::DoubleStar) => (Some(at + 1), None),
@@ -53,7 +53,7 @@ impl Token {
         matches!(self, Self::Star | Self::DoubleStar)
     }
 
-    /// Whether some character fits both.
+    /// Returns `true` if some character fits both.
     fn may_equal(&self, other: &Self, dialect: Dialect, others: Dialect) -> bool {
         match (self, other) {
             (Self::MaybeFolders, _) | (_, Self::MaybeFolders) => false,

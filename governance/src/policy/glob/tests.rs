@@ -95,7 +95,7 @@ fn hostile_globs_end_within_their_steps() {
     assert_eq!(glob.matches_within("", &mut none), None);
 }
 
-/// A matcher that tries everything, for short texts.
+/// Matches by trying everything, for short texts.
 fn slow(glob: &[char], text: &[char], dialect: Dialect, begins_step: bool) -> bool {
     let in_step = |c: &char| dialect == Dialect::Text || *c != '/';
     match glob {

@@ -30,7 +30,7 @@ impl Starter {
         }
     }
 
-    /// What the arguments and the rules say of a call, and by which rule.
+    /// Returns the verdict of the arguments and the rules on a call, and the rule behind it.
     fn says(&self, tool: &str, arguments: &str, cwd: Option<&str>) -> (Verdict, Option<&str>) {
         let (document, compiled) = self.tools.iter().find(|(one, _)| one.tool.as_str() == tool).unwrap();
         let found = examine(compiled, arguments.as_bytes(), cwd);
@@ -305,7 +305,7 @@ fn no_wrapping_makes_a_command_milder() {
     }
 }
 
-/// Whatever else stands around them, these words are never let pass.
+/// Checks that these words are never let pass between any others.
 #[test]
 fn no_pieces_around_a_command_make_it_milder() {
     const PIECES: [&str; 28] = [
@@ -360,14 +360,14 @@ fn no_pieces_around_a_command_make_it_milder() {
     assert!(allowed > 30, "{allowed} of the beginnings are harmless, so that this says something");
 }
 
-/// Whether a use of the table goes by this part, under any of the names of its programs.
+/// Returns `true` if a use of the table goes by this part, under any of the names of its programs.
 fn is_called(used: &bitacora_shell::ListedUse, part: &str) -> bool {
     let words =
         used.part.strip_prefix(used.programs.first().copied().unwrap_or_default()).unwrap_or_default();
     used.programs.iter().any(|program| part.strip_prefix(program) == Some(words))
 }
 
-/// What a rule calls looking, the table of programs must call so too.
+/// The contexts of a rule about looking are uses that the table of programs lists as looking.
 #[test]
 fn what_is_allowed_as_looking_is_a_use_that_only_looks() {
     let (starter, uses) = (Starter::new(), bitacora_shell::listed_uses());

@@ -1,4 +1,4 @@
-//! What random requests are made of.
+//! The parts of random requests.
 
 use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_governance::Policy;

@@ -18,9 +18,9 @@ use super::identity;
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// New folders: entered by their owner alone.
 const FOLDER_MODE: Mode = Mode::RWXU;
-/// Whoever put a pipe in the place of a file would otherwise have us wait for its other end. Of regular files it changes nothing.
+/// Flags that keep an opening from waiting for the other end of a pipe put in a file's place. They change nothing for regular files.
 const UNWAITING: OFlags = OFlags::NONBLOCK.union(OFlags::CLOEXEC);
-/// How a folder is opened.
+/// The flags with which a folder is opened.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// A path from an open folder.
@@ -148,7 +148,7 @@ fn not_regular() -> io::Error {
 #[derive(Debug)]
 pub(super) struct RealFolder {
     handle: OwnedFd,
-    /// Where it stood.
+    /// The path at which it stood.
     named: PathBuf,
 }
 

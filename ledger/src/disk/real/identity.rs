@@ -1,7 +1,7 @@
-//! Which file it is, asked without its times.
+//! The identity of a file, asked for without its times.
 //!
-//! Since Linux 6.13 a write after a look at a file's times gives the file new ones, finer than the clock's tick, so that the
-//! next sync has an inode to write beside the data ([multigrain timestamps]). The writer looks at its file after each frame.
+//! Since Linux 6.13 a write after a look at a file's times gives the file new times, finer than the clock's tick. The next sync then has
+//! to write an inode beside the data ([multigrain timestamps]). The writer looks at its file after each frame.
 //!
 //! [multigrain timestamps]: https://docs.kernel.org/filesystems/multigrain-ts.html
 
@@ -20,13 +20,13 @@ use super::super::FileIdentity;
 /// The bits of a mode that say who may read, write and execute.
 const PERMISSION_BITS: u32 = 0o777;
 
-/// What stands under a name, or is open.
+/// Metadata of an entry or of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) identity: FileIdentity,
     pub(super) is_regular_file: bool,
     pub(super) is_folder: bool,
-    /// Who may read, write and execute it.
+    /// The permission bits.
     pub(super) permissions: u32,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn of_file(file: &File) -> io::Result<Look> {
     with_times(file)
 }
 
-/// What a path leads to from this folder, links followed.
+/// Returns the metadata behind a path below this folder; links are followed.
 ///
 /// Syscalls: `statx`.
 pub(super) fn of_path(folder: BorrowedFd<'_>, path: &Path) -> io::Result<Look> {

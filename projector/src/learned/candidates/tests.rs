@@ -143,7 +143,7 @@ fn what_fails_often_is_reviewed_and_a_better_model_is_named_where_there_is_one()
         "best seldom fails at this: 0 of 12 observations are failures, here 4 of 10"
     );
     assert_eq!((better.rule.action, better.observations.map(Count::get)), (Verdict::Review, Some(22)));
-    // What is run to find faults fails for none of them.
+    // A failure of a program that is run to find faults is a failure of neither model.
     let mut both = [small(), shown("large", &[(Approved, 12)])];
     for shown in &mut both {
         shown.dimension = Dimension::new("bash", "go", shown.dimension.model(), "-").unwrap();

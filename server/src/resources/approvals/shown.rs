@@ -1,4 +1,4 @@
-//! An approval as a person sees it: with what the call would do, so that nobody says yes to a digest.
+//! An approval as a person sees it: with the action, so that nobody approves a mere digest.
 
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalResolved, Arguments, EventData, ToolBlocked, ToolCompleted, ToolFailed,
@@ -25,15 +25,15 @@ const OUTCOMES_LOOKED_AT: usize = 16;
 pub(super) struct Shown {
     pub(super) approval: Approval,
     args: Option<Arguments>,
-    /// Whether it waits though its call has its outcome.
+    /// `true` if it waits though its call has its outcome.
     call_ended: bool,
-    /// Why what the log has of its call could not be read.
+    /// The reason for which the log's record of its call could not be read.
     unread: Option<String>,
 }
 
 impl Shown {
-    /// Reads what belongs to it from the log. Arguments that are sealed or were not sent are not shown. Where the log cannot be read
-    /// that is told, so that nobody takes it for an approval of a call without arguments; the others are shown all the same.
+    /// Reads the record of its call from the log. Arguments that are sealed or were not sent are not shown. If the log cannot be read, that
+    /// is told, so that nobody takes it for an approval of a call without arguments. Other approvals are shown all the same.
     pub(super) fn read(ledger: &IndexedLedger, approval: Approval) -> Self {
         let (mut args, mut call_ended, mut unread) = (None, false, None);
         match of_call(ledger, &approval) {
@@ -105,7 +105,7 @@ impl Shown {
         json.end_object();
     }
 
-    /// What the call would do, where, and with what it is bound to.
+    /// Writes the action of the call, its place, and the digest that it is bound to.
     fn write_action(&self, most: usize, json: &mut JsonWriter) {
         let request = &self.approval.request;
         json.text_member("tool", &request.tool);
@@ -164,7 +164,7 @@ fn request_event(ledger: &IndexedLedger, approval: &Approval) -> Result<StoredEv
     Ok(ledger.event(cause)?)
 }
 
-/// Whether the outcome of its call was told since it was asked for.
+/// Returns `true` if the outcome of its call was told since it was asked for.
 fn has_ended(ledger: &IndexedLedger, approval: &Approval) -> Result<bool, ReadError> {
     let kinds = [ToolCompleted::KIND, ToolFailed::KIND, ToolBlocked::KIND].map(str::to_owned).to_vec();
     let call = Some(approval.request.call.to_string());
@@ -185,7 +185,7 @@ fn is_recorded_elsewhere(stored: &StoredEvent<'_>) -> bool {
     data_of::<serde_json::Value>(stored).is_ok_and(|data| data.get("assurance").is_some())
 }
 
-/// Whether its time is over, by the time of the ledger.
+/// Returns `true` if its time is over, by the time of the ledger.
 pub(super) fn is_over(approval: &Approval, head: &Head) -> bool {
     approval.status == ApprovalStatus::Pending && head.time.0 >= approval.request.expires
 }

@@ -1,4 +1,5 @@
-//! Bounds of bodies beyond the types of their members: the shapes that events record, grammars, and members that go together.
+//! Bounds of bodies beyond the types of their members, for the OpenAPI document.
+//! They are the shapes that events record, grammars, and members that go together.
 
 #![expect(
     clippy::indexing_slicing,
@@ -240,7 +241,7 @@ fn go_together(schemas: &mut Map<String, Value>) {
     }
 }
 
-/// The shape at a place of an event's schema. What it names is put beside the document's own schemas.
+/// The shape at a place of an event's schema. Shapes that it names are put beside the document's own schemas.
 fn recorded(schema: &Value, place: &str, schemas: &mut Map<String, Value>) -> Option<Value> {
     let mut shape = schema;
     for step in place.split('/').skip(1) {
@@ -274,7 +275,7 @@ fn hoist(shape: &mut Value, schema: &Value, schemas: &mut Map<String, Value>) {
     }
     if let Some(members) = shape.get("properties").and_then(Value::as_object) {
         let has_pointer = members.contains_key("pointer");
-        // What governs refuses members that it does not know.
+        // Governance refuses members that it does not know.
         if shape.get("additionalProperties").is_none() {
             shape["additionalProperties"] = json!(false);
         }

@@ -1,5 +1,5 @@
-//! Additions to the handlers' descriptions, in one place: summaries, grammars and bounds of parameters, and each act on a path of
-//! its own, so that programs that read the document can name it.
+//! Additions to the handlers' descriptions: summaries, and grammars and bounds of parameters.
+//! Each act gets a path of its own too, so that programs that read the document can name it.
 
 #![expect(
     clippy::indexing_slicing,

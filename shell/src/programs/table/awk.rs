@@ -1,4 +1,5 @@
-//! `awk`: programs that print fields of lines, and neither run a program, nor open a file, nor look at the environment.
+//! `awk`: programs that print fields of lines.
+//! They neither run a program, nor open a file, nor look at the environment.
 
 use super::sed::has_plain_classes;
 use crate::action::Access::Reads;
@@ -13,8 +14,8 @@ const NAMES: &str = "BEGIN END FILENAME FNR FS NF NR OFS ORS RS \
     break continue else exit for if in next print printf while \
     gsub index int length match split sprintf sub substr tolower toupper \
     a b c count d f found i j k key last line m max min n name p prev s seen sum t total v val value w x y z";
-/// Words that run programs or read what no operand names. Outside of plain texts they are refused wherever they stand, so that an
-/// error in finding the ends of texts and expressions does not let them pass.
+/// Words that run programs or read files that no operand names. Outside of plain texts they are refused in every place. So an error
+/// in finding the ends of texts and expressions does not let them pass.
 const DANGERS: [&str; 7] = ["system", "getline", "ENVIRON", "PROCINFO", "close", "fflush", "@"];
 /// Characters before a regular expression: behind all others, a slash may divide.
 const BEFORE_EXPRESSION: &str = "\n;{}(,!~&|";
@@ -50,7 +51,7 @@ fn is_name(name: &str) -> bool {
     NAMES.split_whitespace().any(|listed| listed == name)
 }
 
-/// Whether every token of a program is listed.
+/// Returns `true` if every token of a program is listed.
 fn is_listed(program: &str) -> bool {
     let mut rest = program;
     // Braces that are open, and the last character that is no blank. At the beginning a new line stands for it.
@@ -85,7 +86,7 @@ fn is_listed(program: &str) -> bool {
     true
 }
 
-/// What follows a number, or a name that is listed.
+/// Returns the text behind a number, or behind a name that is listed.
 fn name_ended(text: &str) -> Option<&str> {
     let behind = text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
     let word = text.strip_suffix(behind)?;
@@ -93,15 +94,15 @@ fn name_ended(text: &str) -> Option<&str> {
     (is_number || is_name(word)).then_some(behind)
 }
 
-/// What follows the end of a text in quotes. With a backslash, it holds nothing that would be dangerous outside of it.
+/// Returns the text behind the end of a text in quotes. With a backslash, it holds nothing that would be dangerous outside of it.
 fn text_ended(text: &str) -> Option<&str> {
     let (inner, behind) = split_at_mark(text, '"')?;
     let is_dangerous = inner.contains(['|', '>']) || DANGERS.iter().any(|danger| inner.contains(danger));
     (!inner.contains('\\') || !is_dangerous).then_some(behind)
 }
 
-/// What follows the end of a regular expression. Programs differ in whether a slash in brackets ends it, so that there is none. It
-/// holds nothing that would be dangerous if it were no expression.
+/// Returns the text behind the end of a regular expression. Programs differ in whether a slash in brackets ends it, so that there
+/// is none. It holds nothing that would be dangerous if it were no expression.
 fn expression_ended(text: &str) -> Option<&str> {
     let (inner, behind) = split_at_mark(text, '/')?;
     let is_statement = inner.contains(['|', '>']) && inner.contains([';', '"', '{', '}'])
@@ -110,7 +111,8 @@ fn expression_ended(text: &str) -> Option<&str> {
     (has_plain_classes(inner) && !inner.starts_with('=') && !is_statement).then_some(behind)
 }
 
-/// The text before the first mark that no backslash stands before, and what follows the mark. It must stand on the same line.
+/// Splits a text at the first mark that no backslash stands before: the text before it, and the text behind it. It must stand on
+/// the same line.
 fn split_at_mark(text: &str, mark: char) -> Option<(&str, &str)> {
     let mut is_escaped = false;
     for (at, next) in text.char_indices() {

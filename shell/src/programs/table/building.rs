@@ -273,7 +273,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// Whether a text means nothing to any shell, into whose text a runner of tasks may put it.
+/// Returns `true` if a text means nothing to any shell, into whose text a runner of tasks may put it.
 fn is_plain(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,+@%=".contains(c);
     !text.is_empty() && !text.starts_with('=') && text.chars().all(is_plain)
@@ -352,7 +352,7 @@ fn nothing_else(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     }
 }
 
-/// A part for each target: what is trusted with one is not trusted with another. Without any it is the program alone.
+/// A part for each target: trust in one is not trust in another. Without any it is the program alone.
 fn targets(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let is_target = |text: &str| {
         is_word(text)
@@ -375,7 +375,7 @@ pub(super) fn task(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning { parts: vec![part], files: words_for_task(given, rest)?, runs: Vec::new() })
 }
 
-/// The files that words for a task may name.
+/// Returns the files that words for a task may name.
 ///
 /// # Errors
 /// A word that a shell could read otherwise, that begins another task, or that npm takes for an option of its own.

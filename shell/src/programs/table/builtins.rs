@@ -1,4 +1,5 @@
-//! What shells do themselves, and the programs of the same names. The grammar refuses those of their arguments that a shell evaluates.
+//! Builtins of shells, and the programs of the same names.
+//! The grammar refuses those of their arguments that a shell evaluates.
 
 use crate::action::Access::{Enters, Lists};
 use crate::programs::arguments::{Given, unlisted};
@@ -33,7 +34,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// What follows a test of a file is a file. The grammar has no others than these, and comparisons.
+/// The word behind a test of a file is a file. The grammar has no others than these, and comparisons.
 fn test(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let Some((first, rest)) = given.operands.split_first() else { return Ok(Meaning::default()) };
     let is_of_file =
@@ -63,7 +64,7 @@ fn enter(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(given.files(&[*folder], Enters)?))
 }
 
-/// A number, with a unit if need be.
+/// Returns `true` for a number, with a unit if need be.
 fn is_duration(text: &str) -> bool {
     let number = text.strip_suffix(['s', 'm', 'h', 'd']).unwrap_or(text);
     number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(|c| c.is_ascii_digit() || c == '.')

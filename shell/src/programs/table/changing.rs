@@ -81,10 +81,10 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// All but the last one are read, with whatever lies below them.
+/// All but the last one are read, with everything below them.
 fn copied(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let is_recursive = given.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
-    // What every link below a folder leads to would be copied.
+    // The target of every link below a folder would be copied.
     if is_recursive && given.has(&["-L"]) {
         return Err(unlisted(given.offset));
     }
@@ -120,7 +120,7 @@ fn placed(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
     let (from, to) = given.operands.split_at_checked(count).unwrap_or_default();
     let mut files = given.files(from, access)?;
     files.append(&mut given.files(to, Writes)?);
-    // Where they go may be a folder: then each name in it is written.
+    // The target may be a folder: then each name in it is written.
     folders.extend(to.iter().map(|to| to.word.text.as_str()));
     for folder in folders {
         files.extend(from.iter().map(|operand| below(folder, *operand)));
@@ -128,7 +128,7 @@ fn placed(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
-/// The name of an operand in a folder.
+/// Returns the name of an operand in a folder.
 fn below(folder: &str, operand: Operand<'_>) -> FileUse {
     let name = operand.word.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let path = format!("{}/{name}", folder.trim_end_matches('/'));

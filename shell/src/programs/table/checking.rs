@@ -1,4 +1,5 @@
-//! Programs that test, check and format a project. They run its code, or what its configuration names.
+//! Programs that test, check and format a project.
+//! They run its code, or programs that its configuration names.
 
 use crate::action::Access::{Lists, Reads, ReadsTree, Writes};
 use crate::action::FileUse;

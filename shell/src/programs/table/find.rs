@@ -53,7 +53,7 @@ fn deletes(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(searched(given, Writes)?))
 }
 
-/// The folders before the first predicate, and the files that predicates name.
+/// Returns the folders before the first predicate, and the files that predicates name.
 fn searched(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
     let is_predicate = |operand: &&Operand<'_>| {
         operand.word.text.starts_with('-') || matches!(operand.word.text.as_str(), "(" | ")" | "!" | ",")
@@ -98,7 +98,7 @@ fn valued(used: &'static Use, predicate: &Operand<'_>, value: &str) -> Result<Op
     }
 }
 
-/// A number with a sign and a unit: `+10k`.
+/// Returns `true` for a number with a sign and a unit: `+10k`.
 fn is_amount(text: &str) -> bool {
     let number = text.strip_prefix(['+', '-']).unwrap_or(text);
     Number.takes(
@@ -111,7 +111,7 @@ fn is_type(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| "bcdpfls,".contains(c))
 }
 
-/// A mode, a name or a format.
+/// Returns `true` for a mode, a name or a format.
 fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic() || c == ' ')
 }

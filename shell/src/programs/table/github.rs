@@ -10,7 +10,7 @@ use crate::programs::filter;
 use crate::unreadable::Unreadable;
 
 const GH: Use = Use { style: Style::Mixed, ..ACTS };
-/// What is shown. A filter could show the environment, with its tokens.
+/// The options for the output. A filter could show the environment, with its tokens.
 const SHOWN: &[(&str, Takes)] = &[
     ("--json", Text(Word)),
     ("-q --jq", Text(By(filter::is_listed))),
@@ -18,7 +18,7 @@ const SHOWN: &[(&str, Takes)] = &[
     ("-R --repo", Text(By(is_repository))),
 ];
 const REPO: &[(&str, Takes)] = &[("-R --repo", Text(By(is_repository)))];
-/// Which issues and pull requests.
+/// The options that select issues and pull requests.
 const LISTED: &[(&str, Takes)] = &[
     ("-L --limit", Text(Number)),
     ("-s --state", Text(Of("open closed merged all"))),
@@ -210,7 +210,8 @@ fn endpoint(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files.collect()))
 }
 
-/// A repository of the machine that `gh` talks to anyway: `owner/name`. With a third part, the first one would name another machine.
+/// Returns `true` for a repository of the machine that `gh` talks to anyway: `owner/name`. With a third part, the first one would
+/// name another machine.
 fn is_repository(text: &str) -> bool {
     let is_plain = |part: &str| {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -219,7 +220,7 @@ fn is_repository(text: &str) -> bool {
     text.split_once('/').is_some_and(|(owner, name)| is_plain(owner) && is_plain(name))
 }
 
-/// A number, a branch, a tag or a name. An address could name another machine.
+/// Returns `true` for a number, a branch, a tag or a name. An address could name another machine.
 fn is_target(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let is_web =
@@ -232,13 +233,13 @@ fn is_field(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.starts_with('-'))
 }
 
-/// A header that only says in what form the answer is to come: others can make another method of the request.
+/// Returns `true` of a header that only names the form of the answer: others can make another method of the request.
 fn is_harmless_header(text: &str) -> bool {
     let name = text.split(':').next().unwrap_or_default();
     name.eq_ignore_ascii_case("accept") || name.eq_ignore_ascii_case("x-github-api-version")
 }
 
-/// A pull request. What is said behind `--` are its files.
+/// A pull request. The operands behind `--` are its files.
 fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     for operand in given.operands.iter().filter(|operand| !operand.is_behind_dashes) {
         given.text(*operand, By(is_target))?;

@@ -9,7 +9,7 @@ use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Us
 use crate::programs::filter;
 use crate::unreadable::Unreadable;
 
-/// Without `-f`, `-L` and `--args`, which read filters and modules from files, or say otherwise what the operands are.
+/// Without `-f`, `-L` and `--args`, which read filters and modules from files, or change the meaning of the operands.
 const FLAGS: &str = "-C -M -R -S -a -c -e -j -n -r -s --ascii-output --color-output --compact-output --exit-status \
     --join-output --monochrome-output --null-input --raw-input --raw-output --seq --slurp --sort-keys --stream --tab";
 /// The values behind the name of a variable, except for that of `--indent`.
@@ -53,7 +53,7 @@ fn filters(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
-/// The words that an option takes, and those behind them.
+/// Returns the words that an option takes, and those behind them.
 fn taken<'g, 'w>(
     given: &Given<'w>,
     option: &Operand<'w>,
@@ -67,7 +67,7 @@ fn taken<'g, 'w>(
     Ok((taken, rest))
 }
 
-/// A variable with its value, which is a file for two of these options.
+/// Reads a variable with its value, which is a file for two of these options.
 fn named<'g, 'w>(
     given: &Given<'w>,
     option: &Operand<'w>,

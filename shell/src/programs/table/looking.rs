@@ -229,8 +229,8 @@ fn named(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
 }
 
-/// Two files or folders. Without `-r` too, the files at the top of two folders are compared. With it, and with `-N`, which reads what
-/// only one of them has, links in them are followed unless an option says otherwise.
+/// Two files or folders. Without `-r` too, the files at the top of two folders are compared. With it, and with `-N`, which reads
+/// the files of only one of them, links in them are followed unless an option says otherwise.
 fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     if given.has(&["-r", "--recursive", "-N", "--new-file"]) && !given.has(&["--no-dereference"]) {
         return Err(unlisted(given.offset));
@@ -247,13 +247,13 @@ fn one_file(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     }
 }
 
-/// A date in words: digits alone would set something of the kernel's under BSD, and `TZ="…"` in it names a file.
+/// Returns `true` for a date in words: digits alone would set something of the kernel's under BSD, and `TZ="…"` in it names a file.
 fn is_date(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " -+:,./@".contains(c);
     text.chars().all(is_plain) && !text.starts_with('-') && text.contains(|c: char| !c.is_ascii_digit())
 }
 
-/// A format. Without its `+` it would be a time to set the clock to.
+/// Returns `true` for a format. Without its `+` it would be a time to set the clock to.
 fn is_format(text: &str) -> bool {
     text.starts_with('+')
 }

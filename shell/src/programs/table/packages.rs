@@ -110,7 +110,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// A package by its name, with its version, or a folder. An address would name another machine: `https://…`, `host:path`.
+/// Returns `true` for a package by its name, with its version, or a folder. An address would name another machine: `https://…`,
+/// `host:path`.
 fn is_package(text: &str) -> bool {
     let named = text.replace("@npm:", "@");
     Word.takes(text) && !named.contains(':') && !named.contains("//")
@@ -121,7 +122,7 @@ fn test(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(words_for_task(given, &given.operands)?))
 }
 
-/// A task without a verb. What has a verb is another use.
+/// A task without a verb. A command with a verb is another use.
 fn named_task(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let Some((task, rest)) = given.operands.split_first() else { return Ok(Meaning::default()) };
     let verbs =

@@ -101,7 +101,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// A file of the interpreter's language. What it does with its words nobody knows.
+/// A file of the interpreter's language. Nobody knows its use of the words.
 fn script(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let Some((file, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
     let path = given.text(*file, Check::Word)?;
@@ -134,11 +134,11 @@ fn refuse_plus(given: &Given<'_>) -> Result<(), Unreadable> {
     }
 }
 
-/// What shells do themselves, in their own way or with arguments that the grammar looks at. A program that runs others finds no such
+/// Builtins of shells, in their own way or with arguments that the grammar looks at. A program that runs others finds no such
 /// program, or another one.
 const BUILTINS: [&str; 6] = ["cd", "command", "kill", "printf", "test", "type"];
 
-/// What the program does that the words from here on call.
+/// Returns the actions of the program that the words from here on call.
 fn inner(given: &Given<'_>, skipped: usize) -> Result<Vec<Action>, Unreadable> {
     let words: Vec<_> = given.operands.iter().skip(skipped).map(|operand| operand.word.clone()).collect();
     let Some((program, args)) = words.split_first() else { return Err(unlisted(given.offset)) };
@@ -156,7 +156,7 @@ fn timed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning { runs: inner(given, 1)?, ..Meaning::default() })
 }
 
-/// A program that is installed with the project's packages, or fetched: it acts, whatever its name.
+/// A program that is installed with the project's packages, or fetched: it acts, with any name.
 fn packaged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut runs = inner(given, 0)?;
     let before = if given.used.words.is_empty() {
@@ -186,7 +186,7 @@ fn runs_pytest(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
-/// A number, with a unit if need be.
+/// Returns `true` for a number, with a unit if need be.
 fn is_duration(text: &str) -> bool {
     let number = text.strip_suffix(['s', 'm', 'h', 'd']).unwrap_or(text);
     number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(|c| c.is_ascii_digit() || c == '.')

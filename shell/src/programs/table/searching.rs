@@ -130,7 +130,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// The operands behind the text to search for, which is the first one unless an option gives it.
+/// Returns the operands behind the text to search for, which is the first one unless an option gives it.
 fn behind_text<'g, 'w>(given: &'g Given<'w>, options: &[&str]) -> Result<&'g [Operand<'w>], Unreadable> {
     if given.has(options) {
         return Ok(&given.operands);
@@ -162,7 +162,7 @@ fn grep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
-/// A glob, or `!` and one that leaves files out.
+/// Returns `true` for a glob, or `!` and one that leaves files out.
 fn is_glob_of_ripgrep(text: &str) -> bool {
     let glob = text.strip_prefix('!').unwrap_or(text);
     of_ripgrep(glob.trim_start_matches('/')).is_some() && of_ripgrep(glob).is_some()
@@ -180,7 +180,7 @@ fn ripgrep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
-/// The names that ripgrep searches in folders, where options say which: globs first, types only without globs.
+/// Returns the names that ripgrep searches in folders, where options say which: globs first, types only without globs.
 fn patterns_of_ripgrep(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
     let values = |names: &'static [&'static str]| {
         given
@@ -238,7 +238,8 @@ fn listed(path: String) -> FileUse {
     FileUse { path, access: Lists, is_pattern: true }
 }
 
-/// The glob for the names that a plain regular expression is found in. As for `find -regex`, there is none for other expressions.
+/// Returns the glob for the names that a plain regular expression is found in. As for `find -regex`, there is none for other
+/// expressions.
 fn names_of_expression(expression: &str) -> Option<String> {
     let unanchored = expression.strip_prefix('^').unwrap_or(expression);
     let before = if unanchored.len() == expression.len() { "*" } else { "" };

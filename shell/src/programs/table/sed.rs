@@ -1,4 +1,5 @@
-//! `sed`: scripts that print, delete and replace lines, and neither run a program nor write a file of their own.
+//! `sed`: scripts that print, delete and replace lines.
+//! They neither run a program nor write a file of their own.
 
 use crate::action::Access::{self, Reads, Writes};
 use crate::programs::arguments::{Given, unlisted};
@@ -50,7 +51,8 @@ fn script_and_files(given: &Given<'_>, skipped: usize, access: Access) -> Result
     Ok(Meaning::of(given.files(files, access)?))
 }
 
-/// Whether a script is made of addresses with the commands `p`, `d`, `q`, `=` and `s`, whose flags are digits, `g`, `i`, `I`, `p`.
+/// Returns `true` if a script is made of addresses with the commands `p`, `d`, `q`, `=` and `s`. The flags of `s` are digits, `g`,
+/// `i`, `I` and `p`.
 fn is_listed(script: &str) -> bool {
     let mut rest = script.trim_start_matches([' ', '\n', ';']);
     while !rest.is_empty() {
@@ -65,7 +67,7 @@ fn is_listed(script: &str) -> bool {
     true
 }
 
-/// What follows a command that is listed.
+/// Returns the text behind a command that is listed.
 fn command(text: &str) -> Option<&str> {
     let mut rest = address(text).unwrap_or(text);
     if rest.len() < text.len()
@@ -80,7 +82,7 @@ fn command(text: &str) -> Option<&str> {
     }
 }
 
-/// What follows a line's number, `$`, or a regular expression in slashes.
+/// Returns the text behind a line's number, `$`, or a regular expression in slashes.
 fn address(text: &str) -> Option<&str> {
     if let Some(behind) = text.strip_prefix('$') {
         return Some(behind);
@@ -92,7 +94,7 @@ fn address(text: &str) -> Option<&str> {
     (behind.len() < text.len()).then_some(behind)
 }
 
-/// What follows `/expression/replacement/flags`.
+/// Returns the text behind `/expression/replacement/flags`.
 fn replacement(text: &str) -> Option<&str> {
     let mark = text.chars().next().filter(|mark| "/|#,:@!%_".contains(*mark))?;
     let behind = enclosed(text.strip_prefix(mark)?, mark)?;
@@ -100,15 +102,15 @@ fn replacement(text: &str) -> Option<&str> {
     Some(behind.trim_start_matches(|c: char| c.is_ascii_digit() || "giIp".contains(c)))
 }
 
-/// What follows the mark that ends a text. Programs differ in whether a mark behind a backslash, or in brackets, ends it. So the text
-/// must not end with a backslash, and every class in it must be closed before the mark.
+/// Returns the text behind the mark that ends a text. Programs differ in whether a mark behind a backslash, or in brackets, ends
+/// it. So the text must not end with a backslash, and every class in it must be closed before the mark.
 fn enclosed(text: &str, mark: char) -> Option<&str> {
     let (inner, behind) = text.split_once(mark)?;
     (!inner.contains('\n') && has_plain_classes(inner)).then_some(behind)
 }
 
-/// Whether every program finds the same ends of the classes and of the escapes in a regular expression. A plain class is `[` or `[^`,
-/// then characters and names such as `[:alpha:]`, then `]`. A bracket or a backslash among the characters is refused.
+/// Returns `true` if every program finds the same ends of the classes and of the escapes in a regular expression. A plain class is
+/// `[` or `[^`, then characters and names such as `[:alpha:]`, then `]`. A bracket or a backslash among the characters is refused.
 pub(super) fn has_plain_classes(expression: &str) -> bool {
     let mut rest = expression;
     while let Some((before, behind)) = rest.split_once(['[', '\\']) {
@@ -120,13 +122,13 @@ pub(super) fn has_plain_classes(expression: &str) -> bool {
     true
 }
 
-/// What follows the character behind a backslash.
+/// Returns the text behind the character after a backslash.
 fn escape_ended(text: &str) -> Option<&str> {
     let mut letters = text.chars();
     letters.next().map(|_| letters.as_str())
 }
 
-/// What follows the end of a plain class.
+/// Returns the text behind the end of a plain class.
 fn class_ended(text: &str) -> Option<&str> {
     let first = text.strip_prefix('^').unwrap_or(text);
     let mut rest = first;

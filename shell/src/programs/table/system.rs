@@ -1,4 +1,5 @@
-//! Programs that manage containers, machines and packages of the system. Their verbs are told apart, their options are not known.
+//! Programs that manage containers, machines and packages of the system.
+//! Their verbs are told apart, their options are not known.
 
 use crate::action::Effect;
 use crate::programs::arguments::{Given, unlisted};
@@ -41,7 +42,7 @@ pub(super) const PROGRAMS: &[Program] = &[program(
     }],
 )];
 
-/// The first word says what is done. Every other one may name a file.
+/// The first word names the action. Every other one may name a file.
 fn verb(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let Some((verb, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
     let text = verb.word.text.as_str();

@@ -7,8 +7,8 @@ use crate::programs::entry::Takes::{Perhaps, Text};
 use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
 use crate::unreadable::Unreadable;
 
-/// Without `-o` and `--compress-program`, and `-T`, which says where it keeps what does not fit into memory. Those are
-/// files of its own in the system's folder for such files, and so is the copy that `-m` keeps of a file that is its output too.
+/// Without `-o` and `--compress-program`, and without `-T`, the folder for data that does not fit into memory. Such data goes to
+/// files of its own in the system's folder for them. So does the copy that `-m` keeps of a file that is its output too.
 const SORT: &str = "-C -M -V -b -c -d -f -g -h -i -m -n -r -s -u -z --check --dictionary-order --general-numeric-sort \
     --human-numeric-sort --ignore-case --ignore-leading-blanks --ignore-nonprinting --merge --month-sort \
     --numeric-sort --reverse --stable --unique --version-sort --zero-terminated";

@@ -1,4 +1,4 @@
-//! Uses that are harmless, or what their parts say, because of a flag.
+//! Uses that are harmless, or have another part, because of a flag.
 
 use super::{Reads, ReadsTree, Writes, has, is_readable, parts};
 use crate::parse;

@@ -3,7 +3,7 @@
 use super::{Lists, ReadsTracked, ReadsTree, ShowsTracked, Writes, files, has, is_readable, parts};
 use crate::action::Access::ReadsStored;
 
-/// Names of a stash, each with what may stand behind it.
+/// Names of a stash, each with a possible ending.
 const STASHES: [&str; 12] = [
     "stash",
     "stash@{1}",

@@ -32,7 +32,7 @@ fn a_glob_that_ripgrep_does_not_take_as_it_stands_is_refused() {
             assert!(is_readable(&format!("rg x {option} '{glob}'")), "{option} {glob:?}");
         }
     }
-    // What only excludes bounds nothing.
+    // A glob that only excludes bounds nothing.
     assert!(has("rg x -g '!*.rs'", ".", ReadsTree, false));
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Table {
 pub(crate) struct Column {
     /// Names of members, joined by points.
     pub(crate) name: String,
-    /// Whether each row has a value.
+    /// `true` for each row that has a value.
     pub(crate) present: Vec<bool>,
     /// The values of the rows that have one.
     pub(crate) values: Values,

@@ -1,4 +1,4 @@
-//! What Parquet makes of lines of JSON, beside zstd alone: a column for each member that any line has, compressed by zstd.
+//! Lines of JSON as Parquet, beside zstd alone: a column for each member of any line, compressed by zstd.
 //!
 //! `cargo run --release --manifest-path tests/peers/Cargo.toml -p bitacora-peers-parquet -- FILE`, where FILE has an object of JSON
 //! a line, compressed by zstd perhaps. Nothing is sealed, signed, indexed or proven in what it makes.

@@ -1,4 +1,4 @@
-//! What a crash may take of a file's contents, and what not.
+//! Tests of the contents that a crash may take, and of those it may not.
 
 use std::collections::BTreeSet;
 

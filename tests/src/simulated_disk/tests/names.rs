@@ -1,4 +1,4 @@
-//! What a crash may take of names, and what not.
+//! Tests of the names that a crash may take, and of those it may not.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Random histories, and images of them judged by rules that share nothing with the simulation's own reckoning.
+//! Random histories, whose images are judged by rules that share nothing with the simulation.
 
 use super::super::content::SECTOR_BYTES;
 use super::super::errno::EIO;

@@ -1,4 +1,4 @@
-//! Forged contents: records and bodies that are none, a tree that is not theirs, a first event that makes no ledger.
+//! Forged contents: invalid records and bodies, a foreign tree, a first event that makes no ledger.
 
 use bitacora_cli::verify::FaultKind;
 use bitacora_formats::{Codec, Data, Json, LedgerId};

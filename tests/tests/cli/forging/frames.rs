@@ -1,4 +1,4 @@
-//! Frames changed with their checksum made right again, or not there, which the chain tells without keys.
+//! Frames that are changed, with a right checksum, or missing: the chain tells without keys.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn a_changed_frame_with_its_checksum_mended_is_found() {
     }
 }
 
-/// What is found, with keys and without, of a ledger whose last segment is not ended.
+/// Verifies, with keys and without, a ledger whose last segment is not ended.
 fn found_unended(forger: Forger) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let keyring = forger.write_unended(folder.path());

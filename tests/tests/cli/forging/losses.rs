@@ -1,4 +1,4 @@
-//! Forged beginnings of a generation: the event that declares a loss says something else than what stands before it.
+//! Forged beginnings of a generation: the declaration of a loss contradicts the log before it.
 
 use bitacora_cli::verify::{FaultKind, Verdict};
 use bitacora_formats::{Data, Event, Generation, Json, Origin, TreeHead};
@@ -59,7 +59,7 @@ fn what_an_honest_declaration_says_is_told() {
     assert_eq!((declared.lost_positions(), declared.lost.unwrap().note), (Some((3, 5)), None));
 }
 
-/// What is changed of a declaration, and how.
+/// A change of a declaration, with its name.
 type Lie = (&'static str, fn(&mut Value));
 
 #[test]

@@ -1,4 +1,4 @@
-//! A forged segment of many frames, opened by any number of threads: what is told does not depend on who was faster.
+//! A forged segment of many frames, opened by any number of threads with the same finding.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn many_frames(wrong: &[u64]) -> Forger {
     forger
 }
 
-/// What the program tells by one thread, which it must tell by two and four too, but for what its clock tells.
+/// Returns the answer of one thread. Two and four must give the same answer, but for the values of the clock.
 fn told_by_any_threads(data: &Path, keyring: &Path) -> (i32, serde_json::Value) {
     let [one, two, four] = ["1", "2", "4"].map(|threads| {
         let mut command = command(&["verify", "--json", "--with-keys", "--threads", threads]);

@@ -10,7 +10,7 @@ use crate::programs::entry::Takes::{self, File, Perhaps, Text};
 use crate::programs::entry::{ACTS, Operands, Program, Style, Use};
 
 const GIT: Use = Use { style: Style::Mixed, ..ACTS };
-/// Without stashes: what one keeps is taken back by `stash pop` and `stash apply`, and gets no other name.
+/// Without stashes: `stash pop` and `stash apply` take back the contents of one, and it gets no other name.
 const REVISION: Operands = Operands::Texts(By(is_no_stash));
 const PATHS: &str = "paths";
 const REMOTE: &str = "the name of a remote, then revisions";
@@ -57,7 +57,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
     before: BEFORE,
     uses: &[
         Use { words: "add", flags: &[ADD], operands: Operands::By(added, PATHS), ..GIT },
-        // What `.gitignore` leaves out becomes part of what git shows.
+        // Files that `.gitignore` leaves out become part of those that git shows.
         Use {
             words: "add",
             part: Some("add --force"),

@@ -287,13 +287,13 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
     ],
 }];
 
-/// A key to sort by that git itself knows: `signature` runs gpg, `describe` runs git.
+/// Returns `true` for a key to sort by that git itself knows: `signature` runs gpg, `describe` runs git.
 fn is_sort_key(text: &str) -> bool {
     Of("authordate committerdate creatordate objectname objectsize objecttype refname subject taggerdate v:refname version:refname")
         .takes(text.strip_prefix('-').unwrap_or(text))
 }
 
-/// What `shortlog` groups commits by. A format could run gpg.
+/// Returns `true` of a key that `shortlog` may group commits by. A format could run gpg.
 fn is_group(text: &str) -> bool {
     let is_plain =
         |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');

@@ -10,9 +10,10 @@ use crate::programs::entry::Meaning;
 use crate::programs::globs::{has_wildcards, over_folders};
 use crate::unreadable::Unreadable;
 
-/// What may stand behind `%` in a format, besides a colour and what is in parentheses. `G` would run gpg.
+/// The characters that may stand behind `%` in a format, besides a colour and parentheses. `G` would run gpg.
 const PLACEHOLDERS: &str = "HhTtPpacseBbdDfgnNSCwx%<>|+- ";
-/// What may begin the text in the parentheses of a format. `describe` and `signature` would run programs, `raw` shows any object.
+/// The words that may begin the text in the parentheses of a format. `describe` and `signature` would run programs, `raw` shows any
+/// object.
 const ATOMS: &str = "HEAD ahead align author authordate authoremail authorname body color committer committerdate \
     committeremail committername contents creatordate decorate deltabase else end if numparent objectname objectsize \
     objecttype parent push refname subject symref tag tagger taggerdate taggeremail taggername then trailers tree \
@@ -34,7 +35,7 @@ const ONLY_NAMES: [&str; 9] = [
 /// Options that add every reference to the revisions, `refs/stash` among them.
 const EVERY_REFERENCE: [&str; 2] = ["--all", "--glob"];
 
-/// Whether a format shows only what git itself knows.
+/// Returns `true` if a format shows only data that git itself knows.
 pub(super) fn is_format(text: &str) -> bool {
     let mut rest = text;
     while let Some((_, behind)) = rest.split_once('%') {
@@ -61,7 +62,7 @@ pub(super) fn is_format(text: &str) -> bool {
     true
 }
 
-/// A word of git's: a revision, or something in the working folder. Long pathspecs begin with a colon and are refused.
+/// Checks a word of git's: a revision, or something in the working folder. Long pathspecs begin with a colon and are refused.
 fn checked<'w>(given: &Given<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
     let text = given.text(operand, Any)?;
     if text.is_empty() || text.starts_with(':') && !is_of_index(text) {
@@ -70,7 +71,7 @@ fn checked<'w>(given: &Given<'w>, operand: Operand<'w>) -> Result<&'w str, Unrea
     Ok(text)
 }
 
-/// The same where contents are shown. What a stash keeps, git may not track.
+/// Does the same where contents are shown. The files in a stash may be untracked.
 fn checked_to_show<'w>(given: &Given<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
     let text = checked(given, operand)?;
     if !operand.is_behind_dashes && (has_stash(text) || is_range_of_files(text)) {
@@ -85,7 +86,7 @@ fn is_of_index(text: &str) -> bool {
         .is_some_and(|path| path.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.'))
 }
 
-/// The file of `revision:path`, `:path` and `:2:path`.
+/// Returns the file of `revision:path`, `:path` and `:2:path`.
 fn in_revision(text: &str) -> Option<&str> {
     let (revision, path) = text.split_once(':')?;
     // The number of a stage, which no revision stands before.
@@ -93,8 +94,8 @@ fn in_revision(text: &str) -> Option<&str> {
     Some(staged.map_or(path, |(_, path)| path)).filter(|path| !path.is_empty())
 }
 
-/// The uses of `revision:path`. The path begins at the root of the repository, which nobody knows here, so that a file of that name in
-/// any folder counts too. Where there is no such revision, the whole may be a path.
+/// Returns the uses of `revision:path`. The path begins at the root of the repository, which nobody knows here, so that a file of
+/// that name in any folder counts too. If there is no such revision, the whole may be a path.
 fn of_revision(text: &str, access: Access) -> Option<Vec<FileUse>> {
     let path = in_revision(text)?;
     if access == Lists {
@@ -115,7 +116,8 @@ fn of_revision(text: &str, access: Access) -> Option<Vec<FileUse>> {
     Some(files)
 }
 
-/// A path, or a pattern. Wildcards of git's run over `/`, as `**` does, and a colon before the path means nothing.
+/// Returns the use of a path, or of a pattern. Wildcards of git's run over `/`, as `**` does, and a colon before the path means
+/// nothing.
 fn pathspec(path: &str, access: Access) -> FileUse {
     let path = path.strip_prefix(':').unwrap_or(path);
     if !has_wildcards(path) {
@@ -136,13 +138,13 @@ fn shows_contents(given: &Given<'_>) -> bool {
     given.used.words != "shortlog" && given.options.iter().any(|option| is_one(option.name))
 }
 
-/// Whether only files are shown that pathspecs or the names of a glob tell.
+/// Returns `true` if only files are shown that pathspecs or the names of a glob tell.
 fn has_paths(given: &Given<'_>) -> bool {
     let is_path = |operand: &Operand<'_>| operand.is_behind_dashes || operand.word.is_glob;
     given.operands.iter().any(is_path) && !given.has(&["--full-diff"])
 }
 
-/// Whether an operand holds for any that may be a revision.
+/// Returns `true` if `holds` is true of any operand that may be a revision.
 fn any_revision(given: &Given<'_>, holds: fn(&str) -> bool) -> bool {
     given.operands.iter().any(|operand| !operand.is_behind_dashes && holds(&operand.word.text))
 }
@@ -162,7 +164,7 @@ fn shown(given: &Given<'_>) -> Result<Vec<FileUse>, Unreadable> {
     Ok(files)
 }
 
-/// The files of revisions and pathspecs.
+/// Returns the files of revisions and pathspecs.
 fn named(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
     let mut files = Vec::new();
     for operand in &given.operands {
@@ -193,8 +195,8 @@ pub(super) fn logged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
-/// The file of a range of lines. Behind numbers, the whole rest is its name, colons too; behind the name of a function, what follows
-/// the last colon.
+/// Returns the file of a range of lines. Behind numbers, the whole rest is its name, colons too; behind the name of a function, it
+/// is the rest after the last colon.
 fn files_of_range(range: &str) -> Vec<FileUse> {
     let parts = [range.split_once(':'), range.rsplit_once(':')];
     let mut paths: Vec<&str> = parts.into_iter().flatten().map(|(_, path)| path).collect();
@@ -346,8 +348,8 @@ pub(super) fn status(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(meaning)
 }
 
-/// `stash show`: contents unless an option says otherwise. Any option that does not makes a difference of the counts. Of what the stash
-/// keeps, only files are shown that git tracked.
+/// `stash show`: contents unless an option says otherwise. Any option that does not makes a difference of the counts. Of the files
+/// in the stash, only those are shown that git tracked.
 pub(super) fn stash_shown(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     for operand in &given.operands {
         let text = given.text(*operand, Any)?;
@@ -417,12 +419,12 @@ pub(super) fn revised(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     if any_revision(given, has_stash) { Err(unlisted(given.offset)) } else { written(given) }
 }
 
-/// Pathspecs that git tracks from here on, and shows later; without one, the whole repository. What `.gitignore` names is left out.
+/// Pathspecs that git tracks from here on, and shows later; without one, the whole repository. Names in `.gitignore` are left out.
 pub(super) fn added(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     tracked(given, ShowsTracked)
 }
 
-/// The same with what `.gitignore` names.
+/// The same with the names in `.gitignore`.
 pub(super) fn added_by_force(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     tracked(given, ReadsTree)
 }
@@ -435,7 +437,7 @@ fn tracked(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
     Ok(meaning)
 }
 
-/// Pathspecs whose contents become part of history; without one, whatever git tracks.
+/// Pathspecs whose contents become part of history; without one, all files that git tracks.
 pub(super) fn committed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let mut meaning = paths(given, Reads)?;
     if given.has(&["-v", "--verbose"]) {
@@ -458,7 +460,7 @@ fn paths(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
     Ok(Meaning::of(files))
 }
 
-/// Where a repository is copied from, and the folder to make.
+/// The source that a repository is copied from, and the folder to make.
 pub(super) fn cloned(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     let Some((from, to)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
     let text = given.text(*from, Word)?;

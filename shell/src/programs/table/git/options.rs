@@ -4,7 +4,7 @@ use super::operands::is_format;
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
 use crate::programs::entry::Takes::{self, Perhaps, Text};
 
-/// Which commits, and how they are shown. Without those that run gpg.
+/// Options that select commits, and their form. Without those that run gpg.
 pub(super) const LOG: &str = "-# -E -F -P -g -i --abbrev-commit --all --all-match --ancestry-path --author-date-order \
     --basic-regexp --boundary --branches --cherry --cherry-mark --cherry-pick --children --clear-decorations --count \
     --date-order --decorate --dense --exclude-promisor-objects --extended-regexp --first-parent --fixed-strings --follow \
@@ -22,7 +22,7 @@ pub(super) const LOG_VALUES: &[(&str, Takes)] = &[
     ("--decorate", Perhaps(Of("auto full no short"))),
     ("--format --pretty", Perhaps(By(is_pretty))),
 ];
-/// How a difference is shown that names files, and at most counts lines.
+/// The forms of a difference that names files, and at most counts lines.
 pub(super) const NAMES: &str = "-s -z --compact-summary --cumulative --dirstat --exit-code --find-copies-harder \
     --ita-invisible-in-index --name-only --name-status --no-ext-diff --no-patch --no-renames --no-textconv --numstat --quiet --raw \
     --shortstat --stat --summary";
@@ -31,8 +31,8 @@ pub(super) const NAMES_VALUES: &[(&str, Takes)] = &[
     ("-l --diff-filter", Text(Word)),
     ("--ignore-submodules", Perhaps(Of("all dirty none untracked"))),
 ];
-/// How a difference is shown that shows contents, or what they have in them. Without `--ext-diff` and `--textconv`, which run what the
-/// configuration names, and `--output`.
+/// The forms of a difference that shows contents, or parts of them. Without `--output`, and without `--ext-diff` and `--textconv`,
+/// which run programs that the configuration names.
 pub(super) const CONTENTS: &str = "-R -W -a -b -c -m -p -w --binary --cc --check --color-words --full-diff --full-index \
     --function-context --histogram --ignore-all-space --ignore-blank-lines --ignore-cr-at-eol --ignore-space-at-eol \
     --ignore-space-change --minimal --no-indent-heuristic --no-prefix --patch --patch-with-raw --patch-with-stat --patience \
@@ -47,7 +47,8 @@ pub(super) const CONTENTS_VALUES: &[(&str, Takes)] = &[
     ("--diff-merges", Text(Word)),
 ];
 
-/// A format of commits. The configuration says what another name stands for, and could name a format that runs gpg.
+/// Returns `true` for a format of commits. The configuration gives other names their meaning, and could name a format that runs
+/// gpg.
 fn is_pretty(text: &str) -> bool {
     let is_format_itself =
         text.is_empty() || text.contains('%') || text.starts_with("format:") || text.starts_with("tformat:");
@@ -55,7 +56,7 @@ fn is_pretty(text: &str) -> bool {
         || Of("email full fuller medium mboxrd oneline raw reference short").takes(text)
 }
 
-/// A format of dates. `format:` takes what `strftime` takes.
+/// Returns `true` for a format of dates. `format:` takes the formats of `strftime`.
 fn is_date_format(text: &str) -> bool {
     let named = "default format-local human iso iso-local iso-strict iso8601 local raw relative rfc rfc2822 short short-local unix";
     Of(named).takes(text) || text.starts_with("format:") || text.starts_with("format-local:")

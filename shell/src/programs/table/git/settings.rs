@@ -1,6 +1,6 @@
-//! Settings of git, and which of them are read.
+//! Settings of git: the readable ones.
 //!
-//! Some hold tokens: headers and addresses of `http`, `url` and `remote`, whatever `credential` is told, commands
+//! Some settings hold tokens: headers and addresses of `http`, `url` and `remote`, everything that `credential` is told, commands
 //! with passwords. Only settings that are listed here are read, one by its name at a time.
 
 use crate::action::Access::Writes;
@@ -12,7 +12,7 @@ use crate::unreadable::Unreadable;
 
 /// The file that `git config` writes.
 const CONFIG: &str = ".git/config";
-/// Sections whose settings hold no secret, whatever their names.
+/// Sections whose settings hold no secret, with any names.
 const SECTIONS: &str = "branch color commit diff init merge pull rebase tag";
 /// Settings of other sections. Without `core.sshCommand`, `core.gitProxy` and `core.askPass`, which may have passwords in them.
 const NAMES: &str = "core.abbrev core.attributesfile core.autocrlf core.bare core.bigfilethreshold core.checkstat \
@@ -26,7 +26,7 @@ const NAMES: &str = "core.abbrev core.attributesfile core.autocrlf core.bare cor
 /// Settings of each remote. `git remote -v` shows its address too.
 const OF_REMOTES: &str = "fetch url";
 
-/// Whether a setting is one of those that hold no secret. Letters of sections and keys count in either case.
+/// Returns `true` if a setting is one of those that hold no secret. Letters of sections and keys count in either case.
 pub(super) fn is_open(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let has = |list: &str, word: &str| list.split_whitespace().any(|listed| listed == word);
