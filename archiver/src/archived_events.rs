@@ -4,9 +4,9 @@ use bitacora_formats::Position;
 use bitacora_ledger::{ColdError, ColdEvent};
 
 use crate::archives::{Archives, GroupPlace};
-use crate::in_order::in_order;
 use crate::limits::GROUP_OPENERS;
-use crate::pace::Pace;
+use crate::ordered_pool::in_order;
+use crate::throttle::Pace;
 
 /// Events of one group that follow one another in what was asked for.
 struct Wanted {
@@ -34,7 +34,7 @@ impl Archives {
             Ok(bytes < max_bytes)
         };
         let taken = if wanted.len() > 1 {
-            let feed = |feed: &mut crate::in_order::Feed<Wanted>| {
+            let feed = |feed: &mut crate::ordered_pool::Feed<Wanted>| {
                 wanted.into_iter().all(|wanted| feed.put(wanted));
             };
             let work = |wanted| self.events_of(wanted);

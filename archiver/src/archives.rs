@@ -19,10 +19,10 @@ use crate::byte_cache::ByteCache;
 use crate::catalogue::{ArchiveIdentity, Catalogue, OpenArchive};
 use crate::error::StoredError;
 use crate::frame_rows::body_of;
+use crate::index_pruning::NarrowedCache;
 use crate::kept_manifests::{Lost, ManifestFolder};
 use crate::limits::NARROWED_CACHE_BYTES;
 use crate::manifest_recovery::ManifestRecovery;
-use crate::narrowing::NarrowedCache;
 
 /// The archives of every ledger of a process, in one store, with one budget of memory for what is read of them.
 pub struct StoredArchives {

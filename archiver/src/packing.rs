@@ -14,12 +14,12 @@ use bitacora_ledger::{Environment, Ledger, ReadError};
 
 use crate::error::ArchiverError;
 use crate::frame_rows::rows_of;
-use crate::in_order::{Feed, Results, in_order};
 use crate::limits::ARCHIVE_LEVEL;
-use crate::pace::{Pace, Tally};
+use crate::ordered_pool::{Feed, Results, in_order};
 use crate::packing_file::PackingFile;
 use crate::plan::ARCHIVE_UNIT_EVENTS;
 use crate::state_at_end::{StateDigest, state_at_end};
+use crate::throttle::{Pace, Tally};
 
 /// The source and the settings of packing an archive.
 pub(crate) struct Packing<'a> {

@@ -8,10 +8,10 @@ use bitacora_ledger::Ledger;
 
 use crate::error::ArchiverError;
 use crate::frame_rows::rows_of;
-use crate::pace::{Pace, Tally};
 use crate::plan::ARCHIVE_UNIT_EVENTS;
 use crate::state_at_end::{StateDigest, state_at_end};
 use crate::stored_archive::StoredArchive;
+use crate::throttle::{Pace, Tally};
 use crate::verification::Verification;
 
 /// Reads every byte of an archive back and compares every event with the ledger's own.

@@ -13,9 +13,9 @@ use bitacora_ledger::{ColdFrame, Environment, KnownSegments, Restoration, Restor
 use crate::archive_store::Objects;
 use crate::error::{ArchiverError, StoredError};
 use crate::frame_rows::{FrameRowsError, body_of};
-use crate::pace::{Pace, Tally};
-use crate::restorable::{Reach, Restorable, UnusedArchive};
+use crate::restore_plan::{Reach, Restorable, UnusedArchive};
 use crate::stored_archive::StoredArchive;
+use crate::throttle::{Pace, Tally};
 use crate::verification::Verification;
 
 /// The result of a restoration.

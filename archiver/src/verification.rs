@@ -9,9 +9,9 @@ use bitacora_formats::archive::{
 use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Position, Rows, TreeHash};
 
 use crate::error::{ArchiverError, StoredError};
-use crate::in_order::{Feed, Results, in_order};
-use crate::pace::{Pace, Tally};
+use crate::ordered_pool::{Feed, Results, in_order};
 use crate::stored_archive::StoredArchive;
+use crate::throttle::{Pace, Tally};
 
 /// Checks one archive. The signature of its manifest was verified when it was opened.
 pub struct Verification<'a> {

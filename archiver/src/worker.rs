@@ -19,12 +19,12 @@ use crate::archive_store::{ArchiveStoreError, Objects};
 use crate::error::{ArchiverError, KeptError, StoredError};
 use crate::kept_manifests::{ManifestFolder, archived_through};
 use crate::manifest_recovery::ManifestRecovery;
-use crate::pace::{Pace, Tally};
 use crate::packing::{PackedArchive, Packing};
 use crate::plan::{ARCHIVE_UNIT_EVENTS, Due, Rules, Standing, Times, plan};
 use crate::read_back::ReadBack;
 use crate::state_at_end::StateDigest;
 use crate::stored_archive::StoredArchive;
+use crate::throttle::{Pace, Tally};
 use crate::verification::Verification;
 
 /// The pause between two looks at whether the log is proven.

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde_json::value::RawValue;
 
-use crate::brought_file;
 use crate::exit::Exit;
+use crate::input_file;
 
 /// The size limit of a document: the same as the service's of a request.
 const MAX_DOCUMENT_BYTES: usize = 4 * 1024 * 1024;
@@ -48,7 +48,7 @@ impl Document {
     pub(crate) fn read(file: &Path) -> Result<Self, DocumentError> {
         let place = place_of(file);
         let path = if file == Path::new("-") { PathBuf::from("/dev/stdin") } else { file.to_owned() };
-        let bytes = brought_file::read(&path, MAX_DOCUMENT_BYTES)
+        let bytes = input_file::read(&path, MAX_DOCUMENT_BYTES)
             .map_err(|source| DocumentError::File { place: place.clone(), source })?;
         if bytes.len() > MAX_DOCUMENT_BYTES {
             return Err(DocumentError::Long { place });

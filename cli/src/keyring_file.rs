@@ -19,8 +19,8 @@ use bitacora_formats::limits::MAX_KEYRING_BYTES;
 use bitacora_formats::{Keyring, KeyringError};
 use zeroize::Zeroizing;
 
-use crate::brought_file;
 use crate::durable_file::{self, folder_of};
+use crate::input_file;
 use crate::passphrase::{PassphraseError, PassphraseSource};
 pub(crate) use location::{lies_in_data, refuse_in_data};
 
@@ -153,7 +153,7 @@ fn open(path: &Path, data: Option<&Path>) -> Result<File, KeyringFileError> {
         io::ErrorKind::NotFound => KeyringFileError::Missing(path.to_owned()),
         _ => KeyringFileError::Disk { path: path.to_owned(), source, then: "the keyring was not read" },
     };
-    let file = brought_file::open_at_once(path).map_err(failed)?;
+    let file = input_file::open_at_once(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
         return Err(KeyringFileError::NotAFile(path.to_owned()));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bitacora_server::{NoticeTarget, NoticeTargetError};
 use clap::Args;
 
-use crate::brought_file;
+use crate::input_file;
 
 /// The size limit of a secret's file.
 const MAX_SECRET_BYTES: usize = 256;
@@ -41,7 +41,7 @@ impl NoticeArguments {
     /// Returns the webhook, if one is named.
     pub(crate) fn target(&self) -> Result<Option<NoticeTarget>, NoticeFailure> {
         let (Some(url), Some(path)) = (&self.notify, &self.notify_secret_file) else { return Ok(None) };
-        let read = brought_file::read(path, MAX_SECRET_BYTES);
+        let read = input_file::read(path, MAX_SECRET_BYTES);
         let secret = read.map_err(|source| NoticeFailure::File { path: path.clone(), source })?;
         Ok(Some(NoticeTarget::new(url, &String::from_utf8_lossy(&secret))?))
     }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::arguments::Global;
 use crate::error::CommandError;
-use crate::joined::Joined;
+use crate::merge_pages::Joined;
 use crate::output::Output;
 use crate::service::{Answer, Service, ServiceFailure};
 use bitacora_client::percent_encoded;

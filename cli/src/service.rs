@@ -23,9 +23,9 @@ use crate::anchor::AnchorTrust;
 use crate::arguments::{Global, Place};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::in_process::Connections;
 use crate::output::{Output, printable};
 use crate::token;
-use crate::within::Connections;
 use bitacora_client::percent_encoded;
 use bitacora_client::{ClientError, Connection, Doubt};
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::admin_token;
-use crate::brought_file;
+use crate::input_file;
 use bitacora_client::{ClientError, NotAToken, Refusal, Token};
 use bitacora_formats::vocabulary::Sha256Text;
 use bitacora_ledger::{Entropy, SystemEntropy};
@@ -68,7 +68,7 @@ pub(crate) fn named(file: Option<&Path>, data: Option<&Path>) -> Result<Named, T
         }
         let failed = |source| TokenError::File { path: path.to_owned(), source };
         let place = path.display().to_string();
-        let bytes = Zeroizing::new(brought_file::read(path, MAX_FILE_BYTES).map_err(failed)?);
+        let bytes = Zeroizing::new(input_file::read(path, MAX_FILE_BYTES).map_err(failed)?);
         let text = str::from_utf8(&bytes).ok().filter(|_| bytes.len() <= MAX_FILE_BYTES);
         let token = text.ok_or(NotAToken).and_then(str::parse);
         return token.map(Named::Token).map_err(malformed(place));

@@ -9,7 +9,7 @@ use bitacora_ledger::Options;
 use bitacora_server::{WitnessesError, http_witnesses};
 use clap::Args;
 
-use crate::brought_file;
+use crate::input_file;
 
 /// The witness options of the command line.
 #[derive(Debug, Args)]
@@ -48,5 +48,5 @@ impl WitnessArguments {
 
 /// Reads a policy; of a longer file, one byte more than a policy may have, so that it is refused by its length.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    brought_file::read(path, MAX_POLICY_BYTES)
+    input_file::read(path, MAX_POLICY_BYTES)
 }

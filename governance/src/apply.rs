@@ -10,22 +10,22 @@ use bitacora_formats::{Event, Micros};
 
 use sha2::{Digest, Sha256};
 
-use crate::act::{Act, ActError, is_outcome, outcome, read};
 use crate::breaker::{Transition, Trial, bad_observation};
 use crate::calls::{AskedIn, OpenCall};
 use crate::clock::ClockTrust;
+use crate::command::{Act, ActError, is_outcome, outcome, read};
 use crate::decide::is_by_person;
+use crate::derivation::SCHEDULER_SOURCE;
 use crate::dimensions_begun::day_of;
 use crate::ended_calls::Rollbacks;
 use crate::examination::NOBODY;
 use crate::keys::ScopedKey;
 use crate::limits::DIMENSION_LIFE;
+use crate::loop_guard::RoundQuestion;
 use crate::outcome::Outcome;
 use crate::rate::RateQuestion;
-use crate::reaction::SCHEDULER_SOURCE;
 use crate::reactor::Observed;
 use crate::recorded_decision::RecordedDecision;
-use crate::rounds::RoundQuestion;
 use crate::state::State;
 use crate::times;
 use crate::trust::TrustRecord;

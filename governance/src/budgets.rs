@@ -18,9 +18,9 @@ use crate::journal::Journaled;
 use crate::limits::{
     MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, MAX_BUDGETS, MAX_BUDGETS_OF_CALL, MAX_RESERVATIONS,
 };
+use crate::loop_guard::{RUN_BUDGET, any_run};
 use crate::meter::{Meter, days_of};
-use crate::rounds::{RUN_BUDGET, any_run};
-use crate::shares::Shares;
+use crate::per_agent_quota::Shares;
 use crate::spend::{BudgetQuestion, Spend};
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 

@@ -9,7 +9,7 @@ use crate::ended_calls::Rollbacks;
 use crate::journal::Journaled;
 use crate::keys::ScopedKey;
 use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS, MAX_OPEN_CALLS_OF_AGENT};
-use crate::shares::Shares;
+use crate::per_agent_quota::Shares;
 use crate::spend::BudgetQuestion;
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 

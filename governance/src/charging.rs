@@ -9,15 +9,15 @@ use bitacora_formats::vocabulary::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::act::{is_imported, read};
 use crate::budgets::{BudgetsDue, Occasion, ReservedPart};
 use crate::calls::OpenCall;
+use crate::command::{is_imported, read};
 use crate::examination::CallFacts;
 use crate::ladder::Said;
 use crate::limits::{CALL_LIFE, LATE_OUTCOME_LIFE};
+use crate::loop_guard::{RUN_BUDGET, RoundName};
 use crate::outcome::Outcome;
 use crate::registry::RegisteredTool;
-use crate::rounds::{RUN_BUDGET, RoundName};
 use crate::spend::{BudgetQuestion, Spend, all_tokens};
 use crate::state::State;
 use crate::times;

@@ -11,18 +11,18 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::act::Act;
 use crate::budgets::Occasion;
 use crate::calls::OpenCall;
-use crate::caused::Caused;
+use crate::command::Act;
+use crate::derivation::full;
+use crate::effects::Caused;
 use crate::ended_calls::CheckedCall;
 use crate::examination::{CallFacts, Examination, NOBODY};
 use crate::journal::Journaled;
 use crate::ladder::Said;
 use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
-use crate::reaction::full;
+use crate::per_agent_quota::Shares;
 use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
-use crate::shares::Shares;
 use crate::state::State;
 use crate::version::{has_budgets, is_strict, weighs_contracts};
 

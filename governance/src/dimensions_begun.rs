@@ -4,7 +4,7 @@ use bitacora_formats::Micros;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_NEW_DIMENSIONS_OF_AGENT;
-use crate::shares::Shares;
+use crate::per_agent_quota::Shares;
 use crate::shelved::Shelved;
 
 /// Microseconds of a UTC day.

@@ -9,7 +9,7 @@ use crate::breaker::Trial;
 use crate::calls::OpenCall;
 use crate::journal::Journaled;
 use crate::limits::{CALL_LIFE, MAX_ENDED_CALLS, MAX_ENDED_CALLS_OF_AGENT};
-use crate::shares::Shares;
+use crate::per_agent_quota::Shares;
 use crate::version::is_strict;
 
 /// Contracts of one call whose rollback is asked for.

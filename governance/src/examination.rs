@@ -8,14 +8,14 @@ use bitacora_formats::vocabulary::{
 use crate::approval_ids::{APPROVAL_ID_BYTES, drawn_id};
 use crate::arguments::Examined;
 use crate::calls::OpenCall;
-use crate::derived::Meaning;
+use crate::derived_event::Meaning;
 use crate::keys::ScopedKey;
 use crate::limits::ALONE_LIFE;
 use crate::local_time::LocalSource;
+use crate::loop_guard::RoundQuestion;
 use crate::outcome::Outcome;
 use crate::policy::{ArgumentMatches, Guarded};
 use crate::rate::RateQuestion;
-use crate::rounds::RoundQuestion;
 use crate::spend::BudgetQuestion;
 use crate::version::{has_no_dead_ends, is_strict, sees_cycles};
 

@@ -8,16 +8,16 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{Event, Position};
 
-use crate::act::Act;
 use crate::arguments::{examine, examine_unregistered};
+use crate::command::Act;
 use crate::compiled_schema::CompiledSchema;
 use crate::compiled_tool::CompiledTool;
 use crate::custom_types::{CompiledTypes, check_registered};
-use crate::derived::Derived;
+use crate::derived_event::Derived;
 use crate::digest::{StateDigests, UnwritableState};
 use crate::examination::Examination;
-use crate::examiner::{CompiledTools, Examiner};
 use crate::policy::Policy;
+use crate::precheck::{CompiledTools, Examiner};
 use crate::reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 use crate::state::State;
 use crate::version::REACTOR_VERSION;

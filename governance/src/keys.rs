@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::ClockTrust;
 use crate::journal::Journaled;
 use crate::limits::{KEY_LIFE, MAX_KEYS, MAX_KEYS_OF_AGENT, STALE_KEY_LIFE};
-use crate::shares::Shares;
+use crate::per_agent_quota::Shares;
 
 /// A key that was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,21 +6,20 @@
 
 #![deny(clippy::float_arithmetic)]
 
-mod act;
 mod apply;
 mod approval_ids;
 mod approvals;
 mod arguments;
-mod asked_call;
 mod authority;
 mod blast_radius;
 mod breaker;
 mod budgets;
+mod call_request;
 mod calls;
-mod caused;
 mod charging;
 mod checks_failed;
 mod clock;
+mod command;
 mod compiled_cache;
 mod compiled_schema;
 mod compiled_tool;
@@ -28,14 +27,15 @@ mod contracts;
 mod custom_types;
 mod decay;
 mod decide;
-mod derived;
-mod differences;
+mod derivation;
+mod derived_event;
 mod digest;
 mod dimension;
 mod dimensions_begun;
+mod effects;
 mod ended_calls;
+mod enforcement_mode;
 mod examination;
-mod examiner;
 mod governance;
 mod grants;
 mod imports;
@@ -45,37 +45,37 @@ mod ladder;
 pub mod limits;
 mod live_sessions;
 mod local_time;
+mod loop_guard;
 mod measured;
 mod meter;
-mod modes;
 mod outcome;
+mod per_agent_quota;
 mod policies;
 mod policy;
+mod precheck;
 mod principals;
 mod queries;
 mod rate;
-mod reaction;
 mod reactor;
 mod reasons;
 mod recorded_decision;
 mod recorded_facts;
+mod reevaluation;
 mod registry;
-mod rejudging;
 mod replica;
 mod rolling_rates;
-mod rounds;
 mod schema_bounds;
 mod schema_keywords;
 #[cfg(test)]
 mod seeded;
 mod session_folder;
 mod shared_map;
-mod shares;
 mod shelved;
 mod spend;
 mod starters;
 mod state;
-mod stops;
+mod state_diff;
+mod suspensions;
 mod times;
 mod tool_sightings;
 mod trust;
@@ -90,12 +90,12 @@ pub use arguments::{
     ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, Reach, examine, examine_digest,
     examine_unregistered,
 };
-pub use asked_call::{CallMembers, take_call};
 pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};
 pub use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
 pub use blast_radius::{best_verdict, effective_blast_radius};
 pub use breaker::{Breaker, BreakerEvent, Transition, Trial, WindowCounts, bad_outcome};
 pub use budgets::{BudgetError, BudgetStanding, Budgets};
+pub use call_request::{CallMembers, take_call};
 pub use calls::OpenCall;
 pub use checks_failed::MAX_CHECKS_FAILED_IN_A_ROW;
 pub use clock::{ClockJump, ClockTrust};
@@ -104,16 +104,17 @@ pub use compiled_tool::{CompiledTool, ToolError};
 pub use contracts::{Contracts, MAX_CONTRACTS};
 pub use custom_types::{CustomTypes, MAX_CUSTOM_SCHEMA_BYTES, MAX_CUSTOM_TYPES};
 pub use decay::Decay;
-pub use derived::{Derived, Meaning};
-pub use differences::{StateDifference, StateDifferences};
+pub use derivation::{REACTOR_SOURCE, SCHEDULER_SOURCE};
+pub use derived_event::{Derived, Meaning};
 pub use digest::{StateDigest, StateDigests, StatePart, UnwritableState};
 pub use dimension::{DimensionFilter, TrustSum, WorkspaceFilter};
+pub use enforcement_mode::Modes;
 pub use examination::{CallFacts, Examination};
 pub use governance::{Governance, StateCopy};
 pub use grants::Grants;
 pub use imports::{Import, ImportedDimension};
 pub use local_time::{ZONE_DATA, has_zone};
-pub use modes::Modes;
+pub use loop_guard::OverdueRun;
 pub use outcome::{Ending, Outcome};
 pub use policies::{Policies, PolicyVersion};
 pub use policy::{
@@ -125,18 +126,16 @@ pub use policy::{
 pub use principals::Principals;
 pub use queries::{DimensionStanding, StateCounts};
 pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateLevel, RateQuestion, RateRefusal, Rates};
-pub use reaction::{REACTOR_SOURCE, SCHEDULER_SOURCE};
 pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
+pub use reevaluation::{Disagreement, MAX_DISAGREEMENTS, Rejudged, Rejudging};
 pub use registry::{
     MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError, STARTER_TOOLS,
     qualified_name,
 };
-pub use rejudging::{Disagreement, MAX_DISAGREEMENTS, Rejudged, Rejudging};
 pub use replica::{
     CutProgress, Executor, MAX_PIECE_ENTRIES, PredictedCall, Prediction, REPLICA_FORM, Replica, ReplicaBegin,
     ReplicaNews, StatePatch, Unpredictable,
 };
-pub use rounds::OverdueRun;
 pub use schema_bounds::{
     MAX_PATTERN_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, MAX_SCHEMA_PATTERNS, MAX_SCHEMA_STEPS,
     SchemaBoundsError,
@@ -144,7 +143,8 @@ pub use schema_bounds::{
 pub use spend::{BudgetQuestion, Spend};
 pub use starters::{Starter, StarterState, StarterTool, StarterToolState};
 pub use state::State;
-pub use stops::Stops;
+pub use state_diff::{StateDifference, StateDifferences};
+pub use suspensions::Stops;
 pub use tool_sightings::ToolSighting;
 pub use trust::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
 pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, Ranking};

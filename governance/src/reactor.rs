@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{Event, Micros, Position, StreamVersion};
 
-use crate::derived::Derived;
+use crate::derived_event::Derived;
 use crate::examination::Examination;
 
 /// A reactor: its version, its state, and its checks on the callers' threads.

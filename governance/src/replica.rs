@@ -19,7 +19,7 @@ mod prediction;
 use bitacora_formats::vocabulary::{EventData, Name, ToolRequested};
 use bitacora_formats::{Data, Event, Json, Micros};
 
-use crate::examiner::{CompiledTools, Examiner};
+use crate::precheck::{CompiledTools, Examiner};
 use crate::reactor::ReactorRefusal;
 use crate::state::State;
 

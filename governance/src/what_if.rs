@@ -6,12 +6,12 @@ use bitacora_formats::vocabulary::{
 };
 
 use crate::examination::{CallFacts, is_sealed_workspace};
-use crate::examiner::matches_of;
 use crate::ladder::{
     self, Circumstances, Ruling, Said, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on,
     stopped_verdict,
 };
 use crate::policy::Policy;
+use crate::precheck::matches_of;
 use crate::registry::Registry;
 use crate::times;
 use crate::trust_rules::{TrustInputs, judge};

@@ -2,11 +2,11 @@
 
 use bitacora_formats::{After, Position};
 
-use crate::cold::ColdState;
+use crate::archive_tier::ColdState;
 use crate::error::ReadError;
 use crate::fold::fold;
-use crate::hot::HotState;
 use crate::ledger::Ledger;
+use crate::reactor_state::HotState;
 use crate::shared::Shared;
 
 /// The reasons for which there is no state to put into an archive.

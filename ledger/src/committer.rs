@@ -7,22 +7,22 @@ use std::time::Instant;
 
 use bitacora_formats::{Commitment, FrameHeader, Frontier, Position, StreamKey, TreeHash};
 
+use crate::duplicate_receipts::Recall;
 use crate::error::AppendError;
 use crate::fold::RecordedFrame;
-use crate::hot::HotState;
 use crate::inbox::Reply;
 use crate::key_map::KeyMap;
 use crate::leaves::LiveLeaves;
 use crate::live_segment::EndedSegment;
-use crate::recall::Recall;
+use crate::reactor_state::HotState;
 use crate::receipt::Head;
 use crate::recent::OpenFrame;
+use crate::segment_preallocator::BlankSegment;
 use crate::segments::{FramePlace, Segment};
 use crate::sequencer::Accepted;
 use crate::shared::Shared;
 use crate::snapshots::StateAtEnd;
 use crate::staged::Tip;
-use crate::supply::BlankSegment;
 use crate::tip_tables::EndedState;
 use crate::unproven::{Ended, Waiting};
 

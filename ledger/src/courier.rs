@@ -15,8 +15,8 @@ pub(crate) use self::correspondent::contradiction;
 pub(crate) use self::round::Round;
 use crate::asking::Letterbox;
 use crate::cosigned::KeptCosigned;
+use crate::head_signer::PublishedHead;
 use crate::limits::WITNESS_CLOSING_PATIENCE;
-use crate::notary::PublishedHead;
 use crate::shared::Shared;
 use crate::witness::Witnesses;
 

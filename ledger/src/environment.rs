@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::archive_tier::{ColdArchives, NoArchives};
 use crate::clock::{Clock, SystemClock};
-use crate::cold::{ColdArchives, NoArchives};
 use crate::disk::{Disk, RealDisk};
 use crate::entropy::{Entropy, SystemEntropy};
 use crate::ledger::Ledger;

@@ -6,7 +6,7 @@ use bitacora_formats::{After, EventError, Generation, Position, StreamVersion};
 use bitacora_governance::{ReactorRefusal, RefusalCode};
 
 use crate::anchor::AnchorError;
-use crate::cold::ColdError;
+use crate::archive_tier::ColdError;
 use crate::fault::Fault;
 use crate::options::OptionsError;
 use crate::request::ExpectedVersion;

@@ -22,8 +22,8 @@ use bitacora_formats::{
 use self::merge::Merged;
 use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::index_folder::UNFINISHED;
-use crate::keeper::{Pace, Rest};
 use crate::staged::Known;
+use crate::table_writer::{Pace, Rest};
 
 /// Blocks that are read at once where a whole table is read.
 const READ_BLOCKS: usize = 32;

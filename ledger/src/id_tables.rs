@@ -20,9 +20,9 @@ use crate::disk::Disk;
 use crate::error::{AppendError, ReadError};
 use crate::id_table::{Doubt, IdTable, is_unfinished, segments_of};
 use crate::ids::SegmentIds;
-use crate::keeper::{Pace, Rest};
 use crate::limits::{MAX_ID_TABLE_WRITE_ENTRIES, MAX_UNWRITTEN_IDS};
 use crate::staged::Known;
+use crate::table_writer::{Pace, Rest};
 use crate::tiers;
 
 /// The identities of ended segments, for one ledger's life.

@@ -6,9 +6,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::compressor::Packed;
 use crate::error::AppendError;
 use crate::limits::{MAX_COMMITS_AHEAD, QUEUE_RETRY_AFTER_S, QUEUED_REQUEST_BYTES, RESERVED_QUEUE_BYTES};
-use crate::packer::Packed;
 use crate::prepare::PreparedRequest;
 use crate::sequencer::Accepted;
 

@@ -14,16 +14,16 @@ use tokio::sync::{oneshot, watch};
 
 use crate::courier::{self, CourierStart, Round};
 use crate::creation;
-use crate::declaration;
-use crate::declared_loss::DeclaredLoss;
 use crate::disk::FolderLock;
 use crate::environment::Environment;
 use crate::error::{AppendError, CloseError, CreateError, OpenError, ReadError};
 use crate::fold::{self, Fold};
+use crate::head_signer::{self, NotaryStart, PublishedHead};
 use crate::id_tables::look_up_failed;
 use crate::inbox::{Command, Lane, Queued};
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
-use crate::notary::{self, NotaryStart, PublishedHead};
+use crate::loss::DeclaredLoss;
+use crate::loss_record;
 use crate::opening;
 use crate::options::Options;
 use crate::page::{PageBuilder, TakeEvent};
@@ -83,7 +83,7 @@ impl Ledger {
     ) -> Result<Self, OpenError> {
         let own = Arc::clone(&keyring);
         let opened = opening::open(environment, folder, keyring, options);
-        let say_begun = |error| declaration::say_begun(&*environment.disk, folder, &own, error);
+        let say_begun = |error| loss_record::say_begun(&*environment.disk, folder, &own, error);
         let opened = opened.map_err(say_begun);
         opened.map(|inner| Self { inner: Arc::new(inner) })
     }
@@ -102,7 +102,7 @@ impl Ledger {
     ) -> Result<(Self, DeclaredLoss), OpenError> {
         let own = Arc::clone(&keyring);
         let declared = opening::declare_loss(environment, folder, keyring, options);
-        let say_begun = |error| declaration::say_begun(&*environment.disk, folder, &own, error);
+        let say_begun = |error| loss_record::say_begun(&*environment.disk, folder, &own, error);
         let (inner, loss) = declared.map_err(say_begun)?;
         Ok((Self { inner: Arc::new(inner) }, loss))
     }
@@ -430,7 +430,7 @@ impl Inner {
     pub(crate) fn start_notary(&self, start: NotaryStart) -> io::Result<()> {
         self.shared.notary.begin(&start, self.shared.keyring.signing_chain());
         let shared = Arc::clone(&self.shared);
-        let thread = opening::named("notary").spawn(move || notary::run(&shared, start))?;
+        let thread = opening::named("notary").spawn(move || head_signer::run(&shared, start))?;
         *self.notary.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }

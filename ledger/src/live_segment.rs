@@ -9,12 +9,12 @@ use bitacora_formats::{
 
 use crate::batch::Batch;
 use crate::committer::FrameCommit;
+use crate::compressor::Packed;
 use crate::limits::MAX_SEGMENT_EVENTS;
-use crate::packer::Packed;
 use crate::receipt::Head;
+use crate::segment_preallocator::BlankSegment;
 use crate::segments::Segment;
 use crate::shared::Shared;
-use crate::supply::BlankSegment;
 
 /// Seals frames one after another, in the live segment or at the start of the next one.
 pub(crate) struct LiveSegment {

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use bitacora_formats::Keyring;
 
-use crate::declaration::{self, Begun};
-use crate::declared_loss::DeclaredLoss;
 use crate::environment::Environment;
 use crate::error::OpenError;
+use crate::known_heads::Remembered;
+use crate::loss::DeclaredLoss;
+use crate::loss_record::{self, Begun};
 use crate::options::Options;
-use crate::remembered::Remembered;
 use crate::replay::{Replayed, TailState};
 
 /// The handling of a loss that others remember, at an opening.
@@ -45,7 +45,7 @@ pub(crate) fn face_loss(
     if on_loss == OnLoss::Declare || begun.gives_up_nothing(replayed, remembered.as_ref())? {
         let signers = keyring.signing_chain();
         let loss =
-            declaration::begin_generation(disk, folder, replayed, remembered.as_mut(), begun, signers)?;
+            loss_record::begin_generation(disk, folder, replayed, remembered.as_mut(), begun, signers)?;
         return Ok((remembered, Some(loss)));
     }
     if is_damaged {

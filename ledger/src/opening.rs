@@ -12,46 +12,46 @@ use tokio::sync::oneshot;
 
 use crate::admission::Admission;
 use crate::archived_state::begin_in_archives;
+use crate::background_scrub;
 use crate::committer::{self, Commit, Committer, CommitterHandle};
+use crate::compressor::{self, Packing};
 use crate::courier::CourierStart;
-use crate::declaration::{self, Begun};
-use crate::declared_loss::{self, DeclaredLoss};
 use crate::disk::Disk;
+use crate::duplicate_receipts::{self, Recall};
 use crate::environment::Environment;
 use crate::error::{AppendError, OpenError, ReadError};
+use crate::head_signer::NotaryStart;
 use crate::heads;
-use crate::hot::HotState;
 use crate::inbox::{Inbox, Lane, Queued};
 use crate::index_folder::INDEX;
-use crate::inquiry;
-use crate::keeper::Keeper;
+use crate::known_heads::{Remembered, first_segment, refuse_other_name};
 use crate::leaves;
 use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
-use crate::notary::NotaryStart;
+use crate::loss::{self, DeclaredLoss};
+use crate::loss_record::{self, Begun};
 use crate::on_loss::{OnLoss, face_loss};
 use crate::options::{HeadOptions, Options};
-use crate::outline::end_of_segment;
-use crate::packer::{self, Packing};
 use crate::prepare::{PreparedRequest, Preparer};
-use crate::prover;
 use crate::put_back;
 use crate::quarantine::{self, CutRecord, UnwrittenFrames};
-use crate::recall::{self, Recall};
+use crate::reactor_state::HotState;
 use crate::recover;
 use crate::released_files;
-use crate::remembered::{Remembered, first_segment, refuse_other_name};
 use crate::replay::{Replay, Replayed, TailState, refuse_wrong_keyring};
+use crate::segment_index::end_of_segment;
+use crate::segment_preallocator::Supply;
 use crate::segments::{Segments, released_number, segments_folder};
 use crate::sequencer::Sequencer;
 use crate::service_events::ServiceEvent;
 use crate::shared::{Parts, Shared};
 use crate::signing_keys;
+use crate::snapshot_open;
 use crate::snapshots::Snapshots;
 use crate::staged::Staged;
 use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
-use crate::supply::Supply;
+use crate::table_writer::Keeper;
 use crate::tree::Tree;
 use crate::unproven::Unproven;
 use crate::whole_behind;
@@ -134,7 +134,7 @@ fn open_with(
     let mut replayed = match replayed {
         // Nothing before the damage can be read: there is nothing to write on. What is whole behind it is served.
         Err(OpenError::Corrupt(fault)) if on_loss == OnLoss::Refuse => {
-            let inner = inquiry::open_damaged(outside, folder, &keyring, &options, fault)?;
+            let inner = snapshot_open::open_damaged(outside, folder, &keyring, &options, fault)?;
             inner.keep_locked(lock);
             return Ok((inner, None));
         }
@@ -151,7 +151,7 @@ fn open_with(
     let unwritten = UnwrittenFrames::all(disk, folder, replayed.keys.index_key());
     if on_loss == OnLoss::Declare || !unwritten.map_err(in_step("listing the quarantine"))?.is_empty() {
         // Only now is it known that the keyring is the ledger's. What is on the disk counts then, not what tables remember of it.
-        declared_loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
+        loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
         replayed = replay()?;
     }
     refuse_other_name(options.name.as_ref(), || replayed.name(disk, folder, &keyring))?;
@@ -195,7 +195,7 @@ fn open_with(
         Vec::new()
     } else {
         if loss.is_none() {
-            declaration::forget(disk, folder).map_err(in_step("removing the loss that the log says"))?;
+            loss_record::forget(disk, folder).map_err(in_step("removing the loss that the log says"))?;
         }
         signing_keys::write_note(disk, folder, &keyring)
             .map_err(in_step("writing the signing keys' note"))?;
@@ -229,7 +229,7 @@ fn open_with(
                 generation: loss.generation,
                 source: io::Error::other(error),
             })?;
-            if let Err(error) = declaration::forget(disk, folder) {
+            if let Err(error) = loss_record::forget(disk, folder) {
                 tracing::warn!(%error, "a loss that the log says could not be marked as such");
             }
         }
@@ -385,14 +385,16 @@ impl Opening {
             options.frame_body_bytes(),
         );
         let packer = compressor()?;
-        let packer = move |shared: &Arc<Shared>| packer::run(shared, packer, &unpacked);
+        let packer = move |shared: &Arc<Shared>| compressor::run(shared, packer, &unpacked);
         let mut threads = start_threads(&shared, sequencer, packer, committer, committed, recalled)?;
         match replayed.unread {
             None => shared.set_proven(),
             Some(unread) => {
                 let shared = Arc::clone(&shared);
-                threads
-                    .push(named("prover").spawn(move || prover::run(&shared, &unread, options.proof_delay))?);
+                threads.push(
+                    named("prover")
+                        .spawn(move || background_scrub::run(&shared, &unread, options.proof_delay))?,
+                );
             }
         }
         inner.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(threads);
@@ -449,7 +451,7 @@ fn start_threads(
         })?,
         named("supply")
             .spawn(move || for_supply.supply.run(&*for_supply.environment.disk, &for_supply.inbox))?,
-        named("recall").spawn(move || recall::run(&for_recall, &recalled))?,
+        named("recall").spawn(move || duplicate_receipts::run(&for_recall, &recalled))?,
         named("keeper").spawn(move || {
             if catch_unwind(AssertUnwindSafe(|| for_keeper.keeper.run(&for_keeper))).is_err() {
                 for_keeper.keeper.give_up();

@@ -8,7 +8,7 @@ use bitacora_formats::{
     decode_body, decode_part, decode_record, open_part,
 };
 
-use crate::cold::ColdEvent;
+use crate::archive_tier::ColdEvent;
 use crate::error::ReadError;
 use crate::limits::MAX_IDLE_DECOMPRESSORS;
 use crate::page::TakeEvent;

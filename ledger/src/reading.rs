@@ -11,7 +11,7 @@ use bitacora_formats::{
 
 use bitacora_governance::Governance;
 
-use crate::cold::{ColdAccess, ColdTier};
+use crate::archive_tier::{ColdAccess, ColdTier};
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
 use crate::error::OpenError;
@@ -19,21 +19,21 @@ use crate::fault::Fault;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
 use crate::index_folder::INDEX;
-use crate::keeper::Keeper;
+use crate::known_heads::{ledger_name, refuse_other_name};
 use crate::ledger::Inner;
 use crate::options::Options;
-use crate::outline::Outline;
 use crate::prepare::Preparer;
 use crate::put_back;
 use crate::receipt::Head;
-use crate::remembered::{ledger_name, refuse_other_name};
 use crate::replay::{is_signed_by, load_segment};
+use crate::segment_index::Outline;
 use crate::segment_list::SegmentList;
+use crate::segment_preallocator::Supply;
 use crate::segments::{Segment, Segments, released_file_name, segment_file_name, segments_folder};
 use crate::shared::{Parts, Shared};
 use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
-use crate::supply::Supply;
+use crate::table_writer::Keeper;
 use crate::tip_tables::TipTables;
 use crate::tree::Tree;
 use crate::unproven::Unproven;

@@ -13,8 +13,8 @@ use bitacora_formats::{
     SegmentEnd, SegmentHeader, SegmentNumber, StreamKey,
 };
 
+use crate::archive_tier::{ColdAccess, ColdArchives, ColdTier};
 use crate::blinding_key;
-use crate::cold::{ColdAccess, ColdArchives, ColdTier};
 use crate::derived_key;
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
@@ -24,8 +24,8 @@ use crate::id_tables::IdTables;
 use crate::index_folder::INDEX;
 use crate::key_map::KeyMap;
 use crate::leaves::SegmentLeaves;
-use crate::outline::Outline;
 use crate::receipt::Head;
+use crate::segment_index::Outline;
 use crate::segment_list::{SegmentList, segment_header};
 use crate::segments::{Segment, segment_file_name, segments_folder};
 use crate::staged::Tip;

@@ -11,12 +11,12 @@ use bitacora_formats::{
     SegmentPlan, TreeHash, decode_body, decode_record, genesis_tip, pad, seal_segment_header,
 };
 
+use crate::archive_tier::ColdFrame;
 use crate::archiving::SegmentStart;
-use crate::cold::ColdFrame;
 use crate::creation::{make_folders, remove_unfinished, unfinished_folder, write_durably};
-use crate::declaration;
 use crate::environment::Environment;
 use crate::leaves::SegmentLeaves;
+use crate::loss_record;
 use crate::segments::{segment_file_name, segments_folder};
 use crate::signing_keys;
 
@@ -209,7 +209,7 @@ impl<'k> Restoration<'k> {
         if let Some((generation, retained)) = generation.zip(retained) {
             let declared =
                 LossDeclaration { generation, retained, lost: None, anchored: None, restored: true };
-            declaration::keep(disk, &self.unfinished, self.keys.index_key(), &declared)
+            loss_record::keep(disk, &self.unfinished, self.keys.index_key(), &declared)
                 .map_err(in_step("declaring what is lost behind them"))?;
         }
         let sync = || {

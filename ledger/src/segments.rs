@@ -18,7 +18,7 @@ use self::archived::ArchivedSegment;
 use self::lost::LostSegment;
 use self::stored::StoredSegment;
 pub(crate) use self::survey::Side;
-use crate::cold::{ColdEvent, ColdFrame, ColdTier};
+use crate::archive_tier::{ColdEvent, ColdFrame, ColdTier};
 use crate::disk::DiskFile;
 use crate::error::ReadError;
 use crate::fault::Fault;

@@ -12,19 +12,19 @@ use crate::admission::Admission;
 use crate::batch::Batch;
 use crate::clock_watch::{ClockJump, ClockWatch};
 use crate::committer::{Answer, Commit, CommitterHandle, FrameCommit};
+use crate::compressor::{Packed, Packing};
 use crate::error::AppendError;
 use crate::inbox::{Command, Mail, Queued};
-use crate::keeper::Backlog;
 use crate::limits::{EARLY_PACK_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::live_segment::LiveSegment;
-use crate::packer::{Packed, Packing};
 use crate::prepare::PreparedRequest;
 use crate::receipt::DerivedReceipt;
+use crate::segment_preallocator::Outlook;
 use crate::service_events::ServiceEvent;
 use crate::shared::{Shared, SharedCounters};
 use crate::staged::{Known, Tip};
 use crate::status::{ReadOnlyReason, WriterState};
-use crate::supply::Outlook;
+use crate::table_writer::Backlog;
 
 /// A request that was admitted: where its events stand.
 #[derive(Debug, Clone)]

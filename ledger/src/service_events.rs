@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::archiving::SealedArchive;
 use crate::clock_watch::ClockJump;
-use crate::declared_loss::DeclaredLoss;
 use crate::error::AppendError;
+use crate::loss::DeclaredLoss;
 use crate::prepare::{Origin, PreparedRequest, Preparer};
 use crate::quarantine::{CutRecord, UnwrittenFrames};
 use crate::release::Released;

@@ -10,23 +10,23 @@ use tokio::sync::watch;
 
 use bitacora_governance::Governance;
 
-use crate::cold::ColdTier;
+use crate::archive_tier::ColdTier;
 use crate::courier::Courier;
 use crate::disk::Disk;
 use crate::environment::Environment;
 use crate::fault::Fault;
+use crate::head_signer::Notary;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
-use crate::keeper::{Keeper, Pace};
-use crate::notary::Notary;
 use crate::prepare::Preparer;
 use crate::reader::DecompressorPool;
 use crate::receipt::Head;
 use crate::recent::{RecentFrames, RevisitedFrames};
+use crate::segment_preallocator::{Outlook, Supply};
 use crate::segments::Segments;
 use crate::staged::{DurableTips, Tip};
 use crate::status::{Counters, ReadOnlyReason, WriterState};
-use crate::supply::{Outlook, Supply};
+use crate::table_writer::{Keeper, Pace};
 use crate::tree::Tree;
 use crate::unproven::Unproven;
 

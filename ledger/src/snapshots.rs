@@ -14,9 +14,9 @@ use bitacora_formats::{
 };
 
 use crate::disk::{Disk, FolderEntry, OpenMode};
-use crate::hot::{HotState, SavedState};
 use crate::index_folder::{UNFINISHED, make_folder};
 use crate::limits::FILL_SLICE_BYTES;
+use crate::reactor_state::{HotState, SavedState};
 use crate::replacement::replace;
 
 /// A state as it stood at a segment's end, to be kept.

@@ -2,7 +2,7 @@
 
 use crate::courier::WitnessedStatus;
 use crate::fault::Fault;
-use crate::notary::HeadStatus;
+use crate::head_signer::HeadStatus;
 use crate::receipt::Head;
 
 /// A moment's view of a ledger; every number is read without stopping the sequencer.

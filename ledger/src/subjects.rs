@@ -4,8 +4,8 @@
 //! The one mutable store of a ledger, and the only copy of these keys. So nothing here replaces what stands there: a
 //! file that is damaged, or a name whose key is missing, is an error until somebody restores or erases it.
 
+mod key_files;
 mod recent;
-mod shelf;
 #[cfg(test)]
 mod tests;
 
@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bitacora_formats::{LedgerKeys, Secret, SubjectFileError, SubjectFiles};
 
+use self::key_files::{Doubt, Drawer, Shelf};
 use self::recent::Recent;
-use self::shelf::{Doubt, Drawer, Shelf};
 use crate::environment::Environment;
 use crate::limits::MAX_CACHED_SUBJECT_KEYS;
 

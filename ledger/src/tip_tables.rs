@@ -18,9 +18,9 @@ use bitacora_formats::{
 pub(crate) use self::file::opens;
 use self::file::{file_name, is_unfinished, read_header, read_into, segments_of, write};
 use crate::disk::Disk;
-use crate::keeper::Rest;
 use crate::key_map::KeyMap;
 use crate::staged::Tip;
+use crate::table_writer::Rest;
 use crate::tiers;
 
 /// The state of the log at the end of a segment, and the tips of the streams that some segments through it touched.

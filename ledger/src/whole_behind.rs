@@ -10,14 +10,14 @@ use bitacora_formats::{
     SegmentHeader, SegmentNumber, Signature, StoredFrame, TreeHash, is_all_zeros,
 };
 
-use crate::cold::ColdTier;
+use crate::archive_tier::ColdTier;
 use crate::disk::{Disk, DiskFile, OpenMode, is_no_file};
 use crate::error::ReadError;
 use crate::fault::Fault;
 use crate::heads;
-use crate::outline::{Frames, Outlined};
 use crate::receipt::Head;
 use crate::replay::{Replayed, TailState};
+use crate::segment_index::{Frames, Outlined};
 use crate::segment_list::SegmentList;
 use crate::segments::{
     FrameOutline, SEGMENTS, Segment, released_file_name, released_number, segment_file_name, segment_number,

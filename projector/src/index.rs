@@ -10,10 +10,10 @@ use bitacora_formats::{
 use bitacora_ledger::Ledger;
 use tokio::sync::Notify;
 
+use crate::block_dir::Shelf;
 use crate::limits::LAG_EVENTS;
 use crate::open_block::OpenBlock;
 use crate::options::IndexOptions;
-use crate::shelf::Shelf;
 use crate::status::{IndexState, IndexStatus};
 use crate::stored_block::{Doubt, StoredBlock};
 

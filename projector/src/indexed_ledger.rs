@@ -10,6 +10,7 @@ use bitacora_ledger::{
     CloseError, Environment, Ledger, Page, PageBuilder, PageEnd, ReadError, ReadQuery, TakeEvent,
 };
 
+use crate::block_dir::{PROJECTIONS, Shelf};
 use crate::calls::Calls;
 use crate::checkpoints::Checkpoints;
 use crate::contracts::Contracts;
@@ -24,7 +25,6 @@ use crate::resolutions::Resolutions;
 use crate::runs::Runs;
 use crate::selection::Selection;
 use crate::sessions::Sessions;
-use crate::shelf::{PROJECTIONS, Shelf};
 use crate::status::IndexStatus;
 use crate::stored_block::Doubt;
 use crate::tools::Tools;

@@ -10,6 +10,7 @@
 //!
 //! Forbidden to this crate: HTTP, the archiver beside it, and any way to add to history.
 
+mod block_dir;
 mod call_state;
 mod calls;
 mod checkpoints;
@@ -32,7 +33,6 @@ mod runs;
 mod scratch;
 mod selection;
 mod sessions;
-mod shelf;
 mod spending;
 mod status;
 mod stored_block;

@@ -4,26 +4,26 @@
 //! that they answer. The engine around it reads the log once for several models, and keeps rows and cursor together in one store. It
 //! believes no row that does not open, does not come to its sum or is of another history, and folds such rows again.
 
-mod build;
-mod builds;
 #[cfg(test)]
 mod builds_tests;
 mod clean_close;
-mod fitting;
-mod keeper;
-mod kept;
+mod event_views;
+mod lenient;
 mod log;
 mod manifests;
 mod model;
+mod model_tree;
 mod postings;
+mod published_model;
+mod rebuilds;
+mod row_bloom;
 mod row_key;
 mod rows;
-mod seen;
 mod status;
 mod store;
+mod store_owner;
 #[cfg(test)]
 mod tests;
-mod told;
 mod view;
 mod worker;
 
@@ -39,16 +39,16 @@ use tokio::sync::Notify;
 
 use crate::limits::FOLD_THREADS;
 pub(crate) use clean_close::remove_all;
-pub(crate) use fitting::{Fitting, count_or_zero, fitting};
-use kept::Kept;
+pub(crate) use lenient::{Fitting, count_or_zero, lenient};
 use log::Log;
+use published_model::Kept;
 
+pub(crate) use event_views::{Artifact, Observed, Requested, Tokens, Told};
 pub(crate) use log::{LogData, Logged};
 pub(crate) use model::{EVERY_KIND, FoldError, Folded, Imported, Model};
 pub(crate) use row_key::RowKey;
 pub(crate) use rows::{Live, Rows};
 pub use status::{ModelError, ModelState, ModelStatus};
-pub(crate) use told::{Artifact, Observed, Requested, Tokens, Told};
 pub(crate) use view::View;
 
 /// The folder of the store below that of all derived state.
@@ -104,7 +104,7 @@ impl ReadModels {
             paused: Mutex::new(()),
             resumed: Condvar::new(),
         });
-        let keeper = match keeper::start(&inner) {
+        let keeper = match store_owner::start(&inner) {
             Ok(thread) => Some(thread),
             Err(error) => {
                 for kept in &inner.kept {

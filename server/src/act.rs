@@ -17,14 +17,14 @@ use tokio::sync::OwnedMutexGuard;
 use crate::access::Caller;
 use crate::api::Api;
 use crate::body::HeldBody;
-use crate::governed::{Governed, governance, json_bytes, optional_body};
 use crate::json::JsonWriter;
 use crate::media::JSON;
-use crate::members::Members;
 use crate::path::PathNames;
 use crate::problem::{Code, Problem};
 use crate::query::Query;
-use crate::question::{NO_STORE, answer_at};
+use crate::read_request::{NO_STORE, answer_at};
+use crate::service_event::{Governed, governance, json_bytes, optional_body};
+use crate::strict_object::Members;
 
 /// A request to act on the ledger that its path names. A resource reads what is said and records what that comes to; what it leaves
 /// unread of the query is refused then.

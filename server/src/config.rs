@@ -12,9 +12,9 @@ use crate::limits::{
     DEFAULT_MAX_FOLLOW_BYTES_IN_FLIGHT, DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS,
     DEFAULT_MAX_POLICY_CACHE_DIMENSIONS, DEFAULT_MAX_READS, DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT, Patience,
 };
-use crate::notices::NoticeTarget;
 use crate::origin::Origin;
 use crate::required_models::RequiredModel;
+use crate::webhooks::NoticeTarget;
 
 /// Everything a [`Server`](crate::Server) is told at its start.
 pub struct ServerConfig {

@@ -16,8 +16,8 @@ use serde::de::value::{Error as ValueError, StrDeserializer};
 
 use crate::answers::ContentValue;
 use crate::limits::CONTENT_APPEND_BYTES;
-use crate::modelled::read_models;
 use crate::problem::{Code, Place, Problem};
+use crate::read_model_query::read_models;
 
 /// The encoding of content that is sent as JSON.
 pub(crate) const JSON_ENCODING: &str = "application/json";

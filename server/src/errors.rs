@@ -182,7 +182,7 @@ mod tests {
     fn every_code_of_the_rooms_below_has_a_status() {
         let sources = [
             include_str!("../../ledger/src/error.rs"),
-            include_str!("../../ledger/src/cold.rs"),
+            include_str!("../../ledger/src/archive_tier.rs"),
             include_str!("../../formats/src/event.rs"),
             include_str!("../../formats/src/json.rs"),
             include_str!("../../formats/src/cloudevent.rs"),

@@ -16,7 +16,7 @@ use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::limits::LINES_AHEAD;
 use crate::page::{WrittenPage, end_line, page_lines};
-use crate::pieces::Pieces;
+use crate::parallel_pages::Pieces;
 use crate::problem::{Code, Problem};
 
 /// The rest of an NDJSON answer after its first page.

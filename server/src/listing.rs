@@ -15,7 +15,7 @@ use crate::limits::{DEFAULT_LISTED, MAX_LISTED};
 use crate::media::JSON;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
-use crate::question::{Question, answer_at_position};
+use crate::read_request::{Question, answer_at_position};
 
 /// The caching of answers that may change: asked for each time, and answered without a body if nothing has changed.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");

@@ -3,8 +3,8 @@
 use bitacora_formats::vocabulary::MicroUsd;
 use bitacora_formats::{UsdError, parse_usd};
 
-use crate::members::Members;
 use crate::problem::Problem;
+use crate::strict_object::Members;
 
 /// The most that is counted, in US dollars.
 const MOST_USD: u64 = MicroUsd::MAX.get() / 1_000_000;

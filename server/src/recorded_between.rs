@@ -8,7 +8,7 @@ use bitacora_projector::HappenedBetween;
 use crate::api::Api;
 use crate::problem::Problem;
 use crate::query::{Query, bad_query, take_time};
-use crate::question::Question;
+use crate::read_request::Question;
 
 /// The times that are asked about.
 pub(crate) struct AskedTimes {

@@ -16,7 +16,6 @@ use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
 use crate::data_folder::DataError;
 use crate::expiry;
 use crate::first_tokens::{Admission, Admittance, FirstTokenError};
-use crate::learning;
 use crate::ledgers::{CloseFailures, Ledgers};
 use crate::limits::{
     ACCEPT_FAILURE_PACE, ACCEPT_PAUSE, CONNECTION_WAIT, MAX_WAITING_CONNECTIONS, SHUTDOWN_GRACE,
@@ -24,12 +23,13 @@ use crate::limits::{
 };
 use crate::listener::{ListenError, SocketFile, is_reached, listen_tcp, listen_unix};
 use crate::metrics::Metrics;
-use crate::notices::{self, NoticeTarget};
 use crate::origin::WebRules;
 use crate::paced::Pace;
+use crate::pending_anchors::open_when_anchored;
 use crate::pool::{CallerKey, Full, Part, Pool};
 use crate::problem::{Code, Problem};
-use crate::waiting::open_when_anchored;
+use crate::suggestion_job;
+use crate::webhooks::{self, NoticeTarget};
 
 /// The reason for which the service does not start.
 #[derive(Debug, thiserror::Error)]
@@ -147,9 +147,9 @@ impl Server {
             phase: phase.subscribe(),
         };
         tokio::spawn(expiry::run(Arc::clone(&api)));
-        tokio::spawn(learning::run(Arc::clone(&api)));
+        tokio::spawn(suggestion_job::run(Arc::clone(&api)));
         if let Some(target) = notices {
-            tokio::spawn(notices::run(Arc::clone(&api), target));
+            tokio::spawn(webhooks::run(Arc::clone(&api), target));
         }
         if let Some(archiving) = archiving
             && let Err(error) = archiving::start(&api, archiving)

@@ -16,11 +16,11 @@ use tokio::sync::mpsc::{Receiver, channel};
 use self::input::{Batch, Batches, InputError};
 use self::summary::{Summary, receipt_json, receipt_line};
 use crate::access::{Access, AccessError, event_loop};
+use crate::append_retry::{Delivery, Miss};
 use crate::arguments::Global;
-use crate::brought_file;
-use crate::delivery::{Delivery, Miss};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::input_file;
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::progress::EventCount;
@@ -114,7 +114,7 @@ fn open_input(arguments: &AppendArguments) -> Result<Batches<Source>, InputError
         None => (Box::new(io::stdin()), "stdin".to_owned()),
         Some(path) => {
             let name = path.display().to_string();
-            let file = brought_file::open(path);
+            let file = input_file::open(path);
             (Box::new(file.map_err(|source| InputError::Read { name: name.clone(), source })?), name)
         }
     };

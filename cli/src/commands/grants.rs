@@ -9,11 +9,11 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::{JsonObject, json_array, json_text};
-use crate::life::life;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
 use crate::service::with_service;
 use crate::table::{Table, to_the_second};
+use crate::ttl::ttl;
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -60,8 +60,8 @@ struct GiveArguments {
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
     /// The lifetime: 12h, 30d.
-    #[arg(long = "for", value_name = "TIME", value_parser = life)]
-    life: Micros,
+    #[arg(long = "for", value_name = "TIME", value_parser = ttl)]
+    ttl: Micros,
     /// The grant's id. [default: a random one]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -88,7 +88,7 @@ pub(crate) fn run(
 }
 
 fn give(arguments: &GiveArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let GiveArguments { tool, context, agent, workspace, parts, session, life, id, note } = arguments;
+    let GiveArguments { tool, context, agent, workspace, parts, session, ttl, id, note } = arguments;
     let scope = JsonObject::new()
         .text("tool", tool)
         .text("context", context)
@@ -96,7 +96,7 @@ fn give(arguments: &GiveArguments, global: &Global, output: &mut Output) -> Resu
         .text("workspace", workspace)
         .maybe_raw("parts", (!parts.is_empty()).then(|| json_array(parts.iter().map(|part| json_text(part)))))
         .maybe("session", session.as_deref());
-    let expires = format_time(Micros(SystemClock.now().0.saturating_add(life.0)));
+    let expires = format_time(Micros(SystemClock.now().0.saturating_add(ttl.0)));
     let body = JsonObject::new()
         .maybe("grant", id.as_deref())
         .raw("scope", scope.end())

@@ -15,8 +15,8 @@ use clap::Args;
 use self::flow::{Flow, ToldAs};
 use self::shown::Shown;
 use crate::access::{Access, AccessError, event_loop};
+use crate::append_retry::Miss;
 use crate::arguments::Global;
-use crate::delivery::Miss;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::import::{

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::joined::Joined;
+use crate::merge_pages::Joined;
 use crate::output::{Output, printable};
 use crate::pages::{Page as _, each_page_by};
 use crate::service::{FOLD_PATIENCE, FOLD_PAUSE, Service, with_read_models};

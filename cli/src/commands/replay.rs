@@ -23,9 +23,9 @@ use self::tried::About;
 use self::what_if::Tried;
 use crate::access::{AccessError, OpenFolder, event_loop};
 use crate::arguments::{Global, UsageError};
-use crate::brought_file;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::input_file;
 use crate::interrupt::Interrupts;
 use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};
@@ -188,7 +188,7 @@ pub(crate) fn run(
     let begin = match &arguments.progress {
         Some(file) => {
             let pipe = |source| KeptReplayError::Disk { file: file.display().to_string(), source };
-            brought_file::refuse_irregular(file).map_err(pipe).map_err(ReplayFailure::from)?;
+            input_file::refuse_irregular(file).map_err(pipe).map_err(ReplayFailure::from)?;
             Begin::WhereItWasKept(file.clone())
         }
         None if arguments.from_archive => Begin::InArchives,

@@ -18,16 +18,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::access::{Access, event_loop};
+use crate::append_retry::{Delivery, Miss};
 use crate::arguments::Global;
-use crate::delivery::{Delivery, Miss};
-use crate::draft::Draft;
 use crate::error::CommandError;
+use crate::event_builder::Draft;
 use crate::event_page::EventPage;
 use crate::exit::Exit;
-use crate::life::life;
 use crate::output::{Output, printable};
 use crate::table::{Table, to_the_second};
 use crate::token;
+use crate::ttl::ttl;
 use bitacora_client::{ClientError, Connection, Refusal};
 
 /// The source of these events.
@@ -53,7 +53,7 @@ pub(crate) enum TokenCommand {
         #[arg(long, value_name = "WORDS")]
         name: Option<String>,
         /// The lifetime: 12h, 30d. [default: until it is revoked]
-        #[arg(long, value_name = "TIME", value_parser = life)]
+        #[arg(long, value_name = "TIME", value_parser = ttl)]
         expires: Option<Micros>,
     },
     /// List the holders of tokens; the tokens themselves cannot be shown.
@@ -134,7 +134,7 @@ pub(crate) fn run(
                 name: name.as_deref().map(|name| text("--name", name)).transpose()?,
                 agent: agent.as_deref().map(|agent| text("--agent", agent)).transpose()?,
                 token_hash: token::hash(&token),
-                expires: expires.map(|life| SystemClock.now().0.saturating_add(life.0)),
+                expires: expires.map(|ttl| SystemClock.now().0.saturating_add(ttl.0)),
             };
             append(global, &created)?;
             if global.json {

@@ -17,10 +17,10 @@ use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::JsonObject;
-use crate::life::life;
 use crate::output::{Output, OutputError, printable};
 use crate::service::{Service, with_query, with_read_models, with_service};
 use crate::table::{Table, to_the_second, write_fields};
+use crate::ttl::ttl;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -114,8 +114,8 @@ struct ProbeArguments {
     #[command(flatten)]
     dimension: DimensionArguments,
     /// The duration: `2h`; at most `7d`.
-    #[arg(long = "for", value_name = "TIME", value_parser = life, default_value = "1h")]
-    life: Micros,
+    #[arg(long = "for", value_name = "TIME", value_parser = ttl, default_value = "1h")]
+    ttl: Micros,
     /// The reason.
     #[arg(long, value_name = "WORDS")]
     reason: String,
@@ -151,7 +151,7 @@ pub(crate) fn run(
 
 impl ProbeArguments {
     fn body(&self) -> String {
-        let expires = SystemClock.now().0.saturating_add(self.life.0);
+        let expires = SystemClock.now().0.saturating_add(self.ttl.0);
         JsonObject::new()
             .raw("dimension", self.dimension.to_json())
             .text("expires", &format_time(Micros(expires)))

@@ -22,9 +22,9 @@ use serde_json::Value;
 use self::places::LedgerPlace;
 use self::shown::Shown;
 use crate::arguments::Global;
-use crate::brought_file;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::input_file;
 use crate::keyring_file;
 use crate::output::{Output, OutputError, printable};
 use crate::passphrase::PassphraseSource;
@@ -187,7 +187,7 @@ fn stored_head(global: &Global, ledger: &LedgerName) -> Result<Option<KnownHead>
 
 /// Reads a note. One byte more than a note can have is enough to refuse it.
 fn read_note(path: &Path) -> io::Result<String> {
-    String::from_utf8(brought_file::read(path, MAX_NOTE_BYTES)?).map_err(io::Error::other)
+    String::from_utf8(input_file::read(path, MAX_NOTE_BYTES)?).map_err(io::Error::other)
 }
 
 fn load_keyring(global: &Global) -> Result<Keyring, CommandError> {

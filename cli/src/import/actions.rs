@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::format::{Mapped, Unmappable};
 use super::gap::gap_of;
 use super::outcome::Ending;
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
 /// The most sessions whose start is remembered. Sessions past this get no start event.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use crate::brought_file::{self, FileIdentity};
+use crate::input_file::{self, FileIdentity};
 
 /// The most files of one import.
 const MAX_FILES: usize = 100_000;
@@ -73,8 +73,8 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
                 return Err(FilesError::Empty(path.clone()));
             }
         } else {
-            if !brought_file::is_open_already(path) {
-                brought_file::must_be_regular(&about).map_err(|source| failed(path, source))?;
+            if !input_file::is_open_already(path) {
+                input_file::must_be_regular(&about).map_err(|source| failed(path, source))?;
             }
             let name = unpacked(&path.file_name().unwrap_or_default().to_string_lossy());
             let identity = Some(FileIdentity::from(&about));

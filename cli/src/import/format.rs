@@ -12,7 +12,7 @@ use super::cloud_events::CloudEvents;
 use super::mapping::{LineMapper, LineMapping};
 use super::runs::Runs;
 use super::transcript::Transcript;
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 
 /// The most characters of a reason: it quotes the contents of a file.
 const MAX_REASON_CHARS: usize = 200;

@@ -2,7 +2,7 @@
 
 use bitacora_formats::vocabulary::{CoverageGap, EventData};
 
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
 /// The suffix of request ids.

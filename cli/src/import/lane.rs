@@ -6,7 +6,7 @@ use bitacora_formats::BodyForm;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 
 use super::batches::{Batch, Item, Place};
-use crate::delivery::{Delivered, Delivery, Miss};
+use crate::append_retry::{Delivered, Delivery, Miss};
 
 /// The most events that are singled out of one request before it is halved to find the others faster.
 const MAX_SINGLED_OUT: usize = 16;

@@ -6,7 +6,7 @@ use bitacora_formats::{Micros, check_time, format_time};
 use serde_json::Value;
 
 use super::format::{Mapped, Unmappable};
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 
 /// A place in a JSON value: `/a/0/b` in RFC 6901, or `a.0.b`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::format::{Format, MappedRecord, Mapper, Unmappable};
 use super::mapping::LineMapping;
 use super::records::{MAX_LINE_BYTES, ReadProgress, Record, Records};
 use super::tally::{SourceTold, Tally};
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 
 /// The most records that are read to detect a file's format.
 const MAX_RECORDS_TO_TELL: usize = 200;

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::brought_file;
+use crate::input_file;
 
 /// The size limit of one line. Longer ones are skipped without being kept.
 pub(crate) const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
@@ -76,7 +76,7 @@ impl Records {
     /// Opens a file, or stdin.
     pub(crate) fn open(path: Option<&Path>, progress: impl ReadProgress + 'static) -> io::Result<Self> {
         let inner: Box<dyn Read> = match path {
-            Some(path) => Box::new(brought_file::open(path)?),
+            Some(path) => Box::new(input_file::open(path)?),
             None => Box::new(io::stdin()),
         };
         Self::new(Counting { inner, progress })

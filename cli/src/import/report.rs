@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::files::SourceFile;
-use crate::brought_file::{self, FileIdentity};
 use crate::durable_file::{Unfinished, folder_of};
+use crate::input_file::{self, FileIdentity};
 
 /// The size limit of an existing report's first line.
 const MAX_FIRST_LINE_BYTES: u64 = 64 * 1024;
@@ -76,9 +76,9 @@ impl ReportPlace {
             return Ok(Self { file: named.clone(), named });
         }
         let file = path.canonicalize().map_err(failed)?;
-        let opened = brought_file::open_at_once(&file).map_err(failed)?;
+        let opened = input_file::open_at_once(&file).map_err(failed)?;
         let metadata = opened.metadata().map_err(failed)?;
-        brought_file::must_be_regular(&metadata).map_err(failed)?;
+        input_file::must_be_regular(&metadata).map_err(failed)?;
         let identity = Some(FileIdentity::from(&metadata));
         if let Some(source) = sources.iter().find(|source| source.identity == identity) {
             return Err(ReportError::Source { path: named, name: source.name.clone() });

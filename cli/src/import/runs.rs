@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::format::{Mapped, Unmappable};
 use super::gap::gap_of;
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
 /// The mapping of runs to events.

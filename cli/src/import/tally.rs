@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::batches::Place;
 use super::format::{Format, Mapped};
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 use crate::output::printable;
 

@@ -16,7 +16,7 @@ use super::format::{Mapped, Unmappable};
 use super::gap::gap_of;
 use super::outcome::Ending;
 use super::runs::digest;
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
 /// The most calls whose results are awaited. The tools of older ones are forgotten, and their results come without a tool.

@@ -9,7 +9,7 @@ use super::fault::{Fault, Gap};
 use super::folder::{LedgerFolder, shown};
 use super::frames::{FoundContents, FrameFault, OpenedFrame, OpenedFrames, Openers};
 use super::heads::{FoundHeads, HeadsExpected, ReadHeads, SegmentHeads};
-use super::idle::IdleThreads;
+use super::helpers::IdleThreads;
 use super::level::StoredLevel;
 use super::tree::{FoundTree, SegmentTree};
 use super::window::Window;

@@ -13,7 +13,7 @@ use super::declared::UncheckedLoss;
 use super::fault::FaultKind;
 use super::folder::LedgerFolder;
 use super::genesis::{Genesis, check_genesis};
-use super::idle::{HandedFrame, IdleThreads, LooseFrame};
+use super::helpers::{HandedFrame, IdleThreads, LooseFrame};
 use super::parts::{FoundParts, Parts};
 use super::streams::{Place, SegmentStreams};
 

@@ -12,25 +12,25 @@ use bitacora_formats::{
 
 use super::archives::{self, ArchiveChecks, Archives};
 use super::assurance::{Brought, Claimed, KnownHead};
-use super::behind;
 use super::checks::{Checks, Workspace, decompressors, usual_threads};
-use super::claims::{Claims, Stopping};
 use super::cosigned::{CosignedHeads, PlacedEnd};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_ARCHIVES, shown_released};
 use super::frames::Openers;
 use super::genesis::Genesis;
 use super::heads::{HeadsExpected, ReleasedHead};
-use super::idle::{IdleThreads, Passing};
-use super::joining::{Joining, Passed};
+use super::heads_past_end;
+use super::helpers::{IdleThreads, Passing};
 use super::level::{Completed, StoredLevel};
-use super::pass::pass;
 use super::plan::{NoPlan, Plan};
 use super::released::{NoLinks, ReleasedSegments};
 use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
+use super::segment_check::check_segment;
+use super::segment_join::{Joining, Passed};
 use super::signers::Signers;
 use super::streams::{Place, Streams};
 use super::tree::level_fault;
+use super::work_queue::{Claims, Stopping};
 use super::{LeavesWanted, Progress, VerifyOptions};
 
 /// The most threads that pass over segments.
@@ -124,7 +124,7 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     let heads = HeadsExpected { name: name.as_ref(), sizes: &sizes };
     let ends = check_segments(folder, options, (&plan, before), (signers, heads), &mut report);
     if let Some(chain) = claimed.chain.filter(|_| report.fault.is_none() && !report.ended_early()) {
-        behind::look(folder, report.last_segment(), chain, &mut report);
+        heads_past_end::look(folder, report.last_segment(), chain, &mut report);
     }
     report.settle(folder, brought, cosigned, (&ends, &archives));
     report
@@ -310,7 +310,7 @@ fn pass_claimed(
         if claims.are_all_out() {
             passing.0.expect();
         }
-        let segment = pass(number, checks, &mut workspace, progress);
+        let segment = check_segment(number, checks, &mut workspace, progress);
         if passed.send((number, segment)).is_err() {
             return;
         }

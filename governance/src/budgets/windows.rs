@@ -8,8 +8,8 @@ use super::{
 };
 use crate::examination::NOBODY;
 use crate::limits::{BUDGET_WINDOW_LIFE, ENDED_WINDOW_LIFE};
+use crate::loop_guard::RUN_BUDGET;
 use crate::meter::{Begun, Meter};
-use crate::rounds::RUN_BUDGET;
 use crate::spend::Spend;
 
 impl Budgets {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Broken;
 use crate::journal::Journaled;
 use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
-use crate::shares::Shares;
+use crate::per_agent_quota::Shares;
 
 /// A call of an agent, and the contract that the check is of, if it is of one.
 pub(super) type CheckKey = (String, Name, Option<Name>);

@@ -13,19 +13,19 @@ use crate::budgets::WindowKey;
 use crate::calls::OpenCall;
 use crate::clock::ClockTrust;
 use crate::contracts::{Broken, CallKey};
+use crate::enforcement_mode::Modes;
 use crate::grants::Grants;
 use crate::journal::Journaled;
 use crate::keys::{ScopedKey, UsedKey};
+use crate::loop_guard::{Round, RoundName};
 use crate::meter::Meter;
-use crate::modes::Modes;
 use crate::policies::Policies;
 use crate::rate::Bucket;
 use crate::registry::Registry;
 use crate::rolling_rates::TakenCalls;
-use crate::rounds::{Round, RoundName};
 use crate::shelved::Shelved;
 use crate::state::{GovernedTime, State, Unread};
-use crate::stops::Stops;
+use crate::suspensions::Stops;
 use crate::trust::TrustRecord;
 
 /// The changes of a map.

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::disk::{FaultyDisk, RealDisk};
-use crate::keeper::Pace;
+use crate::table_writer::Pace;
 
 fn index_key() -> Secret {
     Secret::take(&mut [3; 32])

@@ -7,7 +7,7 @@ use bitacora_formats::{Position, ReleasedSegment, SegmentEnd, SegmentNumber};
 
 use super::frames::take_in;
 use super::{Progress, Replay, Stop, disk_error, is_signed_by};
-use crate::cold::{ColdError, ColdErrorKind};
+use crate::archive_tier::{ColdError, ColdErrorKind};
 use crate::error::OpenError;
 use crate::ids::SegmentIds;
 use crate::segment_list::{read_released, segment_header};

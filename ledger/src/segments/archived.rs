@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bitacora_formats::{Micros, Position, ReleasedSegment, TreeHash};
 
 use super::{FrameOutline, FramePlace};
-use crate::cold::{ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdTier};
+use crate::archive_tier::{ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdTier};
 use crate::error::ReadError;
 use crate::query::Filter;
 
@@ -126,7 +126,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::cold::ColdStretch;
+    use crate::archive_tier::ColdStretch;
 
     /// Frames of these many events each, one after another from position 11 on, the first at time 100, each 10 later; how many were
     /// read; and stretches that are known without.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cell, Of};
 use crate::import_times::{IMPORT_KINDS, ImportTables};
-use crate::models::{FoldError, Folded, Imported, Model, RowKey, Rows, Tokens, fitting};
+use crate::models::{FoldError, Folded, Imported, Model, RowKey, Rows, Tokens, lenient};
 use crate::spending::{News, Spending, news_of_answer};
 
 /// The model, as [`crate::ReadModels`] keep it.
@@ -66,9 +66,9 @@ struct OpenCall {
 
 #[derive(Deserialize)]
 struct Began<'a> {
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     run: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     case: Option<Cow<'a, str>>,
 }
 

@@ -4,9 +4,9 @@ use bitacora_formats::{Micros, Position, Record, RecordData, parse_time};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::event_views::Readings;
 use super::rows::Rows;
 use super::store::Doubt;
-use super::told::Readings;
 
 /// A read model: rows folded from the events of some types. All of one stands in one file, its queries beside its fold.
 ///

@@ -8,9 +8,9 @@ use bitacora_formats::RowHash;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::build::Build;
+use super::model_tree::Build;
+use super::row_bloom::Seen;
 use super::row_key::RowKey;
-use super::seen::Seen;
 use super::store::Doubt;
 
 /// Bytes that a row takes beside its content, about.

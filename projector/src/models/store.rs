@@ -11,8 +11,8 @@ use bitacora_ledger::Disk;
 use fjall::config::CompressionPolicy;
 use fjall::{Database, KeyspaceCreateOptions};
 
-use super::build::Build;
 use super::model::Model;
+use super::model_tree::Build;
 use crate::limits::{
     SETTLE_PATIENCE, SETTLE_PAUSE, SETTLED_JOURNAL_BYTES, STORE_CACHE_BYTES, STORE_JOURNAL_BYTES,
     STORE_MEMORY_BYTES,

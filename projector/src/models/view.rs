@@ -8,8 +8,8 @@ use fjall::{Readable as _, Snapshot};
 use serde::de::DeserializeOwned;
 
 use super::ModelError;
-use super::build::Build;
-use super::kept::Kept;
+use super::model_tree::Build;
+use super::published_model::Kept;
 use super::row_key::RowKey;
 use super::store::Doubt;
 

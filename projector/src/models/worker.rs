@@ -10,9 +10,9 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Notify, watch};
 
 use super::ReadModelsInner;
-use super::build::Build;
-use super::kept::Kept;
 use super::model::{EVERY_KIND, FoldError, Folded};
+use super::model_tree::Build;
+use super::published_model::Kept;
 use super::rows::{Changes, Rows};
 use super::store::{Doubt, Store, guarded};
 use crate::limits::{COMMIT_BYTES, FOLD_EVENTS, FOLLOW_PAUSE, IDLE_COMMIT_EVENTS, RETRY_PAUSE};

@@ -5,7 +5,7 @@ use serde::de::MapAccess;
 use serde::de::value::MapAccessDeserializer;
 
 use super::StepContent;
-use crate::models::{Fitting, fitting};
+use crate::models::{Fitting, lenient};
 
 /// Digest and length of contents.
 #[derive(Default)]
@@ -16,9 +16,9 @@ pub(super) struct Content {
 
 #[derive(Deserialize)]
 struct WrittenContent {
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     sha256: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     bytes: Option<u64>,
 }
 

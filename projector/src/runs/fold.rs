@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::content::Content;
 use super::{Run, RunState, RunStep, StepContent};
-use crate::models::{FoldError, Folded, Imported, Model, Rows, Tokens, count_or_zero, fitting};
+use crate::models::{FoldError, Folded, Imported, Model, Rows, Tokens, count_or_zero, lenient};
 
 /// The model, as [`crate::ReadModels`] keep it.
 pub(crate) struct Runs;
@@ -33,49 +33,49 @@ const STEP_OF: u8 = 6;
 /// The data of any of the events. None has all of these.
 #[derive(Deserialize)]
 struct Told<'a> {
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     run: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     kind: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     graph: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     agent: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     case: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     subtask: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     node: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     node_type: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     status: Option<String>,
     #[serde(default, deserialize_with = "count_or_zero")]
     attempt: u64,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     iteration: Option<u64>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     action: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     input: Option<Content>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     output: Option<Content>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     input_summary: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     summary: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     model: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     reason: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     error_type: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     tokens: Option<Tokens>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     cost_micro_usd: Option<u64>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     duration_ms: Option<u64>,
     #[serde(default)]
     assurance: Option<Imported>,

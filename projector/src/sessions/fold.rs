@@ -13,7 +13,7 @@ use super::place::{IMPORTS, Place, count_in};
 use super::{SessionCounts, SessionEnd, SessionTotals};
 use crate::call_state::CallState;
 use crate::import_times::IMPORT_KINDS;
-use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows, Tokens, Told, fitting};
+use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows, Tokens, Told, lenient};
 use crate::spending::news_of_answer;
 
 /// The model, as [`crate::ReadModels`] keep it.
@@ -54,7 +54,7 @@ impl OpenCall {
 /// The few members read of events that say nothing else.
 #[derive(Default, Deserialize)]
 struct Bare<'a> {
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     run: Option<Cow<'a, str>>,
     #[serde(default)]
     assurance: Option<Imported>,
@@ -90,7 +90,7 @@ struct Totals {
     calls: Option<u64>,
     #[serde(default)]
     events: Option<u64>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     tokens: Option<Tokens>,
     #[serde(default)]
     cost_micro_usd: Option<u64>,

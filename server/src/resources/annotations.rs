@@ -19,13 +19,13 @@ use super::trust::take_dimension;
 use crate::act::Act;
 use crate::answers::{ActAnswer, AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
 use crate::api::Api;
-use crate::governed::Governed;
-use crate::learning::MODEL;
 use crate::listing::{Paging, written_page_at};
-use crate::modelled::ask_model;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
-use crate::question::Question;
+use crate::read_model_query::ask_model;
+use crate::read_request::Question;
+use crate::service_event::Governed;
+use crate::suggestion_job::MODEL;
 
 /// The stream of annotations.
 const STREAM: &str = "annotations";

@@ -25,7 +25,7 @@ use crate::path::PathNames;
 use crate::preconditions::{append_condition, expected_version, version_tag};
 use crate::preferences::Preference;
 use crate::problem::{Code, Problem};
-use crate::question::set_ledger_position;
+use crate::read_request::set_ledger_position;
 
 /// The size of one event's receipt in an answer, about, bytes.
 const RECEIPT_BYTES: usize = 220;

@@ -22,14 +22,14 @@ use crate::act::{Act, no_such_verb};
 use crate::answers::{ApprovalAnswer, ApprovalList, ResolutionRequest};
 use crate::api::Api;
 use crate::connection::Phase;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::limits::{APPROVAL_PACE, MAX_WAIT};
 use crate::listing::{Paging, page_answer};
 use crate::media::JSON;
-use crate::members::Members;
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
+use crate::service_event::governance;
+use crate::strict_object::Members;
 
 /// The stream of people's answers to calls.
 const STREAM: &str = "governance/approvals";

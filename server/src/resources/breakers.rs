@@ -16,12 +16,12 @@ use crate::act::Act;
 use crate::answers::{ActAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
 use crate::api::Api;
 use crate::decision_json::{breaker_name, write_dimension};
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
 use crate::problem::{Code, Problem};
 use crate::query::bad_query;
-use crate::question::Question;
+use crate::read_request::Question;
+use crate::service_event::governance;
 
 /// The stream of operators' acts on breakers.
 const STREAM: &str = "governance/breakers";

@@ -16,14 +16,14 @@ use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::act::Act;
 use crate::answers::{BudgetList, BudgetRequest, BudgetSetAnswer};
 use crate::api::Api;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
-use crate::members::Members;
 use crate::micro_usd::take_usd;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::question::Question;
+use crate::read_request::Question;
+use crate::service_event::governance;
+use crate::strict_object::Members;
 
 /// The stream of all budgets.
 const STREAM: &str = "governance/budgets";

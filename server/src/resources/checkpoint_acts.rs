@@ -16,13 +16,13 @@ use crate::act::{Act, no_such_verb};
 use crate::answers::{CheckpointActAnswer, CheckpointSaveRequest};
 use crate::api::Api;
 use crate::contents::Contents;
-use crate::governed::{About, act_id, event_data};
 use crate::limits::REPEATED_REQUESTS;
 use crate::listing::unwritable;
 use crate::media::JSON;
-use crate::modelled::{come_to_head, read_models};
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, answer_at};
+use crate::read_model_query::{come_to_head, read_models};
+use crate::read_request::{NO_STORE, answer_at};
+use crate::service_event::{About, act_id, event_data};
 
 /// The model that is asked.
 pub(super) const MODEL: &str = "checkpoints";
@@ -175,8 +175,8 @@ fn thread_name(text: &str) -> Result<Name, Problem> {
 pub(super) fn agent_of(
     act: &Act,
     named: Option<&str>,
-) -> Result<Option<crate::governed::PlaceName>, Problem> {
-    let agent = act.caller.agent_for(named)?.map(crate::governed::PlaceName::new).transpose();
+) -> Result<Option<crate::service_event::PlaceName>, Problem> {
+    let agent = act.caller.agent_for(named)?.map(crate::service_event::PlaceName::new).transpose();
     agent.map_err(|error| Problem::new(Code::BadBody, format!("the member `agent` is not taken: {error}")))
 }
 

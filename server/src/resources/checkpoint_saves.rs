@@ -20,13 +20,13 @@ use crate::act::Act;
 use crate::answers::{CheckpointActAnswer, CheckpointTaskRequest, CheckpointWriteRequest, ContentValue};
 use crate::api::asked_position;
 use crate::contents::Contents;
-use crate::governed::{About, PlaceName};
 use crate::listing::unwritable;
 use crate::media::JSON;
-use crate::members::Members;
-use crate::modelled::{come_near_head, come_to, come_to_head, read_models};
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, answer_at};
+use crate::read_model_query::{come_near_head, come_to, come_to_head, read_models};
+use crate::read_request::{NO_STORE, answer_at};
+use crate::service_event::{About, PlaceName};
+use crate::strict_object::Members;
 
 /// Values of one request, by their channels.
 type Values = BoundedMap<ContentValue, MAX_CHECKPOINT_CHANNELS>;

@@ -24,10 +24,10 @@ use crate::api::Api;
 use crate::contents::JSON_ENCODING;
 use crate::limits::MAX_SHOWN_CONTENT_BYTES;
 use crate::listing::{Paging, page_answer_at, unwritable, written_page_at};
-use crate::modelled::ask_model_and_log;
 use crate::problem::{Code, Problem};
 use crate::query::bad_query;
-use crate::question::Question;
+use crate::read_model_query::ask_model_and_log;
+use crate::read_request::Question;
 
 /// The place at which a page of checkpoints goes on: id, subgraph, and place.
 type After = (String, String, u64, u64);

@@ -12,11 +12,11 @@ use super::stops::read_reason;
 use crate::act::Act;
 use crate::answers::{ActAnswer, ClockAnswer, StopRequest};
 use crate::api::Api;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::media::JSON;
 use crate::problem::Problem;
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
+use crate::service_event::governance;
 
 /// The stream of all words about the clock.
 const STREAM: &str = "governance/clock";

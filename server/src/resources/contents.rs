@@ -13,7 +13,7 @@ use crate::listing::unwritable;
 use crate::media::{JSON, media_type};
 use crate::problem::{Code, Problem};
 use crate::query::bad_query;
-use crate::question::{NO_STORE, answer_at};
+use crate::read_request::{NO_STORE, answer_at};
 
 #[utoipa::path(
     post,

@@ -9,11 +9,11 @@ use bitacora_formats::vocabulary::{ContractDefined, Name};
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::answers::ContractList;
 use crate::api::Api;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
 use crate::problem::Problem;
-use crate::question::Question;
+use crate::read_request::Question;
+use crate::service_event::governance;
 
 /// The size of one contract in an answer, about, bytes.
 const CONTRACT_BYTES: usize = 1_024;

@@ -11,10 +11,10 @@ use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::answers::{CostAnswer, CostList, SpendingAnswer, TokensAnswer};
 use crate::api::Api;
 use crate::listing::written_page_at;
-use crate::modelled::ask_model;
 use crate::problem::Problem;
 use crate::query::{Query, bad_query};
-use crate::question::Question;
+use crate::read_model_query::ask_model;
+use crate::read_request::Question;
 
 /// The parts that costs are summed up and picked out by, but for days.
 const PARTS: [(&str, CostsBy); 8] = [

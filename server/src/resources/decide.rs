@@ -22,14 +22,14 @@ use crate::answers::{
 use crate::api::Api;
 use crate::body::HeldBody;
 use crate::decision_json::{DecisionAnswer, rules_of};
-use crate::governed::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, said_by};
 use crate::json::JsonWriter;
 use crate::limits::{INLINE_BODY_BYTES, MAX_BATCH_REQUESTS};
 use crate::media::JSON;
-use crate::members::Members;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
-use crate::question::{NO_STORE, answer_at};
+use crate::read_request::{NO_STORE, answer_at};
+use crate::service_event::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, said_by};
+use crate::strict_object::Members;
 
 #[utoipa::path(
     post,

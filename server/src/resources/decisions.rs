@@ -11,10 +11,10 @@ use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::answers::DecisionAnswer as DecisionShape;
 use crate::api::Api;
 use crate::decision_json::{DecisionAnswer, rules_of};
-use crate::governed::{data_of, governance};
 use crate::media::JSON;
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
+use crate::service_event::{data_of, governance};
 
 #[utoipa::path(
     get,

@@ -24,7 +24,7 @@ use crate::page::{WrittenPage, event_json, is_forgettable, page_json, page_lines
 use crate::preconditions::version_tag;
 use crate::problem::{Code, Problem};
 use crate::query::{bad_query, take_time};
-use crate::question::{IMMUTABLE, NO_STORE, Question, answer_at};
+use crate::read_request::{IMMUTABLE, NO_STORE, Question, answer_at};
 use crate::resume::{LEDGER_ID, last_event_id};
 
 /// A question as a client asks it.

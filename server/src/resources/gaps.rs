@@ -12,9 +12,9 @@ use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::answers::{GapAnswer, GapList};
 use crate::api::Api;
 use crate::listing::{Paging, written_page_at};
-use crate::modelled::ask_model;
 use crate::problem::Problem;
-use crate::question::Question;
+use crate::read_model_query::ask_model;
+use crate::read_request::Question;
 
 #[utoipa::path(
     get,

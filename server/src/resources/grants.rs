@@ -12,12 +12,12 @@ use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::act::Act;
 use crate::answers::{ActAnswer, GrantGivenAnswer, GrantList, GrantRequest};
 use crate::api::Api;
-use crate::governed::{act_id, governance};
 use crate::json::JsonWriter;
 use crate::limits::MAX_TOLD_TIME;
 use crate::listing::{Paging, page_answer};
 use crate::problem::{Code, Problem};
-use crate::question::Question;
+use crate::read_request::Question;
+use crate::service_event::{act_id, governance};
 
 /// The stream of all grants.
 const STREAM: &str = "governance/grants";

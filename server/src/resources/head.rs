@@ -12,7 +12,7 @@ use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::media::JSON;
 use crate::problem::Problem;
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
 
 #[utoipa::path(
     get,

@@ -18,13 +18,13 @@ use crate::act::{Act, no_such_verb};
 use crate::answers::{ActAnswer, ImportAnswer, ImportList};
 use crate::api::Api;
 use crate::decision_json::{write_dimension, write_trust};
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
 use crate::media::JSON;
-use crate::modelled::come_where_asked;
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, Question, answer_at_position};
+use crate::read_model_query::come_where_asked;
+use crate::read_request::{NO_STORE, Question, answer_at_position};
+use crate::service_event::governance;
 
 /// The model that tells what imports showed that count.
 const MODEL: &str = "trust";

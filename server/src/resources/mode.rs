@@ -11,12 +11,12 @@ use crate::act::Act;
 use crate::answers::{ActAnswer, ModeAnswer, ModeRequest};
 use crate::api::Api;
 use crate::decision_json::mode_name;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
-use crate::members::Members;
 use crate::problem::Problem;
-use crate::question::Question;
+use crate::read_request::Question;
+use crate::service_event::governance;
+use crate::strict_object::Members;
 
 /// The stream of all modes.
 const STREAM: &str = "governance/mode";

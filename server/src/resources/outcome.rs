@@ -18,13 +18,13 @@ use crate::act::Act;
 use crate::answers::{OutcomeAnswer, OutcomeRequest};
 use crate::api::Api;
 use crate::decision_json::{breaker_name, write_dimension, write_trust};
-use crate::governed::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, said_by};
 use crate::json::JsonWriter;
 use crate::media::JSON;
-use crate::members::Members;
 use crate::micro_usd::take_usd;
 use crate::problem::Problem;
-use crate::question::{NO_STORE, answer_at};
+use crate::read_request::{NO_STORE, answer_at};
+use crate::service_event::{About, DECIDE_SOURCE, Governed, call_id, event_data, governance, said_by};
+use crate::strict_object::Members;
 
 /// The status of an outcome.
 #[derive(Debug, Clone, Copy, Deserialize)]

@@ -18,13 +18,13 @@ use crate::answers::{
     PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest, VersionAnswer,
 };
 use crate::api::Api;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::Paging;
 use crate::media::{JSON, single_header};
-use crate::members::Members;
 use crate::problem::{Code, Place, Problem};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
+use crate::service_event::governance;
+use crate::strict_object::Members;
 
 /// The stream of all versions.
 pub(super) const STREAM: &str = "governance/policy";

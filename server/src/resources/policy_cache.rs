@@ -13,14 +13,14 @@ use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::answers::PolicyCacheAnswer;
 use crate::api::Api;
 use crate::following::{Standing, Watcher, follow_body};
-use crate::governed::{PlaceName, governance};
 use crate::json::JsonWriter;
 use crate::listing::{answer_tagged, unwritable};
 use crate::media::{EVENT_STREAM, ListForm, list_form};
 use crate::problem::{Code, Problem};
 use crate::query::bad_query;
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
 use crate::resume::LEDGER_ID;
+use crate::service_event::{PlaceName, governance};
 
 #[utoipa::path(
     get,

@@ -17,11 +17,11 @@ use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::ledgers::{MAX_LEDGERS, Slot};
 use crate::media::JSON;
-use crate::modelled::read_models;
 use crate::path::ledger_name;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
-use crate::question::Question;
+use crate::read_model_query::read_models;
+use crate::read_request::Question;
 
 /// The name of the index among projections.
 const INDEX: &str = "index";

@@ -15,7 +15,7 @@ use crate::json::JsonWriter;
 use crate::media::JSON;
 use crate::problem::{Code, Problem};
 use crate::query::{Query, bad_query};
-use crate::question::{IMMUTABLE, Question, answer_at};
+use crate::read_request::{IMMUTABLE, Question, answer_at};
 
 #[utoipa::path(
     get,

@@ -12,12 +12,12 @@ use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::act::Act;
 use crate::answers::{ActAnswer, RateList, RateRequest};
 use crate::api::Api;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
 use crate::problem::Problem;
 use crate::query::{Query, bad_query};
-use crate::question::Question;
+use crate::read_request::Question;
+use crate::service_event::governance;
 
 /// The stream of all limits.
 const STREAM: &str = "governance/rates";

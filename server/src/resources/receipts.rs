@@ -15,7 +15,7 @@ use crate::api::Api;
 use crate::limits::{HEAD_POLL, HEAD_WAIT};
 use crate::media::TEXT;
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
 
 #[utoipa::path(
     get,

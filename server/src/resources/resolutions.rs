@@ -12,10 +12,10 @@ use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::answers::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
 use crate::api::Api;
 use crate::listing::{Paging, written_page_at};
-use crate::modelled::ask_model;
 use crate::problem::Problem;
 use crate::query::bad_query;
-use crate::question::Question;
+use crate::read_model_query::ask_model;
+use crate::read_request::Question;
 
 /// The model that is asked.
 const MODEL: &str = "resolutions";

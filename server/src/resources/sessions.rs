@@ -19,10 +19,10 @@ use crate::answers::{
 use crate::api::Api;
 use crate::listing::{Paging, written_page_at};
 
-use crate::modelled::ask_model;
 use crate::problem::{Code, Problem};
 use crate::query::bad_query;
-use crate::question::Question;
+use crate::read_model_query::ask_model;
+use crate::read_request::Question;
 use crate::recorded_between::AskedTimes;
 
 /// The model that is asked.

@@ -17,11 +17,11 @@ use crate::access::Caller;
 use crate::act::Act;
 use crate::answers::{StarterAnswer, StarterUpgradeAnswer};
 use crate::api::Api;
-use crate::governed::{Governed, governance};
 use crate::json::JsonWriter;
 use crate::media::JSON;
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
+use crate::service_event::{Governed, governance};
 
 /// The size of a starter in an answer, about, bytes.
 const STARTER_BYTES: usize = 64 * 1_024;

@@ -10,11 +10,11 @@ use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::answers::StateAnswer;
 use crate::api::Api;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::media::JSON;
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
+use crate::service_event::governance;
 
 #[utoipa::path(
     get,

@@ -13,11 +13,11 @@ use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::act::{Act, no_such_verb};
 use crate::answers::{ActAnswer, StopRequest, StopsAnswer};
 use crate::api::Api;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
 use crate::problem::{Code, Problem};
-use crate::question::Question;
+use crate::read_request::Question;
+use crate::service_event::governance;
 
 /// The stream of all stops.
 const STREAM: &str = "governance/stops";

@@ -8,9 +8,9 @@ use bitacora_governance::{Policies, Policy, PolicyVersion};
 use bitacora_projector::IndexedLedger;
 
 use crate::api::Api;
-use crate::governed::governance;
-use crate::members::Members;
 use crate::problem::{Code, Place, Problem};
+use crate::service_event::governance;
+use crate::strict_object::Members;
 
 /// Begins the note of a version of the policy that came of a suggestion.
 pub(super) const ACCEPTED_NOTE: &str = "suggestion ";

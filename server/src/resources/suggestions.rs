@@ -24,14 +24,14 @@ use crate::answers::{
     SuggestionList, SuggestionsMade,
 };
 use crate::api::Api;
-use crate::governed::governance;
-use crate::learning::{MODEL, STREAM, is_news, make_new};
 use crate::listing::{Paging, written_page_at};
 use crate::media::JSON;
-use crate::modelled::{ask_model, ask_model_of_now};
 use crate::problem::{Code, Problem};
 use crate::query::bad_query;
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_model_query::{ask_model, ask_model_of_now};
+use crate::read_request::{NO_STORE, Question, answer_at};
+use crate::service_event::governance;
+use crate::suggestion_job::{MODEL, STREAM, is_news, make_new};
 
 /// The suggestions that are asked for.
 enum Asked {

@@ -11,7 +11,7 @@ use bitacora_projector::IndexedLedger;
 use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::api::Api;
 use crate::problem::{Code, Problem};
-use crate::question::{IMMUTABLE, Question, answer_at};
+use crate::read_request::{IMMUTABLE, Question, answer_at};
 use crate::tile_path::TilePath;
 
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");

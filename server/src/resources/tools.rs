@@ -13,14 +13,14 @@ use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::act::Act;
 use crate::answers::{ActAnswer, ToolList};
 use crate::api::Api;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::limits::MAX_PAGE_TOOLS;
 use crate::listing::{Paging, page_answer};
-use crate::members::read_known;
 use crate::problem::{Code, Place, Problem};
 use crate::query::bad_query;
-use crate::question::Question;
+use crate::read_request::Question;
+use crate::service_event::governance;
+use crate::strict_object::read_known;
 
 /// The stream of the registry.
 pub(super) const STREAM: &str = "governance/tools";

@@ -12,7 +12,7 @@ use super::openapi::{InLedger, Refusals};
 use crate::api::Api;
 use crate::media::TEXT;
 use crate::problem::{Code, Problem};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
 
 #[utoipa::path(
     get,

@@ -18,13 +18,13 @@ use crate::act::Act;
 use crate::answers::{ActAnswer, TrustList, TrustProbeRequest, TrustRecordOrSum, TrustSetRequest};
 use crate::api::Api;
 use crate::decision_json::{write_dimension, write_trust};
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
 use crate::media::JSON;
 use crate::problem::Problem;
 use crate::query::{Query, bad_query};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
+use crate::service_event::governance;
 
 /// The stream of operators' acts on trust.
 const STREAM: &str = "governance/trust";

@@ -21,15 +21,15 @@ use super::openapi::{AtLeast, InLedger, Refusals};
 use super::trust::take_dimension;
 use crate::answers::TrustHistory;
 use crate::api::Api;
-use crate::governed::{data_of, governance};
 use crate::json::JsonWriter;
 use crate::limits::{DEFAULT_OUTCOMES, HISTORY_PAGE_EVENTS, MAX_HISTORY_READ, MAX_OUTCOMES, MAX_PAST_TIME};
 use crate::listing::take_limit;
 use crate::media::JSON;
-use crate::modelled::ask_model_and_log;
 use crate::page::is_forgettable;
 use crate::problem::{Code, Problem};
-use crate::question::{IMMUTABLE, NO_STORE, Question, answer_at_position};
+use crate::read_model_query::ask_model_and_log;
+use crate::read_request::{IMMUTABLE, NO_STORE, Question, answer_at_position};
+use crate::service_event::{data_of, governance};
 
 /// The model that is asked.
 const MODEL: &str = "trust";

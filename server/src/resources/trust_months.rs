@@ -13,9 +13,9 @@ use crate::answers::{TrustMonthAnswer, TrustMonthList};
 use crate::api::Api;
 use crate::limits::MAX_LISTED;
 use crate::listing::written_page_at;
-use crate::modelled::ask_model;
 use crate::problem::Problem;
-use crate::question::Question;
+use crate::read_model_query::ask_model;
+use crate::read_request::Question;
 
 #[utoipa::path(
     get,

@@ -8,12 +8,12 @@ use bitacora_formats::vocabulary::BreakerCondition;
 use bitacora_governance::{DimensionFilter, TrustSum, WorkspaceFilter};
 
 use crate::api::Api;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::media::JSON;
 use crate::problem::Problem;
 use crate::query::bad_query;
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
+use crate::service_event::governance;
 
 /// Every one.
 const EVERY: &str = "*";

@@ -10,11 +10,11 @@ use bitacora_formats::vocabulary::Name;
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::answers::UnregisteredToolList;
 use crate::api::Api;
-use crate::governed::governance;
 use crate::json::JsonWriter;
 use crate::listing::{Paging, page_answer};
 use crate::problem::Problem;
-use crate::question::Question;
+use crate::read_request::Question;
+use crate::service_event::governance;
 
 /// The size of one tool in an answer, about, bytes.
 const TOOL_BYTES: usize = 256;

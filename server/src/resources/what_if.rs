@@ -15,7 +15,6 @@ use super::openapi::{AtLeast, InLedger, Refusals};
 use super::policy::{compiled, published};
 use crate::answers::{PolicyRequest, WhatIfAnswer};
 use crate::api::Api;
-use crate::governed::{data_of, governance, json_bytes};
 use crate::json::JsonWriter;
 use crate::limits::{
     DEFAULT_WHAT_IF_CALLS, MAX_WHAT_IF_CALLS, MAX_WHAT_IF_EXAMPLES, MAX_WHAT_IF_READ, WHAT_IF_PAGE_EVENTS,
@@ -24,7 +23,8 @@ use crate::listing::take_limit;
 use crate::media::JSON;
 use crate::problem::Problem;
 use crate::query::{Query, bad_query};
-use crate::question::{NO_STORE, Question, answer_at};
+use crate::read_request::{NO_STORE, Question, answer_at};
+use crate::service_event::{data_of, governance, json_bytes};
 
 /// The size of one example in an answer, about, bytes.
 const EXAMPLE_BYTES: usize = 320;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::delivery::{Delivered, Receipt};
+use crate::append_retry::{Delivered, Receipt};
 use crate::output::printable;
 
 /// The events and requests acknowledged so far.

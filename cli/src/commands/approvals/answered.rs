@@ -5,9 +5,9 @@ use clap::{Args, ValueEnum};
 
 use crate::arguments::Global;
 use crate::error::CommandError;
-use crate::known_people::KnownPeople;
 use crate::output::Output;
 use crate::pages::pages_to_show;
+use crate::principal_names::KnownPeople;
 use crate::service::{with_query, with_read_models};
 use crate::table::{Table, to_the_second};
 

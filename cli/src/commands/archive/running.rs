@@ -14,9 +14,9 @@ use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::json_text::{JsonObject, json_array};
-use crate::life::life;
 use crate::output::{Output, OutputError};
 use crate::table::Table;
+use crate::ttl::ttl;
 
 #[derive(Debug, Args)]
 pub(super) struct PlanArguments {
@@ -43,7 +43,7 @@ struct RulesArguments {
     #[arg(long)]
     now: bool,
     /// The age from which on events are due: 90d.
-    #[arg(long, value_name = "TIME", value_parser = life, default_value = "90d")]
+    #[arg(long, value_name = "TIME", value_parser = ttl, default_value = "90d")]
     after: Micros,
     /// The number of unarchived events above which the older half of them is due, however new.
     #[arg(long, value_name = "EVENTS")]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::bench::Results;
-use crate::brought_file;
+use crate::input_file;
 
 /// The size limit of saved results, bytes; those of a whole run are far fewer.
 const MAX_SAVED_BYTES: usize = 4 * 1024 * 1024;
@@ -20,7 +20,7 @@ pub(crate) enum SavedError {
 
 pub(super) fn read(path: &Path) -> Result<Results, SavedError> {
     let failed = |source| SavedError::Read { path: path.to_owned(), source };
-    let bytes = brought_file::read(path, MAX_SAVED_BYTES).map_err(failed)?;
+    let bytes = input_file::read(path, MAX_SAVED_BYTES).map_err(failed)?;
     if bytes.len() > MAX_SAVED_BYTES {
         let what = format!("longer than {MAX_SAVED_BYTES} bytes");
         return Err(SavedError::Strange { path: path.to_owned(), what });

@@ -11,9 +11,9 @@ use tokio::time::timeout;
 
 use super::{ImportFailure, shown};
 use crate::access::Access;
-use crate::delivery::{Delivery, Miss};
-use crate::draft::Draft;
+use crate::append_retry::{Delivery, Miss};
 use crate::error::CommandError;
+use crate::event_builder::Draft;
 use crate::import::{Batch, Item, LANES, Landed, Lane, Place, Reading, Rejected, SharedRequestSize, Tally};
 use crate::interrupt::Interrupts;
 use crate::output::printable;

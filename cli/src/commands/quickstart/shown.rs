@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Fed;
 use super::folder::QuickstartFolder;
-use crate::lifelike::Hour;
+use crate::demo_data::Hour;
 use crate::verify::{Report, Verdict};
 use bitacora_client::ServiceUrl;
 

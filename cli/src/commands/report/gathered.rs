@@ -7,11 +7,11 @@ use crate::commands::costs::summed::{heading, sums};
 use crate::commands::gaps::{no_gap, open_calls};
 use crate::commands::trust::suggested::{positions, what_for};
 use crate::error::CommandError;
-use crate::joined::Joined;
 use crate::json_text::JsonObject;
-use crate::known_people::KnownPeople;
+use crate::merge_pages::Joined;
 use crate::pages::{Page, each_page};
 use crate::prices::Prices;
+use crate::principal_names::KnownPeople;
 use crate::service::{Service, with_query};
 use crate::table::to_the_second;
 

@@ -11,9 +11,9 @@ use bitacora_formats::{
 use serde_json::{Value, json};
 
 use super::assurance::{cosignature_json, time};
-use crate::brought_file;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::input_file;
 use crate::output::printable;
 
 /// The beginning of a receipt; evidence is JSON.
@@ -53,7 +53,7 @@ pub(super) fn check(
     policy: Option<&WitnessPolicy>,
 ) -> Result<Proven, CommandError> {
     let failed = |source| CommandError::VerifyFolder { path: path.display().to_string(), source };
-    let bytes = brought_file::read(path, MAX_EVIDENCE_BYTES).map_err(failed)?;
+    let bytes = input_file::read(path, MAX_EVIDENCE_BYTES).map_err(failed)?;
     let logs: Vec<VerifierKey> =
         policy.iter().flat_map(|policy| policy.logs()).map(|log| log.key.clone()).collect();
     let proven = if bytes.starts_with(RECEIPT) {

@@ -9,9 +9,9 @@ use bitacora_governance::{Approval, ApprovalStatus};
 use bitacora_ledger::{Filter, From as Place, Head, ReadError, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 
-use crate::governed::data_of;
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
+use crate::service_event::data_of;
 
 /// Bytes of arguments that are shown of one approval alone.
 const SHOWN_ARGS_BYTES: usize = 256 * 1024;

@@ -3,10 +3,10 @@
 use bitacora_formats::vocabulary::EventData;
 use bitacora_formats::{Data, Event, Json};
 
-use crate::act::Act;
 use crate::breaker::BreakerEvent;
-use crate::derived::{Derived, Meaning};
-use crate::reaction::REACTOR_SOURCE;
+use crate::command::Act;
+use crate::derivation::REACTOR_SOURCE;
+use crate::derived_event::{Derived, Meaning};
 use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
 
 /// Events that are caused by one.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::Journaled;
 use crate::limits::{MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
-use crate::shares::Shares;
+use crate::per_agent_quota::Shares;
 use crate::version::{holds_run_budgets, is_isolated, is_strict, sees_cycles};
 
 pub(crate) use cycle::Turning;

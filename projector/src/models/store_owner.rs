@@ -9,10 +9,10 @@ use bitacora_ledger::{OpenMode, ReadError};
 use tokio::runtime::Builder;
 
 use super::ReadModelsInner;
-use super::build::Build;
 use super::clean_close::{CleanClose, remove_all};
-use super::kept::Kept;
 use super::manifests;
+use super::model_tree::Build;
+use super::published_model::Kept;
 use super::store::{Doubt, Store, guarded};
 use super::worker::{Fold, Worker};
 use crate::limits::{FOLD_THREADS, MAX_STORE_DEPTH, RETRY_PAUSE};

@@ -10,13 +10,13 @@ use std::marker::PhantomData;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// For `deserialize_with`: the member, where it is what is looked for.
-pub(crate) fn fitting<'de, D: Deserializer<'de>, T: Fitting<'de>>(member: D) -> Result<Option<T>, D::Error> {
+pub(crate) fn lenient<'de, D: Deserializer<'de>, T: Fitting<'de>>(member: D) -> Result<Option<T>, D::Error> {
     member.deserialize_any(Fit(PhantomData))
 }
 
 /// The same of a count, which is 0 where none is told.
 pub(crate) fn count_or_zero<'de, D: Deserializer<'de>>(member: D) -> Result<u64, D::Error> {
-    Ok(fitting(member)?.unwrap_or_default())
+    Ok(lenient(member)?.unwrap_or_default())
 }
 
 /// A value that may be looked for.
@@ -128,9 +128,9 @@ mod tests {
 
     #[derive(serde::Deserialize)]
     struct Read<'a> {
-        #[serde(borrow, default, deserialize_with = "fitting")]
+        #[serde(borrow, default, deserialize_with = "lenient")]
         text: Option<Cow<'a, str>>,
-        #[serde(default, deserialize_with = "fitting")]
+        #[serde(default, deserialize_with = "lenient")]
         number: Option<i64>,
         #[serde(default, deserialize_with = "count_or_zero")]
         count: u64,

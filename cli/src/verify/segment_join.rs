@@ -13,7 +13,6 @@ use bitacora_formats::{
 
 use super::VerifyOptions;
 use super::checks::{Checks, Found, Workspace};
-use super::claims::Claims;
 use super::cosigned::PlacedEnd;
 use super::declared::{UncheckedLoss, undeclared};
 use super::fault::{Checked, Fault, FaultKind, Gap};
@@ -25,6 +24,7 @@ use super::report::Report;
 use super::segment::{CheckedSegment, walk};
 use super::signers::Signers;
 use super::streams::{Place, Streams};
+use super::work_queue::Claims;
 
 /// A segment with its findings.
 pub(super) type Passed = (SegmentNumber, Option<CheckedSegment>);

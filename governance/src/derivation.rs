@@ -8,14 +8,14 @@ use bitacora_formats::vocabulary::{
     Resolution, TrustObserved, TrustOutcome, Verdict, Words,
 };
 
-use crate::act::{Act, ActError};
 use crate::apply::imported_key;
 use crate::approval_ids::id_of_position;
 use crate::breaker::{Trial, bad_observation};
 use crate::calls::OpenCall;
-use crate::caused::Caused;
+use crate::command::{Act, ActError};
 use crate::decide::{approvers, decide, undrawn};
-use crate::derived::Derived;
+use crate::derived_event::Derived;
+use crate::effects::Caused;
 use crate::ended_calls::CheckedCall;
 use crate::examination::{CallFacts, Examination};
 use crate::outcome::Outcome;

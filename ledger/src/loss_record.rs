@@ -11,12 +11,12 @@ use bitacora_formats::{
 };
 
 use crate::cosigned;
-use crate::declared_loss::{self, DeclaredLoss};
 use crate::disk::{Disk, OpenMode};
 use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::heads;
-use crate::remembered::{self, Remembered};
+use crate::known_heads::{self, Remembered};
+use crate::loss::{self, DeclaredLoss};
 use crate::replacement::replace;
 use crate::replay::{Replayed, TailState};
 use crate::segment_list::segment_header;
@@ -44,7 +44,7 @@ impl Begun {
         let Some(bytes) = bytes else { return Ok(Self::Nothing) };
         match LossDeclaration::read_file(replayed.keys.index_key(), &bytes) {
             Ok(declared) if is_back(replayed, &declared) => Ok(Self::Nothing),
-            Ok(declared) if remembered::is_said(replayed, declared.generation)? => Ok(Self::Nothing),
+            Ok(declared) if known_heads::is_said(replayed, declared.generation)? => Ok(Self::Nothing),
             Ok(declared) => Ok(Self::Declared(declared)),
             Err(error) => Ok(Self::Unbelieved(error)),
         }
@@ -179,18 +179,18 @@ fn is_explained(declared: &LossDeclaration, signers: &SigningChain) -> bool {
 fn is_back(replayed: &Replayed, declared: &LossDeclaration) -> bool {
     let is_longer = replayed.head.position > declared.retained;
     let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));
-    is_longer && is_whole && declared.lost.as_ref().is_none_or(|lost| remembered::is_reached(replayed, lost))
+    is_longer && is_whole && declared.lost.as_ref().is_none_or(|lost| known_heads::is_reached(replayed, lost))
 }
 
 fn give_up(disk: &dyn Disk, ledger: &Path, replayed: &mut Replayed) -> io::Result<()> {
     let (retained, generation) = (replayed.head.position, replayed.generation);
     match &replayed.tail {
         TailState::Corrupt(fault) => {
-            replayed.tail = declared_loss::give_up_behind(disk, ledger, replayed, fault)?;
+            replayed.tail = loss::give_up_behind(disk, ledger, replayed, fault)?;
         }
-        _ => declared_loss::give_up_beside(disk, ledger, replayed)?,
+        _ => loss::give_up_beside(disk, ledger, replayed)?,
     }
-    declared_loss::give_up_manifests(disk, ledger, replayed)?;
+    loss::give_up_manifests(disk, ledger, replayed)?;
     heads::set_aside_beyond(disk, ledger, retained, generation)?;
     cosigned::set_aside_beyond(disk, ledger, retained, generation)
 }

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::api::Api;
 use crate::limits::{MIN_POSITION_WAIT, MODEL_WAIT};
 use crate::problem::{Code, Problem};
-use crate::question::Question;
+use crate::read_request::Question;
 
 /// Asks a model for the part of an answer that it has.
 ///

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Round, RoundName, Rounds, after_life};
 use crate::journal::Journaled;
 use crate::limits::{BUDGET_WINDOW_LIFE, MAX_AWAITED_RUNS, MAX_AWAITED_RUNS_OF_AGENT};
-use crate::shares::Shares;
+use crate::per_agent_quota::Shares;
 use crate::version::holds_run_budgets;
 
 /// A run that has not told its end in the time that it was given.

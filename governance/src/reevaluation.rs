@@ -3,9 +3,9 @@
 use bitacora_formats::vocabulary::{ApprovalRequested, CoverageGap, DecisionMade, EventData, Name};
 use bitacora_formats::{Data, Event, Position};
 
-use crate::act::{Act, read};
 use crate::apply::imported_key;
-use crate::derived::Derived;
+use crate::command::{Act, read};
+use crate::derived_event::Derived;
 use crate::examination::{CallFacts, Examination};
 use crate::outcome::Outcome;
 use crate::reactor::{Observed, ReactorRefusal};

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use bitacora_formats::{After, ChainHash, SegmentEnd, SegmentNumber};
 
-use crate::hot::HotState;
 use crate::id_tables::IdTables;
 use crate::limits::{
     BACKGROUND_REST, LAST_SNAPSHOT_BYTES_AN_EVENT, MAX_UNWRITTEN_IDS, SNAPSHOT_BYTES_AN_EVENT,
     SUPPLY_RETRY_MS,
 };
+use crate::reactor_state::HotState;
 use crate::shared::Shared;
 use crate::snapshots::{KeptSnapshot, Snapshots, StateAtEnd};
 use crate::tip_tables::{EndedState, TipTables};

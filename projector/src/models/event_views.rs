@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize};
 
-use super::fitting::{Fitting, count_or_zero, fitting};
+use super::lenient::{Fitting, count_or_zero, lenient};
 use super::model::{FoldError, Folded, Imported};
 
 /// A call that is asked for.
@@ -27,10 +27,10 @@ pub(crate) struct Requested<'a> {
     #[serde(borrow, default)]
     pub(crate) run: Option<Cow<'a, str>>,
     /// The request to the model whose answer asked for the call.
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(crate) request: Option<Cow<'a, str>>,
     /// Logs of calls tell what that answer took, with each of its calls.
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     pub(crate) tokens: Option<Tokens>,
     #[serde(default)]
     pub(crate) assurance: Option<Imported>,
@@ -98,30 +98,30 @@ pub(crate) struct DecisionDimension<'a> {
 /// The data of a model's answer or a call's outcome. Neither has all of these.
 #[derive(Default, Deserialize)]
 pub(crate) struct Told<'a> {
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(crate) model: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(crate) call: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(crate) status: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(crate) error_type: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     pub(crate) exit_code: Option<i64>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     pub(crate) tokens: Option<Tokens>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     pub(crate) cost_micro_usd: Option<u64>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     pub(crate) duration_ms: Option<u64>,
     /// The request to the model that it is the answer of.
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(crate) request: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(crate) input_summary: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "fitting")]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(crate) summary: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     pub(crate) artifacts: Option<Artifacts>,
     #[serde(default)]
     pub(crate) assurance: Option<Imported>,
@@ -141,17 +141,17 @@ pub(crate) struct Artifact {
 
 #[derive(Deserialize)]
 struct WrittenArtifact {
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     path: Option<String>,
-    #[serde(default, rename = "type", deserialize_with = "fitting")]
+    #[serde(default, rename = "type", deserialize_with = "lenient")]
     kind: Option<String>,
-    #[serde(default, deserialize_with = "fitting")]
+    #[serde(default, deserialize_with = "lenient")]
     digest: Option<String>,
 }
 
 /// One that may be read.
 #[derive(Deserialize)]
-struct MaybeArtifact(#[serde(deserialize_with = "fitting")] Option<Artifact>);
+struct MaybeArtifact(#[serde(deserialize_with = "lenient")] Option<Artifact>);
 
 impl<'de> Fitting<'de> for Artifact {
     fn of_text(path: Cow<'de, str>) -> Option<Self> {

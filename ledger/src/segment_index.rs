@@ -12,7 +12,7 @@ use bitacora_formats::{
     is_all_zeros, undo_one_flip,
 };
 
-use crate::cold::ColdTier;
+use crate::archive_tier::ColdTier;
 use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::replay::{is_signed_by, load_segment};
 use crate::segment_list::{SegmentList, read_released, segment_header};

@@ -22,8 +22,8 @@ use crate::body::HeldBody;
 use crate::errors::code_named;
 use crate::limits::{INLINE_BODY_BYTES, MOVED_RETRIES, MOVED_WAIT};
 use crate::media::media_type;
-use crate::members::Members;
 use crate::problem::{Code, Place, Problem, SideEffects};
+use crate::strict_object::Members;
 
 /// The source of requests for calls, and of their outcomes.
 pub(crate) const DECIDE_SOURCE: &str = "urn:bitacora:decide";

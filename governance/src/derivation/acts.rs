@@ -4,11 +4,11 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BudgetPeriod, Dimension, GrantScope, OnExceed, RunOverdue, TrustProbed};
 
 use super::{SCHEDULER_SOURCE, full};
-use crate::act::Act;
 use crate::budgets::BudgetError;
+use crate::command::Act;
 use crate::limits::{MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
+use crate::loop_guard::RUN_BUDGET;
 use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
-use crate::rounds::RUN_BUDGET;
 use crate::state::State;
 use crate::version::{holds_run_budgets, is_isolated};
 

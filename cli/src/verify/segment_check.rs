@@ -14,7 +14,7 @@ use super::segment::{CheckedSegment, signatures};
 use super::window::Window;
 
 /// Passes over a segment. `None` if anything is invalid: [`walk`](super::segment::walk) finds the fault.
-pub(super) fn pass(
+pub(super) fn check_segment(
     number: SegmentNumber,
     checks: &Checks<'_>,
     workspace: &mut Workspace,

@@ -11,11 +11,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::api::Api;
 use crate::connection::Phase;
-use crate::governed::governance;
 use crate::ledgers::Slot;
 use crate::limits::{LEARN_PAUSE, MAX_SUGGESTIONS_MADE};
-use crate::modelled::ask_model_of_now;
 use crate::problem::{Code, Problem};
+use crate::read_model_query::ask_model_of_now;
+use crate::service_event::governance;
 
 /// The read model that knows what was learned.
 pub(crate) const MODEL: &str = "learned";

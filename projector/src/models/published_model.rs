@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bitacora_formats::{ModelCursor, Position};
 use tokio::sync::{Notify, watch};
 
-use super::build::Build;
 use super::model::Model;
+use super::model_tree::Build;
 use super::status::{ModelError, ModelState, ModelStatus};
 use super::store::Doubt;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::kept::Kept;
+use super::published_model::Kept;
 use super::store::Doubt;
 use super::worker::{Fold, Worker};
 use crate::limits::FOLD_EVENTS;

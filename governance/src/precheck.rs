@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{BoundedText, Dimension, DimensionPart, Name, ToolRequested};
 
-use crate::act::{is_imported, read};
 use crate::arguments::{
     Examined, examine, examine_digest, examine_nothing, examine_unregistered, examine_unregistered_digest,
     recorded_context,
 };
+use crate::command::{is_imported, read};
 use crate::compiled_cache::CompiledCache;
 use crate::compiled_tool::CompiledTool;
 use crate::examination::CallFacts;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{DecisionMade, TrustObserved};
 
-use crate::act::Act;
+use crate::command::Act;
 
 /// An event to be added to the request of its cause.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use super::calls::{Bench, Call, Trade};
 use super::random::Random;
 use super::words;
-use crate::draft::Draft;
+use crate::event_builder::Draft;
 use crate::json_text::JsonObject;
 
 /// An event and its time since the agent began.

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use crate::pace::Pace;
+use crate::throttle::Pace;
 
 /// Gives things to the threads that work on them; no more than they have room for.
 pub(crate) struct Feed<I> {
