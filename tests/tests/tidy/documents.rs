@@ -11,7 +11,8 @@ const TOP: [&str; 9] =
     ["formats", "ledger", "projector", "archiver", "server", "cli", "tests", "docs", ".ci"];
 
 /// Pages whose every path must exist.
-const CHECKED_FOR_PATHS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md"];
+const CHECKED_FOR_PATHS: [&str; 5] =
+    ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/map.md", "docs/limits.md"];
 
 /// Format pages whose example is text, each with its reason; the others show bytes.
 const EXAMPLE_IN_TEXT: [(&str, &str); 9] = [

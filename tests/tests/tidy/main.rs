@@ -3,6 +3,8 @@
 
 mod code;
 mod documents;
+mod generated;
+mod language;
 mod markdown;
 mod rooms;
 mod seeded_bugs;
