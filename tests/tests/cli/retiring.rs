@@ -8,7 +8,7 @@ use bitacora_formats::{Keyring, OfflineKeys};
 use serde_json::Value;
 
 use crate::archiving::{fill, filled, json};
-use crate::sample::{Sample, code, told};
+use crate::sample::{Sample, code, files_below, told};
 
 fn said(output: &std::process::Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -163,4 +163,20 @@ fn a_key_that_is_in_use_or_of_the_newest_archive_stays() {
     assert!(code(&refused) == 1 && said(&refused).contains("not an offline keyring"), "{}", said(&refused));
     assert!(!offline.exists() && !in_data.exists());
     assert_eq!(told(&keys(&["show", "--json"])), Value::clone(&shown));
+}
+
+#[test]
+fn a_refused_recovery_leaves_the_tables_that_retired_keys_would_be_needed_for() {
+    let turned = turned();
+    assert_eq!(code(&turned.retire()), 0);
+    let before = files_below(&turned.sample.data());
+    for extra in [&[][..], &["--without-archives"]] {
+        let arguments = [&["--anchor", "none", "recover", "--declare-loss"], extra].concat();
+        let refused = turned.sample.run(&arguments);
+        assert_eq!(code(&refused), 1, "{}", said(&refused));
+        assert!(files_below(&turned.sample.data()) == before, "{extra:?}: {}", said(&refused));
+    }
+    let retired = Keyring::parse(&fs::read_to_string(turned.sample.keyring_file()).unwrap()).unwrap();
+    let sample = Sample { keyring: Arc::new(retired), ..turned.sample };
+    fill(&sample, 9_000);
 }
