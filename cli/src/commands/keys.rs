@@ -4,7 +4,7 @@ mod retiring;
 
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::{KekId, Keyring, KeyringError};
+use bitacora_formats::{KekId, Keyring, KeyringError, LedgerName};
 use bitacora_ledger::{Entropy, SystemEntropy};
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -41,6 +41,9 @@ pub(crate) enum KeysCommand {
         /// The id of a key that no ledger of the data folder needs; repeatable. [default: every such key but the one in use]
         #[arg(long, value_name = "ID", value_parser = kek_id)]
         key: Vec<KekId>,
+        /// Retire keys without asking this missing ledger, which is given up or in another data folder; repeatable.
+        #[arg(long, value_name = "NAME")]
+        without_ledger: Vec<LedgerName>,
     },
     /// Copy the keys of an offline keyring back into the keyring.
     Restore {
@@ -78,7 +81,9 @@ pub(crate) fn run(command: &KeysCommand, global: &Global, output: &mut Output) -
         KeysCommand::New { lock } => keys.make(*lock)?,
         KeysCommand::Show => keys.show()?,
         KeysCommand::Rotate { signing } => keys.rotate(*signing)?,
-        KeysCommand::Retire { into, key } => keys.retire(global, into, key)?,
+        KeysCommand::Retire { into, key, without_ledger } => {
+            keys.retire(global, into, key, without_ledger)?
+        }
         KeysCommand::Restore { from } => keys.restore(from)?,
         KeysCommand::Lock => keys.lock()?,
         KeysCommand::Unlock => keys.unlock()?,

@@ -180,3 +180,25 @@ fn a_refused_recovery_leaves_the_tables_that_retired_keys_would_be_needed_for() 
     let sample = Sample { keyring: Arc::new(retired), ..turned.sample };
     fill(&sample, 9_000);
 }
+
+#[test]
+fn no_key_is_retired_that_a_missing_ledger_may_need() {
+    let turned = turned();
+    let data = turned.sample.data();
+    let retire = |extra: &[&str]| {
+        let into = turned.offline.to_str().unwrap();
+        turned.keys(&[&["retire", "--into", into], extra].concat())
+    };
+    fs::write(data.join("LEDGERS"), "bitacora-ledgers v1\nmain\nother\n").unwrap();
+    let before = fs::read(turned.sample.keyring_file()).unwrap();
+    let refused = retire(&[]);
+    assert!(
+        code(&refused) == 1 && said(&refused).contains("the ledger other was here"),
+        "{}",
+        said(&refused)
+    );
+    assert!(!turned.offline.exists());
+    assert_eq!(fs::read(turned.sample.keyring_file()).unwrap(), before);
+    let retired = retire(&["--without-ledger", "other"]);
+    assert_eq!(code(&retired), 0, "{}", said(&retired));
+}

@@ -8,15 +8,17 @@ use std::sync::Arc;
 
 use bitacora_archiver::{KeptError, kept_archives};
 use bitacora_formats::{KekId, Keyring, LedgerName, OfflineKeys, RetirementError};
-use bitacora_ledger::{Environment, Governing, KnownSegments, Ledger, OpenError, Options};
+use bitacora_ledger::{Anchor, Environment, Governing, KnownSegments, Ledger, OpenError, Options};
 use bitacora_server::{DataError, DataFolder};
 
 use super::{Keys, KeysError, Shown};
 use crate::access::environment_of;
+use crate::anchor::AnchorTrust;
 use crate::archives;
 use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::keyring_file::{self, offline_file};
+use crate::known_ledgers::{KnownLedgers, KnownLedgersError, check_anchored};
 
 /// A refusal to retire keys or to bring them back. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,9 @@ pub(crate) enum RetireFailure {
     Needed { id: KekId, need: Need },
     #[error("no key to retire: {}", .0.as_ref().map_or_else(|| "the keyring holds one alone; rotate first".to_owned(), |(id, need)| format!("key {id} is still needed: {need}")))]
     Nothing(Option<(KekId, Need)>),
+    /// A ledger that was here may need the keys.
+    #[error("{0}; no key was retired")]
+    Ledgers(Box<KnownLedgersError>),
     #[error(transparent)]
     Keys(#[from] RetirementError),
 }
@@ -81,6 +86,7 @@ impl Keys<'_> {
         global: &Global,
         into: &Path,
         named: &[KekId],
+        without: &[LedgerName],
     ) -> Result<Shown, CommandError> {
         let data = global.data()?;
         keyring_file::refuse_in_data(into, Some(data))?;
@@ -92,7 +98,12 @@ impl Keys<'_> {
         // A service seals under the key that it began with.
         let _alone = folder.lock().map_err(failed)?;
         let ledgers = Ledgers { global, data, environment: &environment, folder: &folder };
+        let trust = AnchorTrust { required: true, is_new: false };
+        let heads = global.anchor()?.options(&environment, trust)?.heads;
+        let anchor = heads.as_ref().and_then(|heads| heads.anchor.as_deref());
         self.change(|loaded| {
+            let missed = ledgers.refuse_missing(&loaded.keyring, anchor, without);
+            missed.map_err(|error| KeysError::from(RetireFailure::Ledgers(Box::new(error))))?;
             let ids = ledgers.may_go(&loaded.keyring, named).map_err(KeysError::from)?;
             let mut offline = OfflineKeys::default();
             loaded
@@ -128,6 +139,21 @@ impl Ledgers<'_> {
     fn names(&self) -> Result<Vec<LedgerName>, RetireFailure> {
         let failed = |source| RetireFailure::Data { data: self.data.to_owned(), source: Box::new(source) };
         self.folder.ledger_names().map_err(failed)
+    }
+
+    /// Refuses to go on without a ledger that the list or the anchor remembers: it may need the keys.
+    fn refuse_missing(
+        &self,
+        keyring: &Keyring,
+        anchor: Option<&dyn Anchor>,
+        without: &[LedgerName],
+    ) -> Result<(), KnownLedgersError> {
+        let mut known = KnownLedgers::read(self.folder, self.data)?;
+        let mut present = self.names().unwrap_or_default();
+        known.give_up(self.data, &present, without)?;
+        known.check(self.data, &present, keyring, anchor)?;
+        present.extend(without.iter().cloned());
+        anchor.map_or(Ok(()), |anchor| check_anchored(anchor, self.data, &present, keyring).map(drop))
     }
 
     /// Returns the keys to retire. Each named key must be one that no ledger needs. Without names, all such keys are returned.
