@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a check fails by panicking")]
 
 mod code;
+mod cycles;
 mod documents;
 mod generated;
 mod language;

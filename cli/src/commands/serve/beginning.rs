@@ -57,6 +57,9 @@ impl Beginning<'_> {
         let keyring = self.keyring(is_first)?;
         let mut present = folder.ledger_names().map_err(ServeError::from)?;
         known.give_up(self.data, &present, self.without).map_err(ServeError::from)?;
+        for ledger in self.without {
+            tracing::warn!(%ledger, "starts without this ledger, as --without-ledger says");
+        }
         known.check(self.data, &present, &keyring, self.anchor()).map_err(ServeError::from)?;
         // Of one that is to be made the anchor is asked when it is.
         let given_up = known.given_up();
