@@ -7,7 +7,7 @@ use crate::models::RowKey;
 
 /// A checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Row {
+pub(super) struct CheckpointRow {
     /// The event that says all else of it.
     pub(super) recorded: u64,
     /// Of a copy: the thread that it was copied to.
@@ -55,7 +55,7 @@ const WHENCE_BYTES: u64 = 16;
 /// Bytes that a write counts, about.
 const WRITE_BYTES: u64 = 16;
 
-impl Row {
+impl CheckpointRow {
     /// Returns its size in bytes, about.
     pub(super) fn weight(&self) -> u64 {
         let texts = [&self.copied, &self.parent].into_iter().flatten().map(|text| text.len() as u64);
