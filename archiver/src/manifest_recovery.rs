@@ -13,7 +13,7 @@ use bitacora_ledger::{ColdAccess, Disk, KnownSegments};
 use crate::archive_chain::{Ends, find, furthest};
 use crate::archive_store::Objects;
 use crate::error::{KeptError, StoredError};
-use crate::kept_manifests::{Kept, Lost, ManifestFolder, archived_through};
+use crate::manifest_folder::{LostManifests, ManifestFolder, ManifestSet, archived_through};
 
 /// Files are put aside and back by one at a time: in one process a ledger's archives have several readers.
 static PUTTING_BACK: Mutex<()> = Mutex::new(());
@@ -30,7 +30,7 @@ pub(crate) struct ManifestRecovery<'a> {
 
 /// The manifests of a ledger's archives, once the store was asked for those that its folder has lost.
 #[derive(Debug, Default)]
-pub(crate) struct Recovered {
+pub(crate) struct RecoveredManifests {
     /// Those that were brought back.
     pub(crate) manifests: Vec<SignedManifest>,
     /// Those that were not, and why.
@@ -55,7 +55,7 @@ impl ManifestRecovery<'_> {
     ///
     /// # Errors
     /// [`KeptError::Disk`].
-    pub(crate) fn read(&self) -> Result<Kept, KeptError> {
+    pub(crate) fn read(&self) -> Result<ManifestSet, KeptError> {
         self.folder.read(self.disk, self.ledger, self.signers)
     }
 
@@ -63,7 +63,7 @@ impl ManifestRecovery<'_> {
     ///
     /// # Errors
     /// [`KeptError::Disk`].
-    pub(crate) fn read_and_mend(&self) -> Result<(Kept, Recovered), KeptError> {
+    pub(crate) fn read_and_mend(&self) -> Result<(ManifestSet, RecoveredManifests), KeptError> {
         let mut kept = self.read()?;
         self.lose_released(&mut kept);
         let recovered = self.mend(&mut kept, |_| true);
@@ -80,7 +80,7 @@ impl ManifestRecovery<'_> {
     }
 
     /// Events that were let go, and of which the folder has no manifest, count as lost. Segments that cannot be looked at say nothing.
-    pub(crate) fn lose_released(&self, kept: &mut Kept) {
+    pub(crate) fn lose_released(&self, kept: &mut ManifestSet) {
         let known = KnownSegments::read(self.disk, self.folder.ledger()).unwrap_or_default();
         let last = known.released_through.map_or(0, Position::get);
         if last <= kept.end() {
@@ -93,12 +93,16 @@ impl ManifestRecovery<'_> {
         }
         let folder = self.folder.path().display().to_string();
         let (first, error) = (kept.end() + 1, Arc::new(KeptError::Missing { folder }));
-        kept.lost.push(Lost { first, last, named: 0, files: Vec::new(), error });
+        kept.lost.push(LostManifests { first, last, named: 0, files: Vec::new(), error });
     }
 
     /// Brings back manifests that are lost and wanted, as far as the store has them. The others stay lost.
-    pub(crate) fn mend(&self, kept: &mut Kept, is_wanted: impl Fn(&Lost) -> bool) -> Recovered {
-        let mut recovered = Recovered::default();
+    pub(crate) fn mend(
+        &self,
+        kept: &mut ManifestSet,
+        is_wanted: impl Fn(&LostManifests) -> bool,
+    ) -> RecoveredManifests {
+        let mut recovered = RecoveredManifests::default();
         for lost in std::mem::take(&mut kept.lost) {
             if !is_wanted(&lost) {
                 kept.lost.push(lost);
@@ -129,7 +133,7 @@ impl ManifestRecovery<'_> {
     }
 
     /// The archives of what is lost, in order.
-    fn find(&self, kept: &Kept, lost: &Lost) -> Result<Vec<SignedManifest>, NotBack> {
+    fn find(&self, kept: &ManifestSet, lost: &LostManifests) -> Result<Vec<SignedManifest>, NotBack> {
         let (before, after) = kept.neighbours(lost);
         let mut found = find(self.objects, self.ledger, self.signers, |range| {
             // Where no name says how far archives went, the last one may go on behind what is missed.

@@ -32,12 +32,12 @@ pub struct UnusedArchive {
     /// The range that it holds, as its name says.
     pub range: ArchiveRange,
     /// The reason for which it was not needed, or of no use.
-    pub why: Unused,
+    pub why: UnusedReason,
 }
 
 /// The reasons for which an archive was not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unused {
+pub enum UnusedReason {
     /// Others hold its positions.
     Replaced,
     /// It holds positions behind those that were restored, and joins none of the archives that these are in.
@@ -46,7 +46,7 @@ pub enum Unused {
     Unusable(String),
 }
 
-impl Unused {
+impl UnusedReason {
     /// A stable name for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -58,7 +58,7 @@ impl Unused {
     }
 }
 
-impl fmt::Display for Unused {
+impl fmt::Display for UnusedReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Replaced => formatter.write_str("its positions were restored of other archives"),
@@ -133,9 +133,9 @@ impl Restorable {
         let (used, end): (BTreeSet<&usize>, u64) = (chain.iter().collect(), self.end_of(chain));
         let others = self.found.iter().enumerate().filter(|(index, _)| !used.contains(index));
         let why = |one: &FoundArchive| match &one.opened {
-            Err(error) => Unused::Unusable(error.to_string()),
-            Ok(_) if one.range.last().get() > end => Unused::Apart,
-            Ok(_) => Unused::Replaced,
+            Err(error) => UnusedReason::Unusable(error.to_string()),
+            Ok(_) if one.range.last().get() > end => UnusedReason::Apart,
+            Ok(_) => UnusedReason::Replaced,
         };
         let unused =
             |one: &FoundArchive| UnusedArchive { name: one.name.clone(), range: one.range, why: why(one) };

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Archiver, Objects, Pace, READ_CACHE_BYTES, Release, Rules, Run,
+    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, READ_CACHE_BYTES, Release, Rules,
     StoreSettings, StoredArchives,
 };
 use bitacora_cli::verify::{
@@ -124,7 +124,7 @@ fn archive(
     let rules = Rules { is_forced: true, ..Rules::default() };
     let archiver =
         Archiver::new(ledger.clone(), folder, environment, keyring, Arc::clone(objects), "cold".to_owned());
-    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: Release::IfProven };
+    let run = ArchiveRun { rules, pace: ArchivePace::Full { threads: 1 }, release: Release::IfProven };
     let outcome = archiver.run(&run).unwrap();
     assert!(!outcome.archived.is_empty() && outcome.released.is_some(), "{outcome:?}");
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bitacora_archiver::{
-    ArchiveStoreError, Archiver, ArchiverError, Listing, ObjectVersion, Objects, Outcome, Pace, ReadPiece,
-    Release, Rules, Run, StoredArchives,
+    ArchivePace, ArchiveStoreError, Archiver, ArchiverError, ObjectListing, ObjectVersion, Objects, Outcome,
+    ReadPiece, Release, Rules, Run, StoredArchives,
 };
 use bitacora_formats::vocabulary::{EventData, RetentionApplied};
 use bitacora_formats::{Data, Event, Position};
@@ -130,8 +130,8 @@ impl Objects for Store {
         Ok(read)
     }
 
-    fn list(&self, _: &str) -> Result<Listing, ArchiveStoreError> {
-        Ok(Listing::default())
+    fn list(&self, _: &str) -> Result<ObjectListing, ArchiveStoreError> {
+        Ok(ObjectListing::default())
     }
 }
 
@@ -163,7 +163,7 @@ fn archive_by(
     archive_events: u64,
 ) -> Result<Outcome, ArchiverError> {
     let rules = Rules { is_forced: true, archive_events, ..Rules::default() };
-    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: Release::IfProven };
+    let run = Run { rules, pace: ArchivePace::Full { threads: 1 }, release: Release::IfProven };
     archiver(machine, store, ledger).run(&run)
 }
 
