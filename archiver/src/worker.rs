@@ -362,7 +362,7 @@ impl Archiver {
         }
     }
 
-    /// Looks whether the store has every archive of events that were let go, and notes the first one that is missing in the tally. Nothing
+    /// Looks whether the store has every archive of events that were let go, and notes the first one that is missing in the progress. Nothing
     /// is read but whether it is there.
     ///
     /// # Errors
