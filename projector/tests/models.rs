@@ -221,10 +221,8 @@ fn answers(models: &ReadModels) -> String {
     let is_timed = |call: &&CallSummary| call.outcome.as_ref().is_some_and(|end| end.duration_ms.is_some());
     assert_eq!(timed, count(&is_timed));
     let saved = checkpointed::answers(models);
-    let answered = models
-        .answered(&AnsweredApprovalQuery { limit: 10_000, ..AnsweredApprovalQuery::default() })
-        .unwrap()
-        .items;
+    let every_answer = AnsweredApprovalQuery { limit: 10_000, ..AnsweredApprovalQuery::default() };
+    let answered = models.answered(&every_answer).unwrap().items;
     let answerers = models.answerers(0, 100).unwrap().items;
     let (learned, worked) = (remembered::answers(models), worked::answers(models));
     format!(

@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::case::{Files, NOTE, verdict_name};
+use crate::event_evidence::{ORIGIN, signature_line, verifier_key};
 use crate::heads::note;
 use crate::second::{PROGRAM, Second, python};
-use crate::shown::{ORIGIN, signature_line, verifier_key};
-use crate::writer::{Writer, hex, key};
+use crate::writer::{LedgerWriter, hex, key};
 
 /// The time of the witnesses' cosignatures.
 const THEN: u64 = 1_800_000_000;
@@ -79,21 +79,21 @@ pub(crate) fn policy() -> String {
     three() + "group g 2 w1 w2 w3\nquorum g\n"
 }
 
-fn first() -> Writer {
-    Writer::begun().frame(2, |_| {})
+fn first() -> LedgerWriter {
+    LedgerWriter::begun().frame(2, |_| {})
 }
 
 /// Frames that end at 1 and 3 in segment 1, at 4 and 6 in segment 2.
-fn whole() -> Writer {
+fn whole() -> LedgerWriter {
     first().end(|_| {}).begin(|_| {}).frame(1, |_| {}).frame(2, |_| {})
 }
 
-fn head(writer: &Writer) -> String {
+fn head(writer: &LedgerWriter) -> String {
     note(ORIGIN, writer.tree.size(), &writer.tree.root().0, &key(1))
 }
 
 /// The ledger with this beside the segment.
-fn with(writer: &Writer, segment: u32, cosigned_head: impl Into<Vec<u8>>) -> Files {
+fn with(writer: &LedgerWriter, segment: u32, cosigned_head: impl Into<Vec<u8>>) -> Files {
     let mut files = writer.clone().files();
     files.set(&cosigned(segment), cosigned_head.into());
     files
@@ -137,9 +137,9 @@ fn said(files: &Files, keys: &[String], policy: Option<&str>) -> String {
 }
 
 /// A case: its name, its files, and the answers to an auditor who knows the ledger's key and the witnesses, and to one who knows nothing.
-type Cosigned = (&'static str, Files, &'static str, &'static str);
+type WitnessCase = (&'static str, Files, &'static str, &'static str);
 
-fn cosignatures() -> Vec<Cosigned> {
+fn cosignatures() -> Vec<WitnessCase> {
     let (w1, w2) = (|note: &str| by(note, 1), |note: &str| by(note, 2));
     let beside_w1 = |more: fn(&str) -> String| with_lines(move |note| by(note, 1) + &more(note));
     vec![
@@ -295,7 +295,7 @@ fn signed_lines(root: &[u8; 32], more: &str) -> String {
     format!("{text}\n{}", signature_line(ORIGIN, &key(1), &text))
 }
 
-fn judge(cases: Vec<Cosigned>) {
+fn judge(cases: Vec<WitnessCase>) {
     if Second::start(&[]).is_none() {
         return;
     }

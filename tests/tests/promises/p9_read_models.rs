@@ -11,7 +11,7 @@ use bitacora_ledger::{Entropy, Environment, Governing, Ledger, Options, SystemEn
 use bitacora_projector::{IndexOptions, IndexedLedger, ModelState};
 use bitacora_tests::agents::Agents;
 use bitacora_tests::folders::copy_folder;
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 
 /// A model's name, its rows, and what they come to.
 type Come = (&'static str, u64, [u8; 32]);
@@ -65,7 +65,7 @@ fn models_of_governed_agents_are_the_same_however_they_were_folded() {
     let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
     let path = folder.path().join("main");
     Ledger::create(&Environment::real(), &path, &"main".parse().unwrap(), &keyring, &options()).unwrap();
-    let mut random = Random::new(31);
+    let mut random = SeededRandom::new(31);
     let mut agents: Option<Agents> = None;
     let mut crashes = Vec::new();
     for opening in 0..3 {
