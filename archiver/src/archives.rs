@@ -122,9 +122,9 @@ impl LoadedGroup {
 }
 
 /// Groups that follow one another.
-struct Stretch(VecDeque<LoadedGroup>);
+struct GroupSequence(VecDeque<LoadedGroup>);
 
-impl Stretch {
+impl GroupSequence {
     fn of(group: LoadedGroup) -> Self {
         Self(VecDeque::from([group]))
     }
@@ -183,7 +183,7 @@ impl fmt::Debug for LedgerArchives {
 
 impl ColdTier for LedgerArchives {
     fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
-        let mut stretch = Stretch::of(self.group(position)?);
+        let mut stretch = GroupSequence::of(self.group(position)?);
         // Where the frame begins, in this group or one before it.
         let mut first_position = position;
         let time = loop {
@@ -249,7 +249,7 @@ impl ColdTier for LedgerArchives {
 
 impl LedgerArchives {
     /// A frame has a bounded number of events: archives that say otherwise are not read on.
-    fn check_length(&self, stretch: &Stretch, position: Position) -> Result<(), ColdError> {
+    fn check_length(&self, stretch: &GroupSequence, position: Position) -> Result<(), ColdError> {
         if stretch.inner_events() > MAX_FRAME_ENTRIES { Err(self.no_frame(position)) } else { Ok(()) }
     }
 

@@ -10,7 +10,7 @@ use bitacora_formats::archive::{ArchiveError, ArchiveRange, Manifest, SegmentLin
 use bitacora_formats::{LedgerId, Position, SigningChain};
 use bitacora_ledger::{ColdAccess, Disk, KnownSegments};
 
-use crate::archive_chain::{Ends, find, furthest};
+use crate::archive_chain::{ChainEnds, find, furthest};
 use crate::archive_store::Objects;
 use crate::error::{KeptError, StoredError};
 use crate::manifest_folder::{LostManifests, ManifestFolder, ManifestSet, archived_through};
@@ -39,7 +39,7 @@ pub(crate) struct RecoveredManifests {
 
 /// The reasons for which a lost manifest is not brought back.
 #[derive(Debug, thiserror::Error)]
-enum NotBack {
+enum ManifestRecoveryError {
     #[error(transparent)]
     Stored(#[from] StoredError),
     #[error("the segments cannot be looked at: {0}")]
@@ -110,7 +110,10 @@ impl ManifestRecovery<'_> {
             }
             let (first, last) = (lost.first, lost.last);
             let (found, why) = match self.find(kept, &lost) {
-                Ok(found) => (found, NotBack::None { folder: self.objects.shown(&self.ledger.to_string()) }),
+                Ok(found) => (
+                    found,
+                    ManifestRecoveryError::None { folder: self.objects.shown(&self.ledger.to_string()) },
+                ),
                 Err(why) => (Vec::new(), why),
             };
             let files = lost.files.clone();
@@ -133,7 +136,11 @@ impl ManifestRecovery<'_> {
     }
 
     /// The archives of what is lost, in order.
-    fn find(&self, kept: &ManifestSet, lost: &LostManifests) -> Result<Vec<SignedManifest>, NotBack> {
+    fn find(
+        &self,
+        kept: &ManifestSet,
+        lost: &LostManifests,
+    ) -> Result<Vec<SignedManifest>, ManifestRecoveryError> {
         let (before, after) = kept.neighbours(lost);
         let mut found = find(self.objects, self.ledger, self.signers, |range| {
             // Where no name says how far archives went, the last one may go on behind what is missed.
@@ -147,16 +154,19 @@ impl ManifestRecovery<'_> {
             let Some(what) = one.manifest().and_then(|manifest| difference(manifest, &known)) else {
                 continue;
             };
-            wrong.get_or_insert_with(|| NotBack::Differs { object: self.objects.shown(&one.name), what });
+            wrong.get_or_insert_with(|| ManifestRecoveryError::Differs {
+                object: self.objects.shown(&one.name),
+                what,
+            });
             let source = ArchiveError::Contents { what };
             one.opened = Err(StoredError::Archive { object: one.name.clone(), source });
         }
-        let chain = furthest(&found, Ends { before, after }).map_err(StoredError::from)?;
+        let chain = furthest(&found, ChainEnds { before, after }).map_err(StoredError::from)?;
         if chain.is_empty() {
             let damaged = found.into_iter().find_map(|one| one.opened.err());
-            return Err(wrong
-                .or(damaged.map(NotBack::Stored))
-                .unwrap_or_else(|| NotBack::None { folder: self.objects.shown(&self.ledger.to_string()) }));
+            return Err(wrong.or(damaged.map(ManifestRecoveryError::Stored)).unwrap_or_else(|| {
+                ManifestRecoveryError::None { folder: self.objects.shown(&self.ledger.to_string()) }
+            }));
         }
         let manifest =
             |index: &usize| Some(found.get(*index)?.opened.as_ref().ok()?.outline().manifest().clone());

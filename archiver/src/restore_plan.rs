@@ -8,7 +8,7 @@ use bitacora_formats::archive::ArchiveRange;
 use bitacora_formats::{LedgerId, SigningChain};
 use bitacora_ledger::KnownSegments;
 
-use crate::archive_chain::{Ends, FoundArchive, find, furthest};
+use crate::archive_chain::{ChainEnds, FoundArchive, find, furthest};
 use crate::archive_store::Objects;
 use crate::error::StoredError;
 use crate::restoring::RestoringError;
@@ -96,7 +96,8 @@ impl Restorable {
     /// # Errors
     /// [`RestoringError`] where one is needed that is missing or cannot be used, unless that may be.
     pub(crate) fn chain(&mut self, reach: Reach) -> Result<Vec<usize>, RestoringError> {
-        let chain = furthest(&self.found, Ends { before: None, after: None }).map_err(StoredError::from)?;
+        let chain =
+            furthest(&self.found, ChainEnds { before: None, after: None }).map_err(StoredError::from)?;
         let end = self.end_of(&chain);
         let behind = || self.found.iter().enumerate().filter(|(_, one)| one.range.last().get() > end);
         let Some((_, first)) = behind().next().filter(|_| reach == Reach::Whole) else { return Ok(chain) };

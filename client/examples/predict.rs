@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     match client.decide_unless_denied(&cache, &call).await? {
         CheckedDecision::Denied(_) => tell("denied without asking, and not recorded"),
         CheckedDecision::Decided(decision) => {
-            tell(&format!("decided at {}: {}", decision.position, decision.reason))
+            tell(&format!("decided at {}: {}", decision.position, decision.reason));
         }
     }
     Ok(())

@@ -329,7 +329,7 @@ impl Disk for SimulatedDisk {
         machine.observe(DiskCall::Lock, path)?;
         match machine.tree.find(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                machine.create(DiskCall::CreateNew, path)?
+                machine.create(DiskCall::CreateNew, path)?;
             }
             Err(error) => return Err(error),
             Ok(inode) => {

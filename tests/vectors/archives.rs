@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use crate::case::{Case, ExpectedFinding, Files, NOTE, segment};
 use crate::judge::{ARCHIVES, Judge, flips};
-use crate::second::Second;
+use crate::second::SecondVerifier;
 
 /// A ledger with archives of which the second holds events of a segment that is still here.
 static ARCHIVED: LazyLock<ArchivedLedger> = LazyLock::new(ArchivedLedger::make);
@@ -419,7 +419,7 @@ fn every_flipped_byte_of_what_is_left_and_of_a_manifest_is_found_by_both() {
 
 #[test]
 fn an_archive_by_itself_is_judged_alike() {
-    let Some(mut second) = Second::start(&["--archive"]) else { return };
+    let Some(mut second) = SecondVerifier::start(&["--archive"]) else { return };
     let archived = &*ARCHIVED;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("one.bca");

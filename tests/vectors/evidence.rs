@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::event_evidence::{
     EventEvidence, EvidenceForgery, ORIGIN, key_id, record, signature_line, verifier_key,
 };
-use crate::second::Second;
+use crate::second::SecondVerifier;
 use crate::witnesses;
 use crate::writer::{BEGAN, key};
 
@@ -197,7 +197,7 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
 fn judge(trusted: &[String], cases: &[(String, Vec<u8>)], expected: &str) {
     let mut arguments = vec!["--evidence"];
     trusted.iter().for_each(|key| arguments.extend(["--vkey", key]));
-    let Some(mut second) = Second::start(&arguments) else { return };
+    let Some(mut second) = SecondVerifier::start(&arguments) else { return };
     let (folder, mut problems) = (TempDir::new().unwrap(), Vec::new());
     let keys: Vec<VerifierKey> = trusted.iter().map(|key| key.parse().unwrap()).collect();
     for (name, bytes) in cases {
@@ -253,7 +253,7 @@ fn evidence_is_held_against_a_policy_of_witnesses_by_both() {
     let path = folder.path().join("policy");
     std::fs::write(&path, witnesses::policy()).unwrap();
     let arguments = ["--evidence", "--vkey", &key_of_the_ledger, "--witnesses", path.to_str().unwrap()];
-    let Some(mut second) = Second::start(&arguments) else { return };
+    let Some(mut second) = SecondVerifier::start(&arguments) else { return };
     let policy = WitnessPolicy::parse(witnesses::policy().as_bytes()).unwrap();
     /// A change of the note.
     type Mend = fn(String) -> String;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::case::{Case, CaseEntry, ExpectedFinding, Files, NOTE, segment, verdict_name};
 use crate::event_evidence::{EvidenceForgery, ORIGIN, key_id, signature_line, verifier_key};
 use crate::judge::Judge;
-use crate::second::Second;
+use crate::second::SecondVerifier;
 use crate::writer::{LEDGER, LedgerWriter, hex, key, with_checksum};
 
 /// A head and its event, field by field.
@@ -266,7 +266,8 @@ fn said(files: &Files, brought: &[String], keys: &[String]) -> String {
         std::fs::write(&path, note).unwrap();
         arguments.extend(["--known-head".into(), path.to_str().unwrap().to_owned()]);
     }
-    let mut second = Second::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+    let mut second =
+        SecondVerifier::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
     let said = second.judge(&ledger);
     let trusted: Vec<VerifierKey> = keys.iter().map(|key| key.parse().unwrap()).collect();
     let known = brought
@@ -288,7 +289,7 @@ fn said(files: &Files, brought: &[String], keys: &[String]) -> String {
 
 #[test]
 fn a_head_that_was_kept_tells_a_rollback_and_another_history() {
-    if Second::start(&[]).is_none() {
+    if SecondVerifier::start(&[]).is_none() {
         return;
     }
     let earlier = LedgerWriter::begun().frame(2, |_| {});
@@ -324,7 +325,7 @@ fn a_head_that_was_kept_tells_a_rollback_and_another_history() {
 
 #[test]
 fn a_head_that_was_kept_stands_behind_nothing_that_could_not_be_read() {
-    if Second::start(&[]).is_none() {
+    if SecondVerifier::start(&[]).is_none() {
         return;
     }
     let read = LedgerWriter::begun().frame(2, |_| {}).end(|_| {});

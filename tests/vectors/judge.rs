@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::case::{Case, CaseEntry, ExpectedFinding, Files, NOTE, verdict_name};
-use crate::second::Second;
+use crate::second::SecondVerifier;
 
 /// The place of a case's ledger in its folder, as in a data folder.
 const LEDGER: &str = "ledgers/main";
@@ -18,7 +18,7 @@ pub(crate) const ARCHIVES: &str = "../../archives";
 
 /// Both verifiers, and what they disagreed on so far.
 pub(crate) struct Judge {
-    second: Second,
+    second: SecondVerifier,
     folder: TempDir,
     judged: usize,
     problems: Vec<String>,
@@ -28,7 +28,7 @@ impl Judge {
     /// None where the second verifier cannot be run here.
     pub(crate) fn new() -> Option<Self> {
         let folder = TempDir::new().unwrap();
-        Second::start(&[]).map(|second| Self { second, folder, judged: 0, problems: Vec::new() })
+        SecondVerifier::start(&[]).map(|second| Self { second, folder, judged: 0, problems: Vec::new() })
     }
 
     /// Lets both look at a case of its own.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::event_evidence::{EventEvidence, ORIGIN, signature_line, verifier_key};
-use crate::second::Second;
+use crate::second::SecondVerifier;
 use crate::witnesses;
 use crate::writer::key;
 
@@ -119,7 +119,7 @@ fn judge(keys: &[String], policy: Option<&str>, cases: &[(String, Vec<u8>)], exp
         std::fs::write(&policy_file, policy).unwrap();
         arguments.extend(["--witnesses", policy_file.to_str().unwrap()]);
     }
-    let Some(mut second) = Second::start(&[&["--evidence"], &arguments[..]].concat()) else { return };
+    let Some(mut second) = SecondVerifier::start(&[&["--evidence"], &arguments[..]].concat()) else { return };
     let mut problems = Vec::new();
     for (name, bytes) in cases {
         std::fs::write(&file, bytes).unwrap();
@@ -157,7 +157,8 @@ fn receipts_that_hold_for_nobody_are_refused_by_both() {
 #[test]
 fn every_flipped_byte_of_a_receipt_is_found_by_both() {
     let whole = receipt(&EventEvidence::of(2, 3)).into_bytes();
-    let Some(mut second) = Second::start(&["--evidence", "--vkey", &verifier_key(ORIGIN, &key(2))]) else {
+    let Some(mut second) = SecondVerifier::start(&["--evidence", "--vkey", &verifier_key(ORIGIN, &key(2))])
+    else {
         return;
     };
     let file = TempDir::new().unwrap();

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::case::{Files, NOTE, verdict_name};
 use crate::event_evidence::{ORIGIN, signature_line, verifier_key};
 use crate::heads::note;
-use crate::second::{PROGRAM, Second, python};
+use crate::second::{PROGRAM, SecondVerifier, python};
 use crate::writer::{LedgerWriter, hex, key};
 
 /// The time of the witnesses' cosignatures.
@@ -116,7 +116,8 @@ fn said(files: &Files, keys: &[String], policy: Option<&str>) -> String {
         std::fs::write(&path, policy).unwrap();
         arguments.extend(["--witnesses".into(), path.to_str().unwrap().to_owned()]);
     }
-    let mut second = Second::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+    let mut second =
+        SecondVerifier::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
     let said = second.judge(&ledger);
     let trusted: Vec<VerifierKey> = keys.iter().map(|key| key.parse().unwrap()).collect();
     let policy = policy.map(|policy| WitnessPolicy::parse(policy.as_bytes()).unwrap());
@@ -296,7 +297,7 @@ fn signed_lines(root: &[u8; 32], more: &str) -> String {
 }
 
 fn judge(cases: Vec<WitnessCase>) {
-    if Second::start(&[]).is_none() {
+    if SecondVerifier::start(&[]).is_none() {
         return;
     }
     let vkey = [verifier_key(ORIGIN, &key(1))];
@@ -318,7 +319,7 @@ fn cosigned_heads_of_another_history_or_place_are_found_by_both() {
 
 #[test]
 fn the_largest_head_that_enough_witnesses_cosigned_counts() {
-    if Second::start(&[]).is_none() {
+    if SecondVerifier::start(&[]).is_none() {
         return;
     }
     let vkey = [verifier_key(ORIGIN, &key(1))];
@@ -342,7 +343,7 @@ fn the_largest_head_that_enough_witnesses_cosigned_counts() {
 
 #[test]
 fn the_logs_of_a_policy_are_keys_that_are_known() {
-    if Second::start(&[]).is_none() {
+    if SecondVerifier::start(&[]).is_none() {
         return;
     }
     let files = with_lines(|note| by(note, 1) + &by(note, 2));

@@ -138,12 +138,12 @@ mod tests {
     use super::*;
 
     /// Gives pages of a folder and four objects for ever, or so many of them, and counts them.
-    struct Endless {
+    struct EndlessStore {
         pages: usize,
         asked: AtomicUsize,
     }
 
-    impl PaginatedListStore for Endless {
+    impl PaginatedListStore for EndlessStore {
         fn list_paginated<'s, 'p, 'f>(
             &'s self,
             prefix: Option<&'p str>,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn list(pages: usize, limit: usize) -> (Option<ObjectListing>, usize) {
-        let store = Arc::new(Endless { pages, asked: AtomicUsize::new(0) });
+        let store = Arc::new(EndlessStore { pages, asked: AtomicUsize::new(0) });
         let names = Names::Pages(Arc::clone(&store) as _);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let listed = runtime.block_on(in_store(&names, &Path::from("a/b"), limit)).unwrap();

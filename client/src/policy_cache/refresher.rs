@@ -18,7 +18,7 @@ use crate::limits::{MAX_MESSAGE_BYTES, MAX_PIECES, MAX_STATE_DIMENSIONS, NEWS_PA
 use crate::messages::Messages;
 
 /// The reason why a connection is given up.
-enum GivenUp {
+enum ConnectionEnd {
     /// A passing fault: another connection may get further.
     Passing(Option<ClientError>),
     /// A lasting fault: no connection will get further.
@@ -27,7 +27,7 @@ enum GivenUp {
     OtherRules,
 }
 
-impl From<ClientError> for GivenUp {
+impl From<ClientError> for ConnectionEnd {
     fn from(error: ClientError) -> Self {
         if error.is_passing() { Self::Passing(Some(error)) } else { Self::ForGood(error.to_string()) }
     }
@@ -52,12 +52,12 @@ pub(super) async fn keep(
             backoff = Backoff::endless();
         }
         let asked = match followed {
-            GivenUp::ForGood(why) => {
+            ConnectionEnd::ForGood(why) => {
                 shared.change(|state| *state = ReplicaState::Ended(why.into()));
                 return;
             }
-            GivenUp::Passing(error) => error.and_then(|error| error.asked_pause()),
-            GivenUp::OtherRules => None,
+            ConnectionEnd::Passing(error) => error.and_then(|error| error.asked_pause()),
+            ConnectionEnd::OtherRules => None,
         };
         let pause = backoff.pause(asked).unwrap_or_default();
         tokio::select! {
@@ -73,7 +73,7 @@ async fn follow(
     path: &str,
     shared: &CacheShared,
     has_told: &mut bool,
-) -> GivenUp {
+) -> ConnectionEnd {
     let asked = Instant::now();
     let pieces = match connection.follow(path, None).await {
         Ok(pieces) => pieces,
@@ -82,7 +82,7 @@ async fn follow(
     let listened = Listener { shared, asked, coming: None, pieces: Vec::new() };
     match listened.listen(pieces, connection, has_told).await {
         Err(given_up) => given_up,
-        Ok(()) => GivenUp::Passing(None),
+        Ok(()) => ConnectionEnd::Passing(None),
     }
 }
 
@@ -102,14 +102,14 @@ impl Listener<'_> {
         mut pieces: Pieces,
         connection: &Connection,
         has_told: &mut bool,
-    ) -> Result<(), GivenUp> {
+    ) -> Result<(), ConnectionEnd> {
         let mut messages = Messages::default();
         loop {
             // A service that is silent for that long is gone, whatever the state of the connection.
             let Ok(piece) = timeout(NEWS_PATIENCE, pieces.next()).await else { return Ok(()) };
             let Some(piece) = piece? else { return Ok(()) };
             messages.push(&piece);
-            let strange = || GivenUp::from(connection.strange());
+            let strange = || ConnectionEnd::from(connection.strange());
             for news in messages.take_as(read_news).map_err(|_| strange())? {
                 match news {
                     News::State(news) => {
@@ -119,7 +119,7 @@ impl Listener<'_> {
                     }
                     News::Ending => return Ok(()),
                     News::Failed { is_retryable: true, .. } => return Ok(()),
-                    News::Failed { what, is_retryable: false } => return Err(GivenUp::ForGood(what)),
+                    News::Failed { what, is_retryable: false } => return Err(ConnectionEnd::ForGood(what)),
                     News::Other => {}
                 }
             }
@@ -134,12 +134,12 @@ impl Listener<'_> {
     }
 
     /// Takes one message in; `Err(None)` where it is not understood.
-    fn take(&mut self, news: ReplicaNews, heard: Instant) -> Result<(), Option<GivenUp>> {
+    fn take(&mut self, news: ReplicaNews, heard: Instant) -> Result<(), Option<ConnectionEnd>> {
         let ReplicaNews { begin, position, time, patch, more } = news;
         if let Some(ReplicaBegin { rules, form, executor, is_bound, .. }) = begin {
             if (rules, form) != (REACTOR_VERSION, REPLICA_FORM) {
                 self.shared.change(|state| *state = ReplicaState::OtherRules { rules, form });
-                return Err(Some(GivenUp::OtherRules));
+                return Err(Some(ConnectionEnd::OtherRules));
             }
             let freshness = Freshness::begin(self.asked, time, heard);
             let replica = Replica::new(executor);
@@ -173,7 +173,7 @@ impl Listener<'_> {
 }
 
 impl CachedReplica {
-    fn take(&mut self, patch: StatePatch) -> Result<(), Option<GivenUp>> {
+    fn take(&mut self, patch: StatePatch) -> Result<(), Option<ConnectionEnd>> {
         self.replica.take(patch);
         if self.replica.dimensions() > MAX_STATE_DIMENSIONS { Err(None) } else { Ok(()) }
     }
@@ -214,7 +214,7 @@ mod tests {
         json!({"position": position.to_string(), "time": "2026-01-05T00:00:00Z", "patch": {"trust": trust}, "more": more})
     }
 
-    fn take(listener: &mut Listener<'_>, news: &Value) -> Result<(), Option<GivenUp>> {
+    fn take(listener: &mut Listener<'_>, news: &Value) -> Result<(), Option<ConnectionEnd>> {
         listener.take(serde_json::from_str(&news.to_string()).unwrap(), Instant::now())
     }
 
@@ -264,7 +264,7 @@ mod tests {
                 json!({"position": "8", "time": "2026-01-05T00:00:01Z", "patch": {"unheard": "of"}});
             other["begin"] = begin(rules, form);
             let given_up = take(&mut listener(&shared), &other);
-            assert!(matches!(given_up, Err(Some(GivenUp::OtherRules))));
+            assert!(matches!(given_up, Err(Some(ConnectionEnd::OtherRules))));
             let state = shared.state.read().unwrap();
             assert!(
                 matches!(*state, ReplicaState::OtherRules { rules: by, form: of } if (by, of) == (rules, form)),

@@ -11,8 +11,8 @@ use bitacora_formats::vocabulary::{
 use super::ContentPiece;
 use super::event_views::{Blob, CheckpointCopyView, CheckpointDeletionView, CheckpointSaveView, Writes};
 use super::order::OrderEntry;
-use super::row::{CheckpointRow, Whence, Write, channel_name};
-use super::thread::{Thread, Wrote};
+use super::row::{ChannelLocation, CheckpointRow, Write, channel_name};
+use super::thread::{TaskWriteBatch, Thread};
 use super::whose::Sender;
 use crate::models::{FoldError, FoldEvent, Model, Rows};
 
@@ -96,7 +96,10 @@ fn saved(event: &FoldEvent<'_>, rows: &mut Rows<'_>, told: CheckpointSaveView<'_
         for (number, of_task) in (0_u32..).zip(told.writes.iter().flatten()) {
             let writes = writes(position, Some(number), &of_task.writes);
             let path = of_task.path.as_deref();
-            thread.write(parent, Wrote { task: &of_task.task, path, replace: of_task.replace, writes })?;
+            thread.write(
+                parent,
+                TaskWriteBatch { task: &of_task.task, path, replace: of_task.replace, writes },
+            )?;
         }
     }
     let row = CheckpointRow { recorded: position, copied: None, parent: told.parent, channels };
@@ -110,24 +113,25 @@ fn channels(
     thread: &mut Thread<'_, '_>,
     position: u64,
     told: &CheckpointSaveView<'_>,
-) -> Result<Vec<Whence>, FoldError> {
-    let mut own: BTreeMap<&str, Option<Whence>> = BTreeMap::new();
+) -> Result<Vec<ChannelLocation>, FoldError> {
+    let mut own: BTreeMap<&str, Option<ChannelLocation>> = BTreeMap::new();
     for (number, blob) in (0_u32..).zip(told.blobs.iter().flatten()) {
         let version = told.version(blob);
         let name = version
             .map(|version| channel_name(|values| thread.rows.key(CHANNEL, values), &blob.channel, version));
-        own.insert(&blob.channel, name.map(|name| Whence { name, position, number }));
+        own.insert(&blob.channel, name.map(|name| ChannelLocation { name, position, number }));
     }
     let versions = told.channel_versions.iter().flatten();
     let rest: Vec<_> = versions.filter(|(name, _)| !own.contains_key(name.as_str())).collect();
-    let mut channels: Vec<Whence> = own.into_values().flatten().collect();
+    let mut channels: Vec<ChannelLocation> = own.into_values().flatten().collect();
     if !rest.is_empty() {
         let parent = match &told.parent {
             Some(parent) => thread.checkpoint(&OrderEntry::new(parent, &told.namespace))?,
             None => None,
         };
         let newest = thread.newest(&told.namespace)?;
-        let before: Vec<Whence> = parent.into_iter().chain(newest).flat_map(|row| row.channels).collect();
+        let before: Vec<ChannelLocation> =
+            parent.into_iter().chain(newest).flat_map(|row| row.channels).collect();
         for (name, version) in rest {
             let name = channel_name(|values| thread.rows.key(CHANNEL, values), name, version);
             channels.extend(before.iter().find(|whence| whence.name == name));
@@ -152,7 +156,7 @@ fn wrote(event: &FoldEvent<'_>, rows: &mut Rows<'_>, told: &Writes<'_>) -> Resul
     if !thread.takes(&Sender::of(event)) {
         return Ok(());
     }
-    thread.write(&entry, Wrote { task: &told.task, path, replace: told.replace, writes })?;
+    thread.write(&entry, TaskWriteBatch { task: &told.task, path, replace: told.replace, writes })?;
     thread.close()
 }
 

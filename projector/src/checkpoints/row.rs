@@ -15,12 +15,12 @@ pub(super) struct CheckpointRow {
     /// The checkpoint before it.
     pub(super) parent: Option<String>,
     /// Its channels that have a version and a content.
-    pub(super) channels: Vec<Whence>,
+    pub(super) channels: Vec<ChannelLocation>,
 }
 
 /// The place in the log of a channel's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Whence {
+pub(super) struct ChannelLocation {
     /// Stands for the channel and its version.
     pub(super) name: u64,
     /// The event of the checkpoint that brought it.

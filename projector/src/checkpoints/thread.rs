@@ -45,7 +45,7 @@ pub(super) struct Newest {
 }
 
 /// A write of a task, as an event tells it.
-pub(super) struct Wrote<'a> {
+pub(super) struct TaskWriteBatch<'a> {
     pub(super) task: &'a str,
     pub(super) path: Option<&'a str>,
     pub(super) replace: Option<bool>,
@@ -178,8 +178,8 @@ impl<'r, 'a> Thread<'r, 'a> {
     }
 
     /// Notes what a task wrote behind a checkpoint. That may be recorded later, unless it was deleted before.
-    pub(super) fn write(&mut self, entry: &OrderEntry, wrote: Wrote<'_>) -> Result<(), FoldError> {
-        let Wrote { task, path, replace, writes } = wrote;
+    pub(super) fn write(&mut self, entry: &OrderEntry, wrote: TaskWriteBatch<'_>) -> Result<(), FoldError> {
+        let TaskWriteBatch { task, path, replace, writes } = wrote;
         let replace = replace == Some(true);
         let is_saved = self.place(entry)?.is_some();
         let is_late = self.counts.deleted.as_deref().is_some_and(|deleted| entry.id() <= deleted);

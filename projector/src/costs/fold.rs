@@ -65,7 +65,7 @@ struct OpenCostCall {
 }
 
 #[derive(Deserialize)]
-struct Began<'a> {
+struct RunStartView<'a> {
     #[serde(borrow, default, deserialize_with = "lenient")]
     run: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "lenient")]
@@ -171,7 +171,7 @@ fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> 
 }
 
 fn run_started(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Began<'_>>()? else { return Ok(()) };
+    let Some(told) = event.data::<RunStartView<'_>>()? else { return Ok(()) };
     let run = told.run.as_deref().or(event.record.run.as_deref());
     if let (Some(run), Some(case)) = (run, told.case) {
         rows.put(&rows.key(CASE_OF_RUN, &[run]), &case)?;

@@ -34,7 +34,7 @@ pub(crate) struct Changes {
 pub(crate) struct TouchedRow {
     /// The stored content. Most rows are new, and a fold looks at rows all over its table: an entry that is small is found sooner.
     stored: Option<Box<StoredRow>>,
-    now: Now,
+    now: RowContent,
 }
 
 /// A row that is stored.
@@ -45,7 +45,7 @@ struct StoredRow {
 }
 
 /// The current content of a row.
-enum Now {
+enum RowContent {
     AsStored,
     Content(Vec<u8>),
     /// As its fold has it; its content is not written yet.
@@ -83,9 +83,9 @@ impl TouchedRow {
     /// Returns the current content, as it was written last.
     pub(crate) fn content(&self) -> Option<&[u8]> {
         match &self.now {
-            Now::AsStored => self.stored_content(),
-            Now::Content(content) => Some(content),
-            Now::Live(_) | Now::Taken | Now::Gone => None,
+            RowContent::AsStored => self.stored_content(),
+            RowContent::Content(content) => Some(content),
+            RowContent::Live(_) | RowContent::Taken | RowContent::Gone => None,
         }
     }
 
@@ -97,8 +97,8 @@ impl TouchedRow {
     /// Returns `true` if the current content is not the stored one.
     pub(crate) fn is_changed(&self) -> bool {
         match self.now {
-            Now::AsStored => false,
-            Now::Live(_) => true,
+            RowContent::AsStored => false,
+            RowContent::Live(_) => true,
             _ => self.content() != self.stored_content(),
         }
     }
@@ -109,39 +109,41 @@ impl TouchedRow {
 
     fn replace(&mut self, by: &[u8]) {
         match &mut self.now {
-            Now::Content(content) => by.clone_into(content),
-            _ => self.now = Now::Content(by.to_vec()),
+            RowContent::Content(content) => by.clone_into(content),
+            _ => self.now = RowContent::Content(by.to_vec()),
         }
     }
 
     /// Writes what its fold made of it.
     fn write(&mut self) -> Result<(), RowIntegrityError> {
-        if let Now::Live(row) = &self.now {
-            self.now = Now::Content(row.write()?);
+        if let RowContent::Live(row) = &self.now {
+            self.now = RowContent::Content(row.write()?);
         }
         Ok(())
     }
 
     /// Takes the current content, to be changed.
     fn take_content(&mut self) -> Option<Vec<u8>> {
-        match std::mem::replace(&mut self.now, Now::Gone) {
-            Now::AsStored => self.stored_content().map(<[u8]>::to_vec),
-            Now::Content(content) => Some(content),
-            Now::Live(_) | Now::Taken | Now::Gone => None,
+        match std::mem::replace(&mut self.now, RowContent::Gone) {
+            RowContent::AsStored => self.stored_content().map(<[u8]>::to_vec),
+            RowContent::Content(content) => Some(content),
+            RowContent::Live(_) | RowContent::Taken | RowContent::Gone => None,
         }
     }
 
     /// Takes the current content, as its fold has it; there is none until it is put back.
     fn take_live<R: Live>(&mut self) -> Result<Option<Box<R>>, RowIntegrityError> {
-        let row = match std::mem::replace(&mut self.now, Now::Gone) {
-            Now::AsStored => self.stored_content().map(Build::decode).transpose()?.map(Box::new),
-            Now::Content(content) => Some(Box::new(Build::decode(&content)?)),
-            Now::Live(row) => Some(row.into_any().downcast().map_err(|_| RowIntegrityError::WrongRow)?),
-            Now::Taken => return Err(RowIntegrityError::WrongRow),
-            Now::Gone => None,
+        let row = match std::mem::replace(&mut self.now, RowContent::Gone) {
+            RowContent::AsStored => self.stored_content().map(Build::decode).transpose()?.map(Box::new),
+            RowContent::Content(content) => Some(Box::new(Build::decode(&content)?)),
+            RowContent::Live(row) => {
+                Some(row.into_any().downcast().map_err(|_| RowIntegrityError::WrongRow)?)
+            }
+            RowContent::Taken => return Err(RowIntegrityError::WrongRow),
+            RowContent::Gone => None,
         };
         if row.is_some() {
-            self.now = Now::Taken;
+            self.now = RowContent::Taken;
         }
         Ok(row)
     }
@@ -233,7 +235,7 @@ impl<'a> Rows<'a> {
     /// Puts a row in place of what is there, to be written once it is stored.
     pub(crate) fn put_live<R: Live>(&mut self, key: &RowKey, row: Box<R>) -> Result<(), RowIntegrityError> {
         self.changes.bytes += size_of::<R>() + row.held();
-        self.set(key, Now::Live(row))
+        self.set(key, RowContent::Live(row))
     }
 
     /// Puts a row in place of what is there.
@@ -250,7 +252,7 @@ impl<'a> Rows<'a> {
         self.write(row)?;
         let Changes { rows, bytes, written, .. } = &mut *self.changes;
         *bytes += ROW_BYTES;
-        rows.entry(*key).or_insert(TouchedRow { stored: None, now: Now::Gone }).replace(written);
+        rows.entry(*key).or_insert(TouchedRow { stored: None, now: RowContent::Gone }).replace(written);
         Ok(())
     }
 
@@ -263,12 +265,12 @@ impl<'a> Rows<'a> {
 
     /// Takes a row away, if it is there.
     pub(crate) fn remove(&mut self, key: &RowKey) -> Result<(), RowIntegrityError> {
-        self.set(key, Now::Gone)
+        self.set(key, RowContent::Gone)
     }
 
-    fn set(&mut self, key: &RowKey, now: Now) -> Result<(), RowIntegrityError> {
+    fn set(&mut self, key: &RowKey, now: RowContent) -> Result<(), RowIntegrityError> {
         let before = std::mem::replace(&mut self.touch(key)?.now, now);
-        self.changes.taken -= usize::from(matches!(before, Now::Taken));
+        self.changes.taken -= usize::from(matches!(before, RowContent::Taken));
         Ok(())
     }
 
@@ -284,7 +286,7 @@ impl<'a> Rows<'a> {
         let before = content.as_ref().map_or(0, Vec::len);
         change(&mut content);
         let more = content.as_ref().map_or(0, Vec::len).saturating_sub(before);
-        touched.now = content.map_or(Now::Gone, Now::Content);
+        touched.now = content.map_or(RowContent::Gone, RowContent::Content);
         self.changes.bytes += more;
         Ok(())
     }
@@ -297,7 +299,7 @@ impl<'a> Rows<'a> {
                 let stored = if may_be { self.build.row(key)? } else { None };
                 let stored = stored.map(|(content, hash)| Box::new(StoredRow { content, hash }));
                 self.changes.bytes += stored.as_ref().map_or(0, |stored| stored.content.len()) + ROW_BYTES;
-                Ok(unknown.insert(TouchedRow { stored, now: Now::AsStored }))
+                Ok(unknown.insert(TouchedRow { stored, now: RowContent::AsStored }))
             }
         }
     }

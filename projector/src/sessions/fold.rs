@@ -55,7 +55,7 @@ impl OpenSessionCall {
 
 /// The few members read of events that say nothing else.
 #[derive(Default, Deserialize)]
-struct Bare<'a> {
+struct RunMentionView<'a> {
     #[serde(borrow, default, deserialize_with = "lenient")]
     run: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -166,7 +166,11 @@ fn seen(
     is_read: bool,
     count: impl FnOnce(&mut SessionCounts),
 ) -> Result<(), FoldError> {
-    let bare = if is_read { event.data::<Bare<'_>>()?.unwrap_or_default() } else { Bare::default() };
+    let bare = if is_read {
+        event.data::<RunMentionView<'_>>()?.unwrap_or_default()
+    } else {
+        RunMentionView::default()
+    };
     let mut place = SessionRows::at(event, rows, session, bare.assurance, bare.run.as_deref())?;
     count(&mut place.tally.counts);
     place.store(rows)

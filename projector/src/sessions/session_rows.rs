@@ -45,12 +45,12 @@ pub(super) struct SessionTally {
     /// The run that was named last.
     run: Option<String>,
     /// Calls that ended in the newest frame before anything was said of them: that comes in the same frame, if at all.
-    ended_first: EndedFirst,
+    ended_first: EarlyEnds,
 }
 
 /// Calls that ended before anything was said of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct EndedFirst {
+struct EarlyEnds {
     /// The time of their frame.
     frame: u64,
     /// The names of these calls.
@@ -106,7 +106,7 @@ impl<'a> SessionRows<'a> {
         (counts.last, counts.last_time) = (position, time);
         counts.last_brought = brought.filter(|_| tally.imported);
         if tally.ended_first.frame != event.time.0 {
-            tally.ended_first = EndedFirst::default();
+            tally.ended_first = EarlyEnds::default();
         }
         let mut place = Self { session, key, tally };
         if is_new {

@@ -75,7 +75,7 @@ struct ForgettingCheck {
 
 /// The import that is under way, and the time that it has come to.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-struct UnderWay {
+struct OpenImport {
     number: u64,
     time: u64,
 }
@@ -232,7 +232,7 @@ fn keep(
 /// As the state that decides believes times of imports: never before what the same import told before, never later than now.
 fn imported_time(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<Micros, FoldError> {
     let key = rows.key(UNDER_WAY, &[]);
-    let under_way = rows.row::<UnderWay>(&key)?.unwrap_or_default();
+    let under_way = rows.row::<OpenImport>(&key)?.unwrap_or_default();
     let own = event.record.time.as_deref().and_then(|time| parse_time(time).ok());
     let time = match own.filter(|own| *own <= event.time) {
         Some(Micros(own)) => own.max(under_way.time),
@@ -240,14 +240,14 @@ fn imported_time(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<Micros, F
         None => event.time.0,
     };
     if time < event.time.0 && time != under_way.time {
-        rows.put(&key, &UnderWay { time, ..under_way })?;
+        rows.put(&key, &OpenImport { time, ..under_way })?;
     }
     Ok(Micros(time))
 }
 
 /// Returns the outcomes of the import under way in a dimension, and their place.
 fn imported(rows: &mut Rows<'_>, dimension: &Dimension) -> Result<(RowKey, ImportOutcomes), FoldError> {
-    let under_way = rows.row::<UnderWay>(&rows.key(UNDER_WAY, &[]))?.unwrap_or_default();
+    let under_way = rows.row::<OpenImport>(&rows.key(UNDER_WAY, &[]))?.unwrap_or_default();
     let number = under_way.number.to_string();
     let parts: Vec<&str> = std::iter::once(number.as_str()).chain(dimension.every_part()).collect();
     let place_key = rows.key(IMPORTED_PLACE, &parts);
@@ -287,14 +287,14 @@ fn import_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldEr
         return Ok(());
     }
     let key = rows.key(UNDER_WAY, &[]);
-    let under_way = rows.row::<UnderWay>(&key)?.unwrap_or_default();
+    let under_way = rows.row::<OpenImport>(&key)?.unwrap_or_default();
     let mut showed = ImportShowed::default();
     each_imported(rows, under_way.number, |_, imported| {
         showed.add(&imported.record);
         Ok(())
     })?;
     rows.put(&ended, &ImportEnd { number: under_way.number, is_accepted: false, showed })?;
-    Ok(rows.put(&key, &UnderWay { number: under_way.number + 1, time: 0 })?)
+    Ok(rows.put(&key, &OpenImport { number: under_way.number + 1, time: 0 })?)
 }
 
 /// Counts the outcomes of an import from here on, behind those seen here.

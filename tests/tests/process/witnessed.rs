@@ -10,7 +10,7 @@ use bitacora_formats::{UnverifiedReceipt, UnverifiedTreeHead, VerifierKey};
 use bitacora_tests::folders::copy_folder;
 use bitacora_tests::http_client::HttpClient;
 use bitacora_tests::service::{ServiceFolder, ServiceProcess};
-use bitacora_tests::witness::{Mood, TestWitness};
+use bitacora_tests::witness::{TestWitness, WitnessBehavior};
 use bitacora_tests::witness_service::WitnessService;
 use serde_json::Value;
 
@@ -144,7 +144,7 @@ fn what_a_witness_cosigned_is_served_and_kept_and_a_close_leaves_all_of_it_cosig
         UnverifiedReceipt::parse(&receipt).unwrap().verify(std::slice::from_ref(&fixture.log)).unwrap();
     assert_eq!(fixture.cosigned_size(&head.note().to_string()), Some(cosigned), "a receipt brings it along");
     // From here on the witness is away: the newest head goes on, the cosigned one stays.
-    fixture.witness.set_mood(Mood::Unreachable);
+    fixture.witness.set_behavior(WitnessBehavior::Unreachable);
     append(&mut client, 2);
     while metric(&mut client, "ledger_tree_head_size") <= cosigned {
         assert!(Instant::now() < patience, "no newer head");
@@ -155,7 +155,7 @@ fn what_a_witness_cosigned_is_served_and_kept_and_a_close_leaves_all_of_it_cosig
     let newest = text(&mut client, &format!("{LEDGER}/treehead"));
     assert_eq!(fixture.cosigned_size(&newest), None);
     assert!(metric(&mut client, "ledger_unwitnessed_events") > 0);
-    fixture.witness.set_mood(Mood::Honest);
+    fixture.witness.set_behavior(WitnessBehavior::Honest);
     assert!(service.terminate().unwrap().success());
     let kept = fixture.kept().unwrap();
     assert!(kept > cosigned);
@@ -176,7 +176,7 @@ fn an_older_copy_is_refused_by_the_witness_alone_and_the_folder_is_unchanged() {
     assert!(refused.to_string().contains("30"), "{refused}");
     assert_eq!(contents(&data), contents(&copy));
     // A witness that does not answer lets it open: that is what the anchor is for.
-    fixture.witness.set_mood(Mood::Unreachable);
+    fixture.witness.set_behavior(WitnessBehavior::Unreachable);
     fixture.append(6..7);
 }
 
@@ -184,25 +184,25 @@ fn an_older_copy_is_refused_by_the_witness_alone_and_the_folder_is_unchanged() {
 fn whatever_a_witness_answers_the_service_appends_and_ends() {
     let fixture = CosignedFixture::new();
     let wrong = [
-        Mood::FalseSignature,
-        Mood::ForeignLine,
-        Mood::Garbage,
-        Mood::Huge,
-        Mood::NonsenseConflict,
-        Mood::Failing,
+        WitnessBehavior::FalseSignature,
+        WitnessBehavior::ForeignLine,
+        WitnessBehavior::Garbage,
+        WitnessBehavior::Huge,
+        WitnessBehavior::NonsenseConflict,
+        WitnessBehavior::Failing,
     ];
-    for (number, mood) in (0..).zip(wrong) {
-        fixture.witness.set_mood(mood);
+    for (number, behavior) in (0..).zip(wrong) {
+        fixture.witness.set_behavior(behavior);
         let asked = fixture.witness.asked();
         fixture.append(number..number + 1);
-        assert!(fixture.witness.asked() > asked, "{mood:?}");
-        assert_eq!(fixture.kept(), None, "{mood:?}");
+        assert!(fixture.witness.asked() > asked, "{behavior:?}");
+        assert_eq!(fixture.kept(), None, "{behavior:?}");
     }
-    fixture.witness.set_mood(Mood::Slow);
+    fixture.witness.set_behavior(WitnessBehavior::Slow);
     let began = Instant::now();
     fixture.append(10..11);
     assert!(began.elapsed() < Duration::from_secs(60), "an opening and a close wait 5 s each at most");
-    fixture.witness.set_mood(Mood::Honest);
+    fixture.witness.set_behavior(WitnessBehavior::Honest);
     fixture.append(11..12);
     assert_eq!(fixture.kept(), Some(fixture.witness.size()));
     drop(fixture.listening);

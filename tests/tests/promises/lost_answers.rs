@@ -23,12 +23,12 @@ enum LostAnswer {
 
 /// Loses answers in this order, then none.
 #[derive(Debug)]
-struct Forgetful {
+struct ForgetfulAnchor {
     inner: FolderAnchor,
     losses: Mutex<VecDeque<LostAnswer>>,
 }
 
-impl Anchor for Forgetful {
+impl Anchor for ForgetfulAnchor {
     fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
         self.inner.recall(ledger)
     }
@@ -67,7 +67,7 @@ fn heads_whose_answers_were_lost_are_the_ledgers_own_whichever_took_effect() {
     ] {
         let fixture = AnchorFixture::new();
         let anchor =
-            Forgetful { inner: fixture.anchor(), losses: Mutex::new(losses.iter().copied().collect()) };
+            ForgetfulAnchor { inner: fixture.anchor(), losses: Mutex::new(losses.iter().copied().collect()) };
         let anchor = Arc::new(anchor);
         let every = Duration::from_millis(20);
         let heads = HeadOptions { every, anchor: Some(anchor.clone()), ..HeadOptions::default() };

@@ -455,9 +455,9 @@ fn another_ledger_is_not_read_in_its_place_for_being_damaged() {
 }
 
 /// A folder named from where the test runs, by one name; removed in the end.
-struct NamedFromHere(String);
+struct RelativeFolder(String);
 
-impl Drop for NamedFromHere {
+impl Drop for RelativeFolder {
     fn drop(&mut self) {
         drop(fs::remove_dir_all(&self.0));
     }
@@ -465,7 +465,7 @@ impl Drop for NamedFromHere {
 
 #[test]
 fn an_anchor_may_be_named_from_where_one_stands() {
-    let here = NamedFromHere(format!("anchors-of-a-test-{}", std::process::id()));
+    let here = RelativeFolder(format!("anchors-of-a-test-{}", std::process::id()));
     let (anchor, main) = (FolderAnchor::new(Arc::new(RealDisk), Path::new(&here.0)), "main".parse().unwrap());
     anchor.swap(&main, None, "o\n1\nfirst").unwrap();
     assert_eq!(anchor.recall(&main).unwrap().as_deref(), Some("o\n1\nfirst"));

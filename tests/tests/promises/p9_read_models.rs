@@ -14,7 +14,7 @@ use bitacora_tests::folders::copy_folder;
 use bitacora_tests::seeded::SeededRandom;
 
 /// A model's name, its rows, and what they come to.
-type Come = (&'static str, u64, [u8; 32]);
+type ModelDigest = (&'static str, u64, [u8; 32]);
 
 fn options() -> Options {
     let (segment_bytes, request_bytes) = (512 * 1024, 128 * 1024);
@@ -28,7 +28,7 @@ fn open(folder: &Path, keyring: &Arc<Keyring>) -> IndexedLedger {
 }
 
 /// Returns the digests of all models at the head, and never past it.
-fn settled(ledger: &IndexedLedger) -> Vec<Come> {
+fn settled(ledger: &IndexedLedger) -> Vec<ModelDigest> {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
         let head = ledger.head().position;
@@ -48,7 +48,7 @@ fn settled(ledger: &IndexedLedger) -> Vec<Come> {
 }
 
 /// Returns the digests of the models of this folder's log, as they stand and then from the first event on.
-fn both(folder: &Path, keyring: &Arc<Keyring>) -> [Vec<Come>; 2] {
+fn both(folder: &Path, keyring: &Arc<Keyring>) -> [Vec<ModelDigest>; 2] {
     let as_they_stand = open(folder, keyring);
     let found = settled(&as_they_stand);
     as_they_stand.close().unwrap();

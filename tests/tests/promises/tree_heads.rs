@@ -274,7 +274,7 @@ fn how_long_the_anchor_is_out_of_reach_does_not_follow_a_clock_that_is_set() {
 }
 
 /// The entry in the place of the head that the anchor remembers.
-enum InItsPlace {
+enum AnchorReplacement {
     Bytes(Vec<u8>),
     Folder,
 }
@@ -290,13 +290,13 @@ fn an_anchor_that_was_damaged_is_refused_and_not_taken_for_one_out_of_reach() {
     let flipped = |at: usize| {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x80;
-        InItsPlace::Bytes(bytes)
+        AnchorReplacement::Bytes(bytes)
     };
     let mut places: Vec<_> = (0..whole.len()).step_by(31).map(flipped).collect();
     places.extend([
-        InItsPlace::Bytes(vec![0xff; 40]),
-        InItsPlace::Bytes(vec![b'x'; 1 << 20]),
-        InItsPlace::Folder,
+        AnchorReplacement::Bytes(vec![0xff; 40]),
+        AnchorReplacement::Bytes(vec![b'x'; 1 << 20]),
+        AnchorReplacement::Folder,
     ]);
     for required in [false, true] {
         for (number, entry) in places.iter().enumerate() {
@@ -305,8 +305,8 @@ fn an_anchor_that_was_damaged_is_refused_and_not_taken_for_one_out_of_reach() {
             let environment = machine.environment();
             environment.disk.remove_file(head).unwrap();
             match entry {
-                InItsPlace::Folder => environment.disk.create_folder(head).unwrap(),
-                InItsPlace::Bytes(bytes) => {
+                AnchorReplacement::Folder => environment.disk.create_folder(head).unwrap(),
+                AnchorReplacement::Bytes(bytes) => {
                     let file = environment.disk.open(head, OpenMode::CreateNew).unwrap();
                     file.write_all_at(bytes, 0).unwrap();
                 }

@@ -13,7 +13,7 @@ use bitacora_ledger::{
 };
 use bitacora_tests::folders::copy_folder;
 use bitacora_tests::simulated_disk::{DiskCall, DiskFault, errno};
-use bitacora_tests::witness::{COSIGNED_AT, Mood, TestWitness};
+use bitacora_tests::witness::{COSIGNED_AT, TestWitness, WitnessBehavior};
 use tempfile::TempDir;
 
 use crate::p7_no_rollback::append;
@@ -125,7 +125,7 @@ fn witnessed(ledger: &Ledger) -> Option<Arc<PublishedHead>> {
 #[test]
 fn every_close_leaves_a_head_over_all_events_that_a_quorum_cosigned() {
     let fixture = WitnessFixture::new(3, 2);
-    fixture.witnesses[2].set_mood(Mood::Unreachable);
+    fixture.witnesses[2].set_behavior(WitnessBehavior::Unreachable);
     for round in 0..3 {
         let size = fixture.append(round * 5..round * 5 + 5);
         assert_eq!(fixture.kept(), Some((size, 2)), "two of three have cosigned it");
@@ -140,7 +140,7 @@ fn every_close_leaves_a_head_over_all_events_that_a_quorum_cosigned() {
 #[test]
 fn heads_are_brought_round_while_events_arrive_and_who_was_away_catches_up() {
     let fixture = WitnessFixture::new(2, 2);
-    fixture.witnesses[1].set_mood(Mood::Unreachable);
+    fixture.witnesses[1].set_behavior(WitnessBehavior::Unreachable);
     let options = fixture.options(SOON);
     let ledger = Ledger::open(&Environment::real(), &fixture.ledger(), keyring(), options).unwrap();
     (0..20).for_each(|number| append(&ledger, number).unwrap());
@@ -150,7 +150,7 @@ fn heads_are_brought_round_while_events_arrive_and_who_was_away_catches_up() {
     assert!(witnessed(&ledger).is_none(), "one of two is no quorum");
     assert!(ledger.status().witnessed.unwrap().unmet_for.is_some());
     assert_eq!(fixture.kept().map(|(_, cosigned)| cosigned), Some(1), "what there is, is kept");
-    fixture.witnesses[1].set_mood(Mood::Honest);
+    fixture.witnesses[1].set_behavior(WitnessBehavior::Honest);
     append(&ledger, 20).unwrap();
     wait_for(&ledger, "both cosign", |ledger| witnessed(ledger).is_some());
     assert!(witnessed(&ledger).unwrap().size > 20);
@@ -166,14 +166,14 @@ fn who_lost_its_memory_or_its_answer_is_asked_again_from_where_it_stands() {
     fixture.witnesses[0].forget();
     let size = fixture.append(3..6);
     assert_eq!(fixture.kept(), Some((size, 1)), "it is asked again from 0");
-    fixture.witnesses[0].set_mood(Mood::Forgetful);
+    fixture.witnesses[0].set_behavior(WitnessBehavior::Forgetful);
     let later = fixture.append(6..9);
     assert_eq!(
         (fixture.kept(), fixture.witnesses[0].size()),
         (Some((size, 1)), later),
         "the answer was lost"
     );
-    fixture.witnesses[0].set_mood(Mood::Honest);
+    fixture.witnesses[0].set_behavior(WitnessBehavior::Honest);
     let latest = fixture.append(9..12);
     assert_eq!(fixture.kept(), Some((latest, 1)));
 }
@@ -185,7 +185,7 @@ fn a_newer_head_without_a_quorum_does_not_displace_one_that_has_it() {
     let ledger = Ledger::open(&Environment::real(), &fixture.ledger(), keyring(), options).unwrap();
     append(&ledger, 0).unwrap();
     wait_for(&ledger, "both cosign", |ledger| witnessed(ledger).is_some_and(|head| head.size >= 4));
-    fixture.witnesses[1].set_mood(Mood::Unreachable);
+    fixture.witnesses[1].set_behavior(WitnessBehavior::Unreachable);
     let size = witnessed(&ledger).unwrap().size;
     (1..4).for_each(|number| append(&ledger, number).unwrap());
     wait_for(&ledger, "the first cosigns more", |_| fixture.witnesses[0].size() > size + 3);
@@ -198,23 +198,23 @@ fn a_newer_head_without_a_quorum_does_not_displace_one_that_has_it() {
 #[test]
 fn no_answer_that_is_not_its_own_cosignature_is_believed() {
     let wrong = [
-        Mood::FalseSignature,
-        Mood::ForeignLine,
-        Mood::Garbage,
-        Mood::Huge,
-        Mood::NonsenseConflict,
-        Mood::Failing,
+        WitnessBehavior::FalseSignature,
+        WitnessBehavior::ForeignLine,
+        WitnessBehavior::Garbage,
+        WitnessBehavior::Huge,
+        WitnessBehavior::NonsenseConflict,
+        WitnessBehavior::Failing,
     ];
-    for mood in wrong {
+    for behavior in wrong {
         let fixture = WitnessFixture::new(2, 1);
-        fixture.witnesses[1].set_mood(mood);
+        fixture.witnesses[1].set_behavior(behavior);
         let size = fixture.append(0..3);
-        assert_eq!(fixture.kept(), Some((size, 1)), "{mood:?}: the other one is believed");
+        assert_eq!(fixture.kept(), Some((size, 1)), "{behavior:?}: the other one is believed");
         let ledger = fixture.open().unwrap();
         append(&ledger, 9).unwrap();
         ledger.close().unwrap();
-        assert_eq!(ledger.status().witnessed.unwrap().witnesses[1].size, 0, "{mood:?}");
-        assert!(ledger.status().witnessed.unwrap().witnesses[1].failures > 0, "{mood:?}");
+        assert_eq!(ledger.status().witnessed.unwrap().witnesses[1].size, 0, "{behavior:?}");
+        assert!(ledger.status().witnessed.unwrap().witnesses[1].failures > 0, "{behavior:?}");
     }
 }
 
@@ -225,7 +225,7 @@ fn an_older_copy_is_refused_by_a_witness_alone_and_left_as_it_is() {
     let copy = fixture.copy();
     let after = fixture.append(3..6);
     fixture.put_back(&copy);
-    fixture.witnesses[0].set_mood(Mood::Unreachable);
+    fixture.witnesses[0].set_behavior(WitnessBehavior::Unreachable);
     let refused = fixture.open().map(|_| ()).unwrap_err();
     let OpenError::RolledBack(Rollback::Witnessed { witness, remembered, found }) = refused else {
         panic!("{refused}")
@@ -318,7 +318,7 @@ fn a_cosigned_head_is_given_out_only_once_it_is_kept() {
 #[test]
 fn witnesses_that_are_silent_hold_up_no_append_and_a_close_only_for_its_bound() {
     let fixture = WitnessFixture::new(1, 1);
-    fixture.witnesses[0].set_mood(Mood::Slow);
+    fixture.witnesses[0].set_behavior(WitnessBehavior::Slow);
     let began = Instant::now();
     let options = fixture.options(SOON);
     let ledger = Ledger::open(&Environment::real(), &fixture.ledger(), keyring(), options).unwrap();
