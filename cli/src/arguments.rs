@@ -59,7 +59,7 @@ use crate::commands::verify::VerifyArguments;
 use crate::keyring_file::lies_in_data;
 use crate::place_parser::PlaceParser;
 use crate::token::{self, Named, TokenError};
-use bitacora_client::{Connection, Doubt, ServiceUrl, Token};
+use bitacora_client::{Connection, LedgerDoubt, ServiceUrl, Token};
 
 /// The default address of the service: it listens there, and commands look for it there.
 pub(crate) const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);
@@ -120,7 +120,7 @@ pub(crate) struct Global {
     said: Said,
     /// The doubt about the ledger that was named in answers.
     #[arg(skip)]
-    pub(crate) doubt: Doubt,
+    pub(crate) doubt: LedgerDoubt,
 }
 
 /// The options given on the command line itself, apart from variables and defaults.

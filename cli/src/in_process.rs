@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use bitacora_client::{Connecting, Connector, Pipe};
+use bitacora_client::{ConnectFuture, Connector, Pipe};
 use bitacora_server::InProcess;
 
 /// A connector to the service.
 pub(crate) struct Connections(pub(crate) Arc<InProcess>);
 
 impl Connector for Connections {
-    fn connect(&self) -> Connecting<'_> {
+    fn connect(&self) -> ConnectFuture<'_> {
         Box::pin(async { Ok(Box::new(self.0.connect()) as Box<dyn Pipe>) })
     }
 }

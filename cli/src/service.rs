@@ -27,7 +27,7 @@ use crate::in_process::Connections;
 use crate::output::{Output, printable};
 use crate::token;
 use bitacora_client::percent_encoded;
-use bitacora_client::{ClientError, Connection, Doubt};
+use bitacora_client::{ClientError, Connection, LedgerDoubt};
 
 /// The timeout for a read model that is being folded.
 pub(crate) const FOLD_PATIENCE: Duration = Duration::from_secs(600);
@@ -50,7 +50,7 @@ pub(crate) struct Service {
 /// The connection to the service, or the service of the folder.
 enum Way {
     Address(Connection),
-    Folder { config: Box<LedgersConfig>, open: Option<Within>, doubt: Doubt },
+    Folder { config: Box<LedgersConfig>, open: Option<Within>, doubt: LedgerDoubt },
 }
 
 /// The kind of caller.
@@ -311,7 +311,7 @@ impl Within {
     fn open(
         config: &LedgersConfig,
         ledger: &LedgerName,
-        (purpose, doubt): (Purpose, &Doubt),
+        (purpose, doubt): (Purpose, &LedgerDoubt),
         runtime: &Runtime,
     ) -> Result<Self, AccessError> {
         let (mut config, ledger) = (config.clone(), ledger.clone());

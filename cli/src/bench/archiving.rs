@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Instant;
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Archiver, Objects, Outcome, Pace, Period, Release, Rules, Run, StoreSettings,
-    StoredArchive,
+    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, Outcome, Period, Release, Rules,
+    StoreSettings, StoredArchive,
 };
 use bitacora_formats::archive::{
     ArchiveError, ArchiveKey, ArchiveSecrets, GroupCollector, PartEntry, PartKind, Plan as ArchivePlan,
@@ -96,7 +96,7 @@ pub(super) fn measure(
     let rules = Rules { is_forced: true, period: Period::Any, ..Rules::default() };
     let began = Instant::now();
     let Outcome { archived, .. } =
-        archiver.run(&Run { rules, pace: Pace::Full { threads }, release: Release::Never })?;
+        archiver.run(&ArchiveRun { rules, pace: ArchivePace::Full { threads }, release: Release::Never })?;
     let seconds = began.elapsed().as_secs_f64();
     let events: u64 = archived.iter().map(|one| one.range.events()).sum();
     let whole =

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_archiver::{ArchiverError, KeptError, RestoringError, StoredError, Tally};
+use bitacora_archiver::{ArchiveProgress, ArchiverError, KeptError, RestoringError, StoredError};
 use bitacora_formats::archive::SignedManifest;
 use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::{CloseError, Environment, Ledger, ReadError};
@@ -160,7 +160,7 @@ fn name_of(manifest: &SignedManifest) -> String {
 
 /// Runs work on a separate thread that an interruption can stop.
 fn interruptible<T: Send + 'static>(
-    tally: &Arc<Tally>,
+    progress: &Arc<ArchiveProgress>,
     work: impl FnOnce() -> Result<T, ArchiveFailure> + Send + 'static,
 ) -> Result<T, CommandError> {
     event_loop()?.block_on(async {
@@ -169,7 +169,7 @@ fn interruptible<T: Send + 'static>(
         tokio::select! {
             done = &mut work => Ok(done.map_err(ArchiveFailure::from)??),
             () = interrupts.next() => {
-                tally.stop();
+                progress.stop();
                 // The work ends at a place where the next run resumes.
                 Ok(work.await.map_err(ArchiveFailure::from)??)
             }

@@ -20,7 +20,7 @@ use crate::filters::Filters;
 use crate::interrupt::{self, Interrupts};
 use crate::output::{Output, printable};
 use crate::token;
-use bitacora_client::{ClientError, Connection, FollowError, Followed, Following, Refusal};
+use bitacora_client::{ClientError, Connection, FollowError, FollowItem, FollowStream, Refusal};
 
 /// The default number of past events.
 const DEFAULT_LAST_EVENTS: u16 = 10;
@@ -169,13 +169,13 @@ async fn follow(
         Some(after) => after,
         None => show_last(arguments.last(), &format!("{path}?{filters}"), &mut client, shown).await?,
     };
-    let following = Following::past(client, &path, &filters, after).map_err(TailFailure::from)?;
+    let following = FollowStream::past(client, &path, &filters, after).map_err(TailFailure::from)?;
     show_following(following, arguments.until_caught_up, shown).await
 }
 
 /// Shows new events, across the service's restarts: each once, in order.
 async fn show_following(
-    mut following: Following,
+    mut following: FollowStream,
     until_caught_up: bool,
     shown: &mut Shown<'_>,
 ) -> Result<(), CommandError> {
@@ -189,16 +189,16 @@ async fn show_following(
             error => error.into(),
         });
         match next? {
-            Followed::Event { mut line, .. } => {
+            FollowItem::Event { mut line, .. } => {
                 line.push(b'\n');
                 shown.event(&line)?;
             }
-            Followed::CaughtUp { .. } if until_caught_up => return Ok(shown.output.flush()?),
-            Followed::CaughtUp { .. } => {}
-            Followed::Away { why } => {
+            FollowItem::CaughtUp { .. } if until_caught_up => return Ok(shown.output.flush()?),
+            FollowItem::CaughtUp { .. } => {}
+            FollowItem::Away { why } => {
                 tell(&format!("{}; coming back past position {}", printable(&why), following.seen()));
             }
-            Followed::Back => tell("the service is back"),
+            FollowItem::Back => tell("the service is back"),
         }
     }
 }

@@ -15,12 +15,12 @@ fn said(output: &std::process::Output) -> String {
 }
 
 /// A ledger with archives under two keys, of which no segment is under the first one.
-struct Turned {
+struct RotatedLedger {
     sample: Sample,
     offline: PathBuf,
 }
 
-impl Turned {
+impl RotatedLedger {
     fn keys(&self, arguments: &[&str]) -> std::process::Output {
         self.sample.run(&[&["--anchor", "none", "keys"], arguments].concat())
     }
@@ -38,11 +38,11 @@ impl Turned {
 }
 
 /// Each step towards it is refused before it may be taken.
-fn turned() -> Turned {
+fn turned() -> RotatedLedger {
     let sample = filled();
     let offline = sample.folder.path().join("vault/offline.keys");
-    let mut turned = Turned { sample, offline };
-    let refused = |turned: &Turned, expected: &str| {
+    let mut turned = RotatedLedger { sample, offline };
+    let refused = |turned: &RotatedLedger, expected: &str| {
         let before = fs::read(turned.sample.keyring_file()).unwrap();
         let output = turned.retire();
         assert!(code(&output) == 1 && said(&output).contains(expected), "{expected}: {}", said(&output));

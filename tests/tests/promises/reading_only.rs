@@ -9,7 +9,7 @@ use bitacora_ledger::{
     AppendError, AppendRequest, Filter, From, Ledger, OpenError, ReadError, ReadOnlyReason, ReadQuery,
     WriterState,
 };
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
 
@@ -164,7 +164,7 @@ fn assert_nothing_is_passed_over(reader: &Ledger, begins: impl Iterator<Item = u
 #[test]
 fn another_keyring_or_no_ledger_is_an_error() {
     let (machine, _) = killed(85);
-    let mut random = Random::new(99);
+    let mut random = SeededRandom::new(99);
     let other = Arc::new(Keyring::generate(&mut |bytes| random.fill(bytes)));
     let refused = Ledger::open_for_reading(&machine.environment(), Path::new(FOLDER), other, None);
     assert!(matches!(refused, Err(OpenError::Keyring { .. })), "{:?}", refused.err());

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_archiver::{ArchiverError, Pace, StoredArchive, Tally, Verification};
+use bitacora_archiver::{ArchivePace, ArchiveProgress, ArchiverError, StoredArchive, Verification};
 use bitacora_formats::archive::{ArchivedState, SignedManifest};
 use bitacora_formats::{Keyring, LedgerId, LedgerKeys, Position, Rows, decode_record};
 use bitacora_governance::{REACTOR_VERSION, ReactorState as _, State};
@@ -93,9 +93,9 @@ pub(super) fn verify(
         (known, arguments.with_keys.then(|| (keyring, ledger.id())))
     };
     let (kept, lost) = known.kept_at(&arguments.positions)?;
-    let tally = Arc::new(Tally::default());
-    let told = Arc::clone(&tally);
-    let checked = interruptible(&tally, move || {
+    let progress = Arc::new(ArchiveProgress::default());
+    let told = Arc::clone(&progress);
+    let checked = interruptible(&progress, move || {
         let checked: Vec<Checked> =
             kept.into_iter().map(|one| check(&known, one, keys.as_ref(), &told)).collect();
         if told.is_stopped() { Err(ArchiverError::Stopped.into()) } else { Ok(checked) }
@@ -132,14 +132,14 @@ fn check(
     known: &Known,
     manifest: SignedManifest,
     keys: Option<&(Arc<Keyring>, LedgerId)>,
-    tally: &Tally,
+    progress: &ArchiveProgress,
 ) -> Checked {
     let (mut bytes, mut parts, mut state) = (0, FoundParts::default(), FoundState::None);
     let mut look = || -> Result<(), Wrong> {
         let stored = known.open(&manifest).map_err(ArchiverError::from)?;
         bytes = stored.bytes();
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let verification = Verification::new(&stored, Pace::Full { threads }, tally);
+        let verification = Verification::new(&stored, ArchivePace::Full { threads }, progress);
         let Some((keyring, ledger)) = keys else {
             return Ok(verification.without_keys()?);
         };
@@ -256,11 +256,11 @@ pub(super) fn fetch(
     let (kept, _) = known.kept_at(&[arguments.position])?;
     let kept = kept.into_iter().next().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
     let (range, path) = (kept.manifest().range, arguments.to.clone());
-    let tally = Arc::new(Tally::default());
-    let told = Arc::clone(&tally);
-    let bytes = interruptible(&tally, move || {
+    let progress = Arc::new(ArchiveProgress::default());
+    let told = Arc::clone(&progress);
+    let bytes = interruptible(&progress, move || {
         let stored = known.open(&kept)?;
-        Verification::new(&stored, Pace::Full { threads: 1 }, &told).without_keys()?;
+        Verification::new(&stored, ArchivePace::Full { threads: 1 }, &told).without_keys()?;
         write(&stored, &path)?;
         Ok(stored.bytes())
     })?;

@@ -4,7 +4,9 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_archiver::{Archived, Archiver, Due, Outcome, Pace, Period, Release, Rules, Run};
+use bitacora_archiver::{
+    AcceptedArchive, ArchivePace, ArchiveRun, Archiver, Due, Outcome, Period, Release, Rules,
+};
 use bitacora_formats::Micros;
 use bitacora_ledger::Released;
 use clap::{Args, ValueEnum};
@@ -130,13 +132,13 @@ pub(super) fn run(
     let place = Place::for_writing(global)?;
     let archiver = place.archiver();
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    let run = Run {
+    let run = ArchiveRun {
         rules: arguments.rules.rules(),
-        pace: Pace::Full { threads: arguments.threads.map_or_else(cores, NonZero::get) },
+        pace: ArchivePace::Full { threads: arguments.threads.map_or_else(cores, NonZero::get) },
         release: if arguments.keep_segments { Release::Never } else { Release::OnceProven },
     };
-    let tally = Arc::clone(archiver.tally());
-    let outcome = interruptible(&tally, move || Ok(archiver.run(&run)?));
+    let progress = Arc::clone(archiver.progress());
+    let outcome = interruptible(&progress, move || Ok(archiver.run(&run)?));
     let closed = place.ledger.close().map_err(ArchiveFailure::from);
     let outcome = outcome?;
     closed?;
@@ -149,7 +151,7 @@ pub(super) fn run(
 }
 
 fn to_json(outcome: &Outcome) -> String {
-    let archived = |one: &Archived| {
+    let archived = |one: &AcceptedArchive| {
         let (first, last) = (one.range.first().to_string(), one.range.last().to_string());
         let object = JsonObject::new().text("first", &first).text("last", &last);
         let object = object.raw("events", one.range.events()).raw("bytes", one.bytes);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Archiver, ArchiverError, Objects, Outcome, Pace, READ_CACHE_BYTES, Release,
-    Rules, Run, StoreSettings, StoredArchives,
+    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, ArchiverError, Objects, Outcome,
+    READ_CACHE_BYTES, Release, Rules, StoreSettings, StoredArchives,
 };
 use bitacora_formats::{After, Data, Event, Json, Keyring};
 use bitacora_ledger::{
@@ -16,9 +16,9 @@ use bitacora_ledger::{
 };
 
 /// The facts of every event: its position, its text, its commitment, and where its request begins.
-pub(crate) type Seen = Vec<String>;
+pub(crate) type EventFacts = Vec<String>;
 
-pub(crate) struct Place {
+pub(crate) struct ArchiveFixture {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) environment: Environment,
     pub(crate) keyring: Arc<Keyring>,
@@ -47,7 +47,7 @@ pub(crate) fn event(number: u64) -> Event<'static> {
     event
 }
 
-impl Place {
+impl ArchiveFixture {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = ArchivePlace::Folder(folder.path().join("cold"));
@@ -62,16 +62,16 @@ impl Place {
             Arc::clone(&environment.disk),
             READ_CACHE_BYTES,
         ));
-        let place = Self { folder, environment, keyring, objects };
+        let fixture = Self { folder, environment, keyring, objects };
         let made = Ledger::create(
-            &place.environment,
-            &place.ledger(),
+            &fixture.environment,
+            &fixture.ledger(),
             &"main".parse().unwrap(),
-            &place.keyring,
+            &fixture.keyring,
             &options(),
         );
         made.unwrap();
-        place
+        fixture
     }
 
     pub(crate) fn ledger(&self) -> PathBuf {
@@ -120,7 +120,7 @@ impl Place {
         wait_until(|| {
             ledger.status().is_proven && ledger.status().heads.size + 64 > ledger.head().position.get()
         });
-        let run = Run { rules: forced(), pace: Pace::Full { threads: 2 }, release };
+        let run = ArchiveRun { rules: forced(), pace: ArchivePace::Full { threads: 2 }, release };
         self.archiver(ledger).run(&run)
     }
 }
@@ -134,7 +134,7 @@ pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) {
 }
 
 /// Every event up to `until`, as a reader sees it.
-pub(crate) fn seen(ledger: &Ledger, until: u64) -> Result<Seen, ReadError> {
+pub(crate) fn seen(ledger: &Ledger, until: u64) -> Result<EventFacts, ReadError> {
     let mut from = From::After(After::START);
     let mut events = Vec::new();
     loop {

@@ -7,9 +7,9 @@ pub(crate) const LEDGER_DOUBT: &str = "ledger-doubt";
 
 /// The reason why answers rest on less than the ledger held: damage, or a newer history that others remember. Copies share it.
 #[derive(Debug, Clone, Default)]
-pub struct Doubt(Arc<Mutex<Option<String>>>);
+pub struct LedgerDoubt(Arc<Mutex<Option<String>>>);
 
-impl Doubt {
+impl LedgerDoubt {
     /// Returns the reason that an answer named last; `None` while no answer named one.
     #[must_use]
     pub fn reason(&self) -> Option<String> {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Session, SessionCounts};
-use crate::import_times::{Brought, ImportTables};
-use crate::models::{FoldError, Folded, Imported, Live, RowKey, Rows};
+use super::{SessionCounts, SessionFacts};
+use crate::import_times::{ImportOrigin, ImportTables};
+use crate::models::{AssuranceMarker, FoldError, FoldEvent, Live, RowKey, Rows};
 
 /// The told facts of a session, by its id: they change seldom.
 pub(super) const SESSION: u8 = 1;
@@ -33,24 +33,24 @@ pub(super) enum Label {
 
 /// The part of a session that its events change, all in one row that is quickly written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Tally {
+pub(super) struct SessionTally {
     pub(super) counts: SessionCounts,
     imported: bool,
     /// The import that brought its first event, and the time that the event states. It counts once the session is known to be recorded
     /// elsewhere.
-    first_brought: Option<Brought>,
+    first_brought: Option<ImportOrigin>,
     has_agent: bool,
     has_actor: bool,
     pub(super) has_model: bool,
     /// The run that was named last.
     run: Option<String>,
     /// Calls that ended in the newest frame before anything was said of them: that comes in the same frame, if at all.
-    ended_first: EndedFirst,
+    ended_first: EarlyEnds,
 }
 
 /// Calls that ended before anything was said of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct EndedFirst {
+struct EarlyEnds {
     /// The time of their frame.
     frame: u64,
     /// The names of these calls.
@@ -60,7 +60,7 @@ struct EndedFirst {
 impl Label {
     const ALL: [Self; 3] = [Self::State, Self::Agent, Self::Harness];
 
-    pub(super) fn of(self, session: &Session) -> Option<&str> {
+    pub(super) fn of(self, session: &SessionFacts) -> Option<&str> {
         match self {
             Self::State => Some(session.state().as_str()),
             Self::Agent => session.agent.as_deref(),
@@ -70,30 +70,30 @@ impl Label {
 }
 
 /// A session on its way from one event to the next.
-pub(super) struct Place<'a> {
+pub(super) struct SessionRows<'a> {
     session: &'a str,
     key: RowKey,
-    pub(super) tally: Box<Tally>,
+    pub(super) tally: Box<SessionTally>,
 }
 
-impl Live for Tally {
+impl Live for SessionTally {
     fn held(&self) -> usize {
         let ended = self.ended_first.calls.iter().flatten();
         self.run.iter().chain(ended).map(|text| size_of::<String>() + text.len()).sum()
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> SessionRows<'a> {
     /// The session with this event counted.
     pub(super) fn at(
-        event: &Folded<'_>,
+        event: &FoldEvent<'_>,
         rows: &mut Rows<'_>,
         session: &'a str,
-        assurance: Option<Imported>,
+        assurance: Option<AssuranceMarker>,
         run: Option<&str>,
     ) -> Result<Self, FoldError> {
         let key = rows.key(COUNTS, &[session]);
-        let known = rows.take_live::<Tally>(&key)?;
+        let known = rows.take_live::<SessionTally>(&key)?;
         let is_new = known.is_none();
         let mut tally = known.unwrap_or_default();
         let is_marked = assurance.is_some() && !tally.imported;
@@ -106,12 +106,13 @@ impl<'a> Place<'a> {
         (counts.last, counts.last_time) = (position, time);
         counts.last_brought = brought.filter(|_| tally.imported);
         if tally.ended_first.frame != event.time.0 {
-            tally.ended_first = EndedFirst::default();
+            tally.ended_first = EarlyEnds::default();
         }
         let mut place = Self { session, key, tally };
         if is_new {
             place.tally.first_brought = brought;
-            let named = Session { session: session.to_owned(), position, time, ..Session::default() };
+            let named =
+                SessionFacts { session: session.to_owned(), position, time, ..SessionFacts::default() };
             rows.add(&rows.key(NAMED, &[]).at(position), &session)?;
             rows.post(rows.key(Label::State as u8, &[named.state().as_str()]), position)?;
             rows.put(&rows.key(SESSION, &[session]), &named)?;
@@ -144,10 +145,10 @@ impl<'a> Place<'a> {
     pub(super) fn tell(
         &self,
         rows: &mut Rows<'_>,
-        tell: impl FnOnce(&mut Session),
+        tell: impl FnOnce(&mut SessionFacts),
     ) -> Result<u64, FoldError> {
         let key = rows.key(SESSION, &[self.session]);
-        let before = rows.row::<Session>(&key)?;
+        let before = rows.row::<SessionFacts>(&key)?;
         let before = before.ok_or(FoldError::Contradiction("a session is counted and has no row"))?;
         let mut session = before.clone();
         tell(&mut session);
@@ -190,7 +191,7 @@ impl<'a> Place<'a> {
     }
 
     /// Notes that a call ended of which nothing was said yet.
-    pub(super) fn end_first(&mut self, event: &Folded<'_>, call: [&str; 2]) {
+    pub(super) fn end_first(&mut self, event: &FoldEvent<'_>, call: [&str; 2]) {
         self.tally.ended_first.frame = event.time.0;
         self.tally.ended_first.calls.insert(call.map(str::to_owned));
     }
@@ -214,7 +215,7 @@ pub(super) fn count_in(
     count: impl FnOnce(&mut SessionCounts),
 ) -> Result<(), FoldError> {
     let key = rows.key(COUNTS, &[session]);
-    let Some(mut tally) = rows.take_live::<Tally>(&key)? else { return Ok(()) };
+    let Some(mut tally) = rows.take_live::<SessionTally>(&key)? else { return Ok(()) };
     count(&mut tally.counts);
     Ok(rows.put_live(&key, tally)?)
 }

@@ -19,18 +19,18 @@ use crate::ordered_pool::{Feed, Results, in_order};
 use crate::packing_file::PackingFile;
 use crate::plan::ARCHIVE_UNIT_EVENTS;
 use crate::state_at_end::{StateDigest, state_at_end};
-use crate::throttle::{Pace, Tally};
+use crate::throttle::{ArchivePace, ArchiveProgress};
 
 /// The source and the settings of packing an archive.
-pub(crate) struct Packing<'a> {
+pub(crate) struct PackingJob<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) environment: &'a Environment,
     pub(crate) keyring: &'a Keyring,
     pub(crate) origin: &'a Origin,
     /// The archive before, if there is one.
     pub(crate) before: Option<&'a Manifest>,
-    pub(crate) pace: Pace,
-    pub(crate) tally: &'a Tally,
+    pub(crate) pace: ArchivePace,
+    pub(crate) progress: &'a ArchiveProgress,
 }
 
 /// An archive in its file.
@@ -41,7 +41,7 @@ pub(crate) struct PackedArchive {
     pub(crate) state: Option<StateDigest>,
 }
 
-impl Packing<'_> {
+impl PackingJob<'_> {
     /// Packs a range into a file in `folder`. Holds a few groups of events at once, and what the index needs of each.
     pub(crate) fn pack(&self, range: ArchiveRange, folder: &Path) -> Result<PackedArchive, ArchiverError> {
         let on_disk = |source| ArchiverError::Disk { range, source };
@@ -88,7 +88,7 @@ impl Packing<'_> {
                 let (events, sealed) = sealed.map_err(wrong)?;
                 let stored = packer.add(sealed).map_err(wrong)?;
                 file.append(&stored).map_err(|source| ArchiverError::Disk { range, source })?;
-                self.tally.packed(events);
+                self.progress.packed(events);
             }
             Ok::<_, ArchiverError>(())
         };
@@ -115,7 +115,7 @@ impl Packing<'_> {
                 if Position::new(position).is_some_and(|position| range.contains(position))
                     && let Some(full) = collector.push(row)
                 {
-                    is_wanted = feed.put(full) && !self.tally.is_stopped();
+                    is_wanted = feed.put(full) && !self.progress.is_stopped();
                     if !is_wanted {
                         return ControlFlow::Break(());
                     }
@@ -123,7 +123,7 @@ impl Packing<'_> {
             }
             ControlFlow::Continue(())
         })?;
-        if self.tally.is_stopped() {
+        if self.progress.is_stopped() {
             return Err(ArchiverError::Stopped);
         }
         if let Some(rest) = collector.take().filter(|_| is_wanted) {

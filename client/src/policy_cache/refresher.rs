@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::freshness::Freshness;
 use super::news::{News, read_news};
-use super::{Kept, Known, Shared};
+use super::{CacheShared, CachedReplica, ReplicaState};
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Pieces};
 use crate::error::ClientError;
@@ -18,7 +18,7 @@ use crate::limits::{MAX_MESSAGE_BYTES, MAX_PIECES, MAX_STATE_DIMENSIONS, NEWS_PA
 use crate::messages::Messages;
 
 /// The reason why a connection is given up.
-enum GivenUp {
+enum ConnectionEnd {
     /// A passing fault: another connection may get further.
     Passing(Option<ClientError>),
     /// A lasting fault: no connection will get further.
@@ -27,7 +27,7 @@ enum GivenUp {
     OtherRules,
 }
 
-impl From<ClientError> for GivenUp {
+impl From<ClientError> for ConnectionEnd {
     fn from(error: ClientError) -> Self {
         if error.is_passing() { Self::Passing(Some(error)) } else { Self::ForGood(error.to_string()) }
     }
@@ -37,7 +37,7 @@ impl From<ClientError> for GivenUp {
 pub(super) async fn keep(
     mut connection: Connection,
     path: String,
-    shared: Arc<Shared>,
+    shared: Arc<CacheShared>,
     mut ended: watch::Receiver<()>,
 ) {
     let mut backoff = Backoff::endless();
@@ -52,12 +52,12 @@ pub(super) async fn keep(
             backoff = Backoff::endless();
         }
         let asked = match followed {
-            GivenUp::ForGood(why) => {
-                shared.change(|known| *known = Known::Ended(why.into()));
+            ConnectionEnd::ForGood(why) => {
+                shared.change(|state| *state = ReplicaState::Ended(why.into()));
                 return;
             }
-            GivenUp::Passing(error) => error.and_then(|error| error.asked_pause()),
-            GivenUp::OtherRules => None,
+            ConnectionEnd::Passing(error) => error.and_then(|error| error.asked_pause()),
+            ConnectionEnd::OtherRules => None,
         };
         let pause = backoff.pause(asked).unwrap_or_default();
         tokio::select! {
@@ -68,7 +68,12 @@ pub(super) async fn keep(
 }
 
 /// Takes in the messages of one connection, until it ends.
-async fn follow(connection: &mut Connection, path: &str, shared: &Shared, has_told: &mut bool) -> GivenUp {
+async fn follow(
+    connection: &mut Connection,
+    path: &str,
+    shared: &CacheShared,
+    has_told: &mut bool,
+) -> ConnectionEnd {
     let asked = Instant::now();
     let pieces = match connection.follow(path, None).await {
         Ok(pieces) => pieces,
@@ -77,16 +82,16 @@ async fn follow(connection: &mut Connection, path: &str, shared: &Shared, has_to
     let listened = Listener { shared, asked, coming: None, pieces: Vec::new() };
     match listened.listen(pieces, connection, has_told).await {
         Err(given_up) => given_up,
-        Ok(()) => GivenUp::Passing(None),
+        Ok(()) => ConnectionEnd::Passing(None),
     }
 }
 
 /// The receiver of one connection's messages.
 struct Listener<'s> {
-    shared: &'s Shared,
+    shared: &'s CacheShared,
     asked: Instant,
     /// A new state of which not every piece has arrived.
-    coming: Option<Box<Kept>>,
+    coming: Option<Box<CachedReplica>>,
     /// The pieces of a change of which not every one has arrived.
     pieces: Vec<StatePatch>,
 }
@@ -97,14 +102,14 @@ impl Listener<'_> {
         mut pieces: Pieces,
         connection: &Connection,
         has_told: &mut bool,
-    ) -> Result<(), GivenUp> {
+    ) -> Result<(), ConnectionEnd> {
         let mut messages = Messages::default();
         loop {
             // A service that is silent for that long is gone, whatever the state of the connection.
             let Ok(piece) = timeout(NEWS_PATIENCE, pieces.next()).await else { return Ok(()) };
             let Some(piece) = piece? else { return Ok(()) };
             messages.push(&piece);
-            let strange = || GivenUp::from(connection.strange());
+            let strange = || ConnectionEnd::from(connection.strange());
             for news in messages.take_as(read_news).map_err(|_| strange())? {
                 match news {
                     News::State(news) => {
@@ -114,7 +119,7 @@ impl Listener<'_> {
                     }
                     News::Ending => return Ok(()),
                     News::Failed { is_retryable: true, .. } => return Ok(()),
-                    News::Failed { what, is_retryable: false } => return Err(GivenUp::ForGood(what)),
+                    News::Failed { what, is_retryable: false } => return Err(ConnectionEnd::ForGood(what)),
                     News::Other => {}
                 }
             }
@@ -129,16 +134,16 @@ impl Listener<'_> {
     }
 
     /// Takes one message in; `Err(None)` where it is not understood.
-    fn take(&mut self, news: ReplicaNews, heard: Instant) -> Result<(), Option<GivenUp>> {
+    fn take(&mut self, news: ReplicaNews, heard: Instant) -> Result<(), Option<ConnectionEnd>> {
         let ReplicaNews { begin, position, time, patch, more } = news;
         if let Some(ReplicaBegin { rules, form, executor, is_bound, .. }) = begin {
             if (rules, form) != (REACTOR_VERSION, REPLICA_FORM) {
-                self.shared.change(|known| *known = Known::OtherRules { rules, form });
-                return Err(Some(GivenUp::OtherRules));
+                self.shared.change(|state| *state = ReplicaState::OtherRules { rules, form });
+                return Err(Some(ConnectionEnd::OtherRules));
             }
             let freshness = Freshness::begin(self.asked, time, heard);
             let replica = Replica::new(executor);
-            self.coming = Some(Box::new(Kept { replica, is_bound, position: 0, freshness }));
+            self.coming = Some(Box::new(CachedReplica { replica, is_bound, position: 0, freshness }));
         }
         if let Some(patch) = &patch {
             let patch: StatePatch = serde_json::from_str(patch.get()).map_err(|_| None)?;
@@ -152,23 +157,23 @@ impl Listener<'_> {
         }
         if let Some(mut coming) = self.coming.take() {
             coming.stand_at(position.get(), time, heard);
-            self.shared.change(|known| *known = Known::Replica(coming));
+            self.shared.change(|state| *state = ReplicaState::Replica(coming));
             return Ok(());
         }
         // All of them at once: nobody is told what is between two states.
         let pieces = std::mem::take(&mut self.pieces);
-        self.shared.change(|known| {
+        self.shared.change(|state| {
             // It did not begin with the begin.
-            let Known::Replica(kept) = known else { return Err(None) };
-            pieces.into_iter().try_for_each(|piece| kept.take(piece))?;
-            kept.stand_at(position.get(), time, heard);
+            let ReplicaState::Replica(cached) = state else { return Err(None) };
+            pieces.into_iter().try_for_each(|piece| cached.take(piece))?;
+            cached.stand_at(position.get(), time, heard);
             Ok(())
         })
     }
 }
 
-impl Kept {
-    fn take(&mut self, patch: StatePatch) -> Result<(), Option<GivenUp>> {
+impl CachedReplica {
+    fn take(&mut self, patch: StatePatch) -> Result<(), Option<ConnectionEnd>> {
         self.replica.take(patch);
         if self.replica.dimensions() > MAX_STATE_DIMENSIONS { Err(None) } else { Ok(()) }
     }
@@ -189,12 +194,12 @@ mod tests {
 
     use super::*;
 
-    fn shared() -> Shared {
-        let known = RwLock::new(Known::Nothing);
-        Shared { stale_after: Duration::from_secs(3), known, heard: watch::Sender::new(0) }
+    fn shared() -> CacheShared {
+        let state = RwLock::new(ReplicaState::Nothing);
+        CacheShared { stale_after: Duration::from_secs(3), state, heard: watch::Sender::new(0) }
     }
 
-    fn listener(shared: &Shared) -> Listener<'_> {
+    fn listener(shared: &CacheShared) -> Listener<'_> {
         Listener { shared, asked: Instant::now(), coming: None, pieces: Vec::new() }
     }
 
@@ -209,19 +214,19 @@ mod tests {
         json!({"position": position.to_string(), "time": "2026-01-05T00:00:00Z", "patch": {"trust": trust}, "more": more})
     }
 
-    fn take(listener: &mut Listener<'_>, news: &Value) -> Result<(), Option<GivenUp>> {
+    fn take(listener: &mut Listener<'_>, news: &Value) -> Result<(), Option<ConnectionEnd>> {
         listener.take(serde_json::from_str(&news.to_string()).unwrap(), Instant::now())
     }
 
     /// Returns the replica's position, and the number of its dimensions.
-    fn stands(shared: &Shared) -> Option<(u64, usize)> {
-        match &*shared.known.read().unwrap() {
-            Known::Replica(kept) => Some((kept.position, kept.replica.dimensions())),
-            Known::Nothing | Known::OtherRules { .. } | Known::Ended(_) => None,
+    fn stands(shared: &CacheShared) -> Option<(u64, usize)> {
+        match &*shared.state.read().unwrap() {
+            ReplicaState::Replica(cached) => Some((cached.position, cached.replica.dimensions())),
+            ReplicaState::Nothing | ReplicaState::OtherRules { .. } | ReplicaState::Ended(_) => None,
         }
     }
 
-    fn begun(shared: &Shared) -> Listener<'_> {
+    fn begun(shared: &CacheShared) -> Listener<'_> {
         let mut listener = listener(shared);
         let mut first = piece("a", 7, false);
         first["begin"] = begin(REACTOR_VERSION, REPLICA_FORM);
@@ -259,10 +264,10 @@ mod tests {
                 json!({"position": "8", "time": "2026-01-05T00:00:01Z", "patch": {"unheard": "of"}});
             other["begin"] = begin(rules, form);
             let given_up = take(&mut listener(&shared), &other);
-            assert!(matches!(given_up, Err(Some(GivenUp::OtherRules))));
-            let known = shared.known.read().unwrap();
+            assert!(matches!(given_up, Err(Some(ConnectionEnd::OtherRules))));
+            let state = shared.state.read().unwrap();
             assert!(
-                matches!(*known, Known::OtherRules { rules: by, form: of } if (by, of) == (rules, form)),
+                matches!(*state, ReplicaState::OtherRules { rules: by, form: of } if (by, of) == (rules, form)),
                 "what was known before is not gone on with"
             );
         }

@@ -11,7 +11,7 @@ use super::Version;
 
 /// The data of `checkpoint.saved`.
 #[derive(Deserialize)]
-pub(super) struct Saved<'a> {
+pub(super) struct CheckpointSaveView<'a> {
     #[serde(borrow)]
     pub(super) thread: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -89,7 +89,7 @@ pub(super) struct Blob<'a> {
 
 /// The data of `checkpoint.deleted`.
 #[derive(Deserialize)]
-pub(super) struct Deleted<'a> {
+pub(super) struct CheckpointDeletionView<'a> {
     #[serde(borrow)]
     pub(super) thread: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -102,7 +102,7 @@ pub(super) struct Deleted<'a> {
 
 /// The data of `checkpoint.copied`.
 #[derive(Deserialize)]
-pub(super) struct Copied<'a> {
+pub(super) struct CheckpointCopyView<'a> {
     #[serde(borrow)]
     pub(super) thread: Cow<'a, str>,
     #[serde(borrow)]
@@ -113,7 +113,7 @@ pub(super) struct Copied<'a> {
     pub(super) checkpoint: Option<Cow<'a, str>>,
 }
 
-impl<'a> Saved<'a> {
+impl<'a> CheckpointSaveView<'a> {
     /// The version of a channel whose content it names.
     pub(super) fn version<'s>(&'s self, blob: &'s Blob<'a>) -> Option<&'s Version> {
         let of_channel = self.channel_versions.as_ref().and_then(|versions| versions.get(&*blob.channel));

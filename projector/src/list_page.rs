@@ -4,7 +4,7 @@ use bitacora_formats::Position;
 
 /// A piece of a list, as it stood at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed<T> {
+pub struct ListPage<T> {
     /// The items, in the order that was asked for.
     pub items: Vec<T>,
     /// `true` if there are more behind them.
@@ -13,7 +13,7 @@ pub struct Listed<T> {
     pub position: Position,
 }
 
-impl<T> Listed<T> {
+impl<T> ListPage<T> {
     /// At most `limit` of these items.
     pub(crate) fn take<E>(
         items: impl Iterator<Item = Result<T, E>>,

@@ -10,7 +10,7 @@ use crate::writer::{BEGAN, hex, key, note};
 
 /// Evidence of an event in a tree, piece by piece.
 #[derive(Clone)]
-pub(crate) struct Shown {
+pub(crate) struct EventEvidence {
     pub(crate) origin: String,
     pub(crate) position: String,
     pub(crate) time: String,
@@ -29,12 +29,12 @@ pub(crate) struct Shown {
     pub(crate) mend: fn(&mut Value),
 }
 
-/// A lie: its name, and the change that tells it.
-pub(crate) type Lie<T> = (&'static str, fn(&mut T));
+/// A forgery: its name, and the change that makes it.
+pub(crate) type EvidenceForgery<T> = (&'static str, fn(&mut T));
 
 pub(crate) const ORIGIN: &str = "main/5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e/g1";
 
-impl Shown {
+impl EventEvidence {
     /// Of the event at `position` in a tree of `size` events.
     pub(crate) fn of(position: usize, size: usize) -> Self {
         let (blind, record) = ([7; 32], record());
@@ -59,8 +59,8 @@ impl Shown {
         }
     }
 
-    pub(crate) fn with(mut self, lie: impl FnOnce(&mut Self)) -> Self {
-        lie(&mut self);
+    pub(crate) fn with(mut self, forge: impl FnOnce(&mut Self)) -> Self {
+        forge(&mut self);
         self
     }
 

@@ -89,12 +89,12 @@ impl ManifestFolder {
         disk: &dyn Disk,
         ledger: LedgerId,
         signers: &SigningChain,
-    ) -> Result<Kept, KeptError> {
+    ) -> Result<ManifestSet, KeptError> {
         let listed = match disk.list(&self.0) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ManifestSet::default()),
             listed => listed.map_err(|source| self.failed("", source))?,
         };
-        let mut kept = Kept::default();
+        let mut kept = ManifestSet::default();
         let mut unusable: Vec<Unusable> = Vec::new();
         // Sorted by name, as the disk says them, and so by position.
         for entry in listed.iter().filter(|entry| !entry.is_folder) {
@@ -201,18 +201,18 @@ impl ManifestFolder {
 
 /// The manifests in a folder, and the gaps between them.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct ManifestSet {
     /// Those that are whole, in order. Each that begins where the one before ends goes on from that.
     pub(crate) manifests: Vec<SignedManifest>,
     /// The lost ranges between them, before or behind them, in order.
-    pub(crate) lost: Vec<Lost>,
+    pub(crate) lost: Vec<LostManifests>,
     /// The ranges of the manifests that were put aside.
     pub(crate) put_aside: Vec<ArchiveRange>,
 }
 
 /// Positions of which the folder has no whole manifest, and had one.
 #[derive(Debug)]
-pub(crate) struct Lost {
+pub(crate) struct LostManifests {
     /// The first position.
     pub(crate) first: u64,
     /// The last position.
@@ -232,7 +232,7 @@ struct Unusable {
     error: KeptError,
 }
 
-impl Kept {
+impl ManifestSet {
     /// The last position of the last one; 0 for none.
     pub(crate) fn end(&self) -> u64 {
         archived_through(&self.manifests)
@@ -249,11 +249,11 @@ impl Kept {
             }
             error = one.error;
         }
-        self.lost.push(Lost { first, last, named: last, files, error: Arc::new(error) });
+        self.lost.push(LostManifests { first, last, named: last, files, error: Arc::new(error) });
     }
 
     /// The manifests before and behind what is lost.
-    pub(crate) fn neighbours(&self, lost: &Lost) -> (Option<&Manifest>, Option<&Manifest>) {
+    pub(crate) fn neighbours(&self, lost: &LostManifests) -> (Option<&Manifest>, Option<&Manifest>) {
         let at = self.manifests.partition_point(|one| one.manifest().range.first().get() < lost.first);
         let before = at.checked_sub(1).and_then(|before| self.manifests.get(before));
         (before.map(SignedManifest::manifest), self.manifests.get(at).map(SignedManifest::manifest))
@@ -263,7 +263,7 @@ impl Kept {
     /// is lost again.
     pub(crate) fn fill<'a>(
         &mut self,
-        mut lost: Lost,
+        mut lost: LostManifests,
         known: &'a [SignedManifest],
     ) -> Vec<&'a SignedManifest> {
         let (before, after) = self.neighbours(&lost);

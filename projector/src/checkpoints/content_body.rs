@@ -5,12 +5,12 @@ use bitacora_ledger::ReadError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Checkpoint, Content};
+use super::{Checkpoint, ContentLocation};
 use crate::models::{LogData, ModelError, ReadModels};
 
 /// A content, or the reason for its absence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
+pub enum ContentBody {
     /// All of it.
     Bytes(Vec<u8>),
     /// It was sealed under the key of a data subject, which is gone.
@@ -45,25 +45,25 @@ impl ReadModels {
     ///
     /// # Errors
     /// The log could not be read.
-    pub fn content(&self, content: &Content) -> Result<Held, ReadError> {
+    pub fn content(&self, content: &ContentLocation) -> Result<ContentBody, ReadError> {
         if let Some(inline) = &content.inline {
-            return Ok(Held::Bytes(inline.clone()));
+            return Ok(ContentBody::Bytes(inline.clone()));
         }
         if content.bytes > MAX_CONTENT_BYTES as u64 {
-            return Ok(Held::Missing);
+            return Ok(ContentBody::Missing);
         }
         let mut bytes = Vec::new();
         for piece in &content.pieces {
-            let Some(position) = piece.and_then(Position::new) else { return Ok(Held::Missing) };
+            let Some(position) = piece.and_then(Position::new) else { return Ok(ContentBody::Missing) };
             match self.log.data(position)? {
                 LogData::Event(piece) if (bytes.len() + piece.data.len()) as u64 <= content.bytes => {
                     bytes.extend_from_slice(&piece.data);
                 }
-                LogData::Erased => return Ok(Held::Erased),
-                LogData::Event(_) | LogData::None => return Ok(Held::Missing),
+                LogData::Erased => return Ok(ContentBody::Erased),
+                LogData::Event(_) | LogData::None => return Ok(ContentBody::Missing),
             }
         }
-        Ok(if bytes.len() as u64 == content.bytes { Held::Bytes(bytes) } else { Held::Missing })
+        Ok(if bytes.len() as u64 == content.bytes { ContentBody::Bytes(bytes) } else { ContentBody::Missing })
     }
 
     /// Returns the document of a checkpoint's state, as JSON; `None` if it has none.

@@ -1,13 +1,13 @@
-//! Lies that a writer with the right keys must not get away with, nor one without some of them.
+//! Forgeries that a writer with the right keys must not get away with, nor one without some of them.
 
-use crate::case::{Case, Entry, Expected, Files, NOTE, leaves, segment};
-use crate::writer::{BEGAN, Footer, Frame, Header, Writer, key, note, note_of, with_checksum};
+use crate::case::{Case, CaseEntry, ExpectedFinding, Files, NOTE, leaves, segment};
+use crate::writer::{BEGAN, Footer, Frame, Header, LedgerWriter, key, note, note_of, with_checksum};
 
-/// A lie: its name, the kind of fault that it has to be found as, and the change that tells it.
-type Lie<T> = (&'static str, &'static str, fn(&mut T));
+/// A forgery: its name, the kind of fault that it has to be found as, and the change that makes it.
+type LedgerForgery<T> = (&'static str, &'static str, fn(&mut T));
 
 fn invalid(name: &str, files: Files, file: &str, kind: &'static str) -> Case {
-    Case::new(name, files, Expected::invalid(file, kind))
+    Case::new(name, files, ExpectedFinding::invalid(file, kind))
 }
 
 /// A point of order 8: a verifier that takes it as a public key believes signatures that nobody made.
@@ -25,25 +25,25 @@ const GROUP_ORDER: [u8; 32] = [
 
 /// Returns ledgers that are written in full, by every rule.
 pub(crate) fn true_ones() -> Vec<Case> {
-    let alone = |name: &str, writer: Writer| Case::new(name, writer.files(), Expected::alone());
+    let alone = |name: &str, writer: LedgerWriter| Case::new(name, writer.files(), ExpectedFinding::alone());
     let rotated = {
-        let mut writer = Writer::begun().end(|_| {});
+        let mut writer = LedgerWriter::begun().end(|_| {});
         writer.keys.push(key(2));
         (writer.generation, writer.epoch) = (2, 3);
         writer.at(BEGAN + 1).begin(|_| {}).frame(3, |_| {})
     };
     vec![
-        alone("written-small", Writer::begun()),
-        alone("written-with-a-footer", Writer::begun().frame(300, |_| {}).end(|_| {})),
-        alone("written-of-two-segments", Writer::begun().begin(|_| {}).frame(1, |_| {})),
+        alone("written-small", LedgerWriter::begun()),
+        alone("written-with-a-footer", LedgerWriter::begun().frame(300, |_| {}).end(|_| {})),
+        alone("written-of-two-segments", LedgerWriter::begun().begin(|_| {}).frame(1, |_| {})),
         alone("written-with-a-new-key-generation-and-epoch", rotated),
-        alone("written-in-the-same-microsecond", Writer::begun().frame(1, |_| {}).end(|_| {})),
+        alone("written-in-the-same-microsecond", LedgerWriter::begun().frame(1, |_| {}).end(|_| {})),
     ]
 }
 
-/// Returns lies of a header, in segment 2 behind a whole segment 1.
+/// Returns forgeries of a header, in segment 2 behind a whole segment 1.
 pub(crate) fn in_headers() -> Vec<Case> {
-    let lies: [Lie<Header>; 22] = [
+    let forgeries: [LedgerForgery<Header>; 22] = [
         ("header-of-format-2", "format", |header| header.format = 2),
         ("header-of-format-0", "header", |header| header.format = 0),
         ("header-with-a-flag", "header", |header| header.flags = 1),
@@ -76,31 +76,31 @@ pub(crate) fn in_headers() -> Vec<Case> {
         ("peak-too-many", "header", |header| header.peaks.push([0; 32])),
         ("peak-too-few", "header", |header| header.peaks.clear()),
     ];
-    let mut before = Writer::begun();
+    let mut before = LedgerWriter::begun();
     before.keys.push(key(2));
     (before.generation, before.epoch) = (2, 2);
     let before = before.end(|_| {}).begin(|_| {}).frame(1, |_| {}).end(|_| {});
-    let wrong = lies.map(|(name, kind, lie)| {
-        let files = before.clone().begin(lie).frame(1, |_| {}).end(|_| {}).files();
+    let wrong = forgeries.map(|(name, kind, forge)| {
+        let files = before.clone().begin(forge).frame(1, |_| {}).end(|_| {}).files();
         invalid(name, files, &segment(3), kind)
     });
-    let firsts: [Lie<Header>; 5] = [
+    let firsts: [LedgerForgery<Header>; 5] = [
         ("first-header-on-a-hash", "chain", |header| header.previous_hash[0] = 1),
         ("first-header-on-a-signature", "chain", |header| header.previous_signature[0] = 1),
         ("first-header-on-a-tree", "header", |header| (header.tree_size, header.peaks) = (1, vec![[1; 32]])),
         ("first-header-of-segment-2", "header", |header| header.number = 2),
         ("first-header-from-position-2", "header", |header| header.first = 2),
     ];
-    let first = firsts.map(|(name, kind, lie)| {
-        let files = Writer::not_begun().begin(lie).frame(1, |_| {}).end(|_| {}).files();
+    let first = firsts.map(|(name, kind, forge)| {
+        let files = LedgerWriter::not_begun().begin(forge).frame(1, |_| {}).end(|_| {}).files();
         invalid(name, files, &segment(1), kind)
     });
     wrong.into_iter().chain(first).collect()
 }
 
-/// Returns lies of a frame, with one before it and one behind it.
+/// Returns forgeries of a frame, with one before it and one behind it.
 pub(crate) fn in_frames() -> Vec<Case> {
-    let lies: [Lie<Frame>; 25] = [
+    let forgeries: [LedgerForgery<Frame>; 25] = [
         ("frame-of-format-2", "format", |frame| frame.format = 2),
         ("frame-of-format-0", "frame", |frame| frame.format = 0),
         ("frame-of-another-magic", "corrupt", |frame| frame.magic = *b"BITG"),
@@ -133,12 +133,12 @@ pub(crate) fn in_frames() -> Vec<Case> {
             frame.signer = key(66);
         }),
     ];
-    let lied = lies.map(|(name, kind, lie)| {
-        let files = Writer::begun().frame(2, lie).frame(1, |_| {}).end(|_| {}).files();
+    let forged = forgeries.map(|(name, kind, forge)| {
+        let files = LedgerWriter::begun().frame(2, forge).frame(1, |_| {}).end(|_| {}).files();
         let file = if kind == "leaves" { leaves(1) } else { segment(1) };
         invalid(name, files, &file, kind)
     });
-    let signed: [Lie<Frame>; 4] = [
+    let signed: [LedgerForgery<Frame>; 4] = [
         ("signature-of-zeros", "signature", |frame| frame.signature = Some([0; 64])),
         ("signature-of-a-small-order-point", "signature", |frame| {
             let mut signature = [0; 64];
@@ -151,9 +151,11 @@ pub(crate) fn in_frames() -> Vec<Case> {
         }),
         ("last-frame-signed-with-the-ledgers-key", "signature", |frame| frame.signer = key(1)),
     ];
-    let last = signed
-        .map(|(name, kind, lie)| invalid(name, Writer::begun().frame(2, lie).files(), &segment(1), kind));
-    lied.into_iter()
+    let last = signed.map(|(name, kind, forge)| {
+        invalid(name, LedgerWriter::begun().frame(2, forge).files(), &segment(1), kind)
+    });
+    forged
+        .into_iter()
         .chain(last)
         .chain([malleated(), back_in_time(), leaves_behind(), small_order_segment_key()])
         .collect()
@@ -161,7 +163,7 @@ pub(crate) fn in_frames() -> Vec<Case> {
 
 /// The last signature with the group's order added to its scalar: it holds where nobody looks at that.
 fn malleated() -> Case {
-    let mut files = Writer::begun().frame(1, |_| {}).files();
+    let mut files = LedgerWriter::begun().frame(1, |_| {}).files();
     files.change(&segment(1), |bytes| {
         let frame = bytes.len() - 256;
         let scalar = bytes.len() - 36;
@@ -179,14 +181,14 @@ fn malleated() -> Case {
 
 /// Leaves that go on behind a segment that another one follows, though it has no footer.
 fn leaves_behind() -> Case {
-    let mut files = Writer::begun().begin(|_| {}).frame(1, |_| {}).files();
+    let mut files = LedgerWriter::begun().begin(|_| {}).frame(1, |_| {}).files();
     files.change(&leaves(1), |leaves| leaves.extend([7; 40]));
     invalid("leaf-too-many-in-a-segment-without-footer", files, &leaves(1), "leaves")
 }
 
 /// Time that goes back from one segment to the next.
 fn back_in_time() -> Case {
-    let writer = Writer::begun().end(|_| {}).at(BEGAN - 1).begin(|_| {}).frame(1, |_| {});
+    let writer = LedgerWriter::begun().end(|_| {}).at(BEGAN - 1).begin(|_| {}).frame(1, |_| {});
     invalid("time-goes-back-between-segments", writer.files(), &segment(2), "time")
 }
 
@@ -194,14 +196,14 @@ fn back_in_time() -> Case {
 fn small_order_segment_key() -> Case {
     let (mut key, mut signature) = ([0; 32], [0; 64]);
     (key[0], signature[0]) = (1, 1);
-    let writer = Writer::not_begun().begin(|header| header.segment_key = key);
+    let writer = LedgerWriter::not_begun().begin(|header| header.segment_key = key);
     let files = writer.frame(1, |frame| frame.signature = Some(signature)).files();
     invalid("segment-key-of-small-order", files, &segment(1), "signature")
 }
 
-/// Returns lies of a footer.
+/// Returns forgeries of a footer.
 pub(crate) fn in_footers() -> Vec<Case> {
-    let lies: [Lie<Footer>; 12] = [
+    let forgeries: [LedgerForgery<Footer>; 12] = [
         ("footer-of-format-2", "format", |footer| footer.format = 2),
         ("footer-of-format-0", "footer", |footer| footer.format = 0),
         ("footer-with-a-flag", "footer", |footer| footer.flags = 1),
@@ -215,28 +217,28 @@ pub(crate) fn in_footers() -> Vec<Case> {
         ("footer-on-another-hash", "footer", |footer| footer.previous_hash[0] ^= 1),
         ("footer-by-another-key", "signature", |footer| footer.signer = key(66)),
     ];
-    let lied = lies.map(|(name, kind, lie)| {
-        invalid(name, Writer::begun().frame(2, |_| {}).end(lie).files(), &segment(1), kind)
+    let forged = forgeries.map(|(name, kind, forge)| {
+        invalid(name, LedgerWriter::begun().frame(2, |_| {}).end(forge).files(), &segment(1), kind)
     });
-    let twice = Writer::begun().end(|_| {}).end(|_| {}).files();
-    let alone = Writer::not_begun().begin(|_| {});
+    let twice = LedgerWriter::begun().end(|_| {}).end(|_| {}).files();
+    let alone = LedgerWriter::not_begun().begin(|_| {});
     let more = [
         invalid("footer-twice", twice, &segment(1), "behind-footer"),
         invalid(
             "frame-behind-a-footer",
-            Writer::begun().end(|_| {}).frame(1, |_| {}).files(),
+            LedgerWriter::begun().end(|_| {}).frame(1, |_| {}).files(),
             &segment(1),
             "behind-footer",
         ),
         invalid("footer-without-frames", alone.clone().end(|_| {}).files(), &segment(1), "footer"),
         invalid("header-alone", alone.files(), &segment(1), "no-frame"),
     ];
-    lied.into_iter().chain(more).collect()
+    forged.into_iter().chain(more).collect()
 }
 
 /// Notes of signing keys that are not what they must be, beside a ledger that is.
 pub(crate) fn in_notes() -> Vec<Case> {
-    let whole = Writer::begun().files();
+    let whole = LedgerWriter::begun().files();
     let text = note(&[key(1), key(2)]);
     let first = note(&[key(1)]);
     let endorsed_by_another = first.clone() + note(&[key(3), key(2)]).lines().last().unwrap() + "\n";
@@ -271,6 +273,6 @@ pub(crate) fn in_notes() -> Vec<Case> {
         invalid(name, files, NOTE, kind)
     });
     let mut large = whole.clone();
-    large.put(NOTE, Entry::Zeros(1024 * 1024 * 1024));
+    large.put(NOTE, CaseEntry::Zeros(1024 * 1024 * 1024));
     changed.chain([invalid("note-of-a-gigabyte", large, NOTE, "size")]).collect()
 }
