@@ -13,12 +13,14 @@ use bitacora_server::{DataError, DataFolder};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::anchor::AnchorTrust;
-use crate::arguments::{Global, Place, UsageError};
+use crate::error::CommandFailure;
 use crate::exit::Exit;
+use crate::global::{Global, LedgerLocation};
 use crate::keyring_file::{self, KeyringFileError};
 use crate::logging::{self, LogForm};
 use crate::passphrase::PassphraseSource;
 use crate::token::TokenError;
+use crate::usage::UsageError;
 use bitacora_client::Connection;
 
 /// The media type that answers are asked for in.
@@ -71,8 +73,8 @@ impl From<DataError> for AccessError {
     }
 }
 
-impl AccessError {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for AccessError {
+    fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) => Exit::Usage,
             Self::Open(OpenError::RolledBack(_)) | Self::Data(DataError::RolledBack { .. }) => Exit::Diverged,
@@ -86,8 +88,8 @@ impl Access {
     /// durable events, frames torn by a crash are set aside, and the opening is recorded.
     pub(crate) fn open(global: &Global) -> Result<Self, AccessError> {
         match global.place() {
-            Place::Service(url) => Ok(Self::Service(global.client(&url)?)),
-            Place::Folder(data) => OpenFolder::open(global, data).map(Self::Folder),
+            LedgerLocation::Service(url) => Ok(Self::Service(global.client(&url)?)),
+            LedgerLocation::Folder(data) => OpenFolder::open(global, data).map(Self::Folder),
         }
     }
 
@@ -95,8 +97,8 @@ impl Access {
     /// out; reads are of the events that were durable at the opening.
     pub(crate) fn open_for_reading(global: &Global) -> Result<Self, AccessError> {
         match global.place() {
-            Place::Service(url) => Ok(Self::Service(global.client(&url)?)),
-            Place::Folder(data) => OpenFolder::open_for_reading(global, data).map(Self::Folder),
+            LedgerLocation::Service(url) => Ok(Self::Service(global.client(&url)?)),
+            LedgerLocation::Folder(data) => OpenFolder::open_for_reading(global, data).map(Self::Folder),
         }
     }
 

@@ -10,8 +10,11 @@ use bitacora_archiver::{ArchivePlace, ArchivePlaceError, ObjectAnchor, StoreErro
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, Governing, HeadOptions, Options};
 
-use crate::arguments::{Global, UsageError};
 use crate::durable_file;
+use crate::error::CommandFailure;
+use crate::exit::Exit;
+use crate::global::Global;
+use crate::usage::UsageError;
 
 /// The suffix of the folder's name, behind the keyring's name.
 const BESIDE_KEYRING: &str = ".anchors";
@@ -55,6 +58,14 @@ pub(crate) enum NotRecalled {
     #[error("{0}: no tree head is remembered there")]
     Nothing(String),
 }
+
+impl CommandFailure for NotRecalled {
+    fn exit(&self) -> Exit {
+        Exit::Incomplete
+    }
+}
+
+impl CommandFailure for StoreError {}
 
 impl FromStr for AnchorPlace {
     type Err = String;

@@ -134,7 +134,7 @@ pub(crate) enum BenchError {
     #[error(transparent)]
     Keyring(#[from] crate::keyring_file::KeyringFileError),
     #[error(transparent)]
-    Keys(#[from] crate::commands::keys::KeysError),
+    Keys(#[from] crate::key_generation::KeyGenerationError),
     #[error(transparent)]
     Create(#[from] CreateError),
     #[error(transparent)]

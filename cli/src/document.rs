@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde_json::value::RawValue;
 
+use crate::error::CommandFailure;
 use crate::exit::Exit;
 use crate::input_file;
 
@@ -27,8 +28,8 @@ pub(crate) enum DocumentError {
     Unfit { place: String, what: String },
 }
 
-impl DocumentError {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for DocumentError {
+    fn exit(&self) -> Exit {
         match self {
             Self::File { .. } | Self::Long { .. } | Self::Unfit { .. } => Exit::Failed,
         }

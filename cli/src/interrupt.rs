@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::access::event_loop;
+use crate::error::CommandFailure;
 use crate::exit::Exit;
 
 /// The time that a command that only shows things has to end by itself.
@@ -17,6 +18,17 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
+}
+
+/// The end of a command that the user or the system interrupted.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub(crate) struct InterruptError;
+
+impl CommandFailure for InterruptError {
+    fn exit(&self) -> Exit {
+        Exit::Interrupted
+    }
 }
 
 impl Interrupts {

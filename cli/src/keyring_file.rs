@@ -20,6 +20,7 @@ use bitacora_formats::{Keyring, KeyringError};
 use zeroize::Zeroizing;
 
 use crate::durable_file::{self, folder_of};
+use crate::error::CommandFailure;
 use crate::input_file;
 use crate::passphrase::{PassphraseError, PassphraseSource};
 pub(crate) use location::{lies_in_data, refuse_in_data};
@@ -74,6 +75,8 @@ pub(crate) enum KeyringFileError {
     #[error("{}: {source}; {then}", path.display())]
     Disk { path: PathBuf, source: io::Error, then: &'static str },
 }
+
+impl CommandFailure for KeyringFileError {}
 
 /// A keyring that was read from its file.
 pub(crate) struct LoadedKeyring {

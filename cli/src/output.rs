@@ -6,6 +6,9 @@ use std::io::{self, BufWriter, Write};
 use bitacora_formats::is_bidi_control;
 use serde_json::Value;
 
+use crate::error::CommandFailure;
+use crate::exit::Exit;
+
 /// The reason why a result did not reach stdout.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputError {
@@ -15,6 +18,20 @@ pub(crate) enum OutputError {
     /// Stdout failed.
     #[error("stdout: {0}; the result is not complete")]
     Write(io::Error),
+}
+
+impl CommandFailure for OutputError {
+    fn exit(&self) -> Exit {
+        match self {
+            // A reader that closed stdout has seen enough.
+            Self::Closed => Exit::Done,
+            Self::Write(_) => Exit::Failed,
+        }
+    }
+
+    fn is_silent(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
 }
 
 impl From<io::Error> for OutputError {

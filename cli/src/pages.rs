@@ -10,8 +10,8 @@ use bitacora_server::answers::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::arguments::Global;
 use crate::error::CommandError;
+use crate::global::Global;
 use crate::merge_pages::Joined;
 use crate::output::Output;
 use crate::service::{Answer, Service, ServiceFailure};

@@ -7,6 +7,7 @@ use bitacora_server::answers::TokensAnswer;
 use serde::Deserialize;
 
 use crate::document::{Document, DocumentError, place_of};
+use crate::error::CommandFailure;
 use crate::exit::Exit;
 
 /// The number of tokens that a price is for.
@@ -67,8 +68,8 @@ pub(crate) enum PricesError {
     Price { place: String, model: String, source: UsdError },
 }
 
-impl PricesError {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for PricesError {
+    fn exit(&self) -> Exit {
         match self {
             Self::Document(error) => error.exit(),
             Self::Unfit { .. } | Self::Price { .. } => Exit::Failed,

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
+
 use crate::arguments::{Arguments, Command};
 use crate::commands;
 use crate::error::CommandError;
@@ -42,7 +44,7 @@ fn run(arguments: &Arguments) -> Exit {
     match (ended, flushed) {
         (Ok(exit), Ok(()) | Err(OutputError::Closed)) => exit,
         (Ok(exit), Err(error)) => {
-            tell(&error.into());
+            tell(&CommandError::from(error));
             // A result that is worse than a failure to print it stays what it is.
             if exit == Exit::Done { Exit::Failed } else { exit }
         }
@@ -95,7 +97,9 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
         Command::Imports(imports) => commands::imports::run(imports, global, output),
         Command::Import(import) => commands::import::run(import, global, output),
         Command::Quickstart(quickstart) => commands::quickstart::run(quickstart, global, output),
-        Command::Completions(completions) => commands::completions::run(completions, global, output),
+        Command::Completions(completions) => {
+            commands::completions::run(completions, &mut Arguments::command(), global, output)
+        }
         Command::Prove(prove) => commands::prove::run(prove, global, output),
         Command::Keys(keys) => commands::keys::run(keys, global, output),
         Command::Recover(recover) => commands::recover::run(recover, global, output),
@@ -109,7 +113,7 @@ fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandE
 }
 
 fn tell(error: &CommandError) {
-    if !matches!(error, CommandError::Output(OutputError::Closed)) {
+    if !error.is_silent() {
         let _unheard = writeln!(io::stderr(), "bitacora: {}", printable(&error.to_string())).is_err();
     }
 }

@@ -20,9 +20,9 @@ use tokio::runtime::Runtime;
 
 use crate::access::{AccessError, before_opening, event_loop};
 use crate::anchor::AnchorTrust;
-use crate::arguments::{Global, Place};
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
+use crate::global::{Global, LedgerLocation};
 use crate::in_process::Connections;
 use crate::output::{Output, printable};
 use crate::token;
@@ -92,8 +92,8 @@ pub(crate) enum ServiceFailure {
     Close(#[from] CloseFailures),
 }
 
-impl ServiceFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ServiceFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Client(error) | Self::NoAgentsToken(error) => error.into(),
             Self::Open(error) => error.exit(),
@@ -145,13 +145,13 @@ impl Service {
         let runtime = event_loop()?;
         let mut lacks_agents_token = false;
         let way = match (global.place(), asker) {
-            (Place::Service(url), Asker::Person) => Way::Address(global.client(&url)?),
-            (Place::Service(url), Asker::Agent) => {
+            (LedgerLocation::Service(url), Asker::Person) => Way::Address(global.client(&url)?),
+            (LedgerLocation::Service(url), Asker::Agent) => {
                 let token = global.agents_token()?;
                 lacks_agents_token = token.is_none();
                 Way::Address(Connection::new(url, token).noting(&global.doubt))
             }
-            (Place::Folder(data), _) => {
+            (LedgerLocation::Folder(data), _) => {
                 let config = Box::new(folder(global, data, read_models)?);
                 Way::Folder { config, open: None, doubt: global.doubt.clone() }
             }

@@ -10,7 +10,7 @@ use bitacora_ledger::{Environment, Ledger, Options};
 use bitacora_server::DataFolder;
 
 use super::{BenchError, ledger_name};
-use crate::commands::keys;
+use crate::key_generation;
 use crate::keyring_file;
 
 /// The number of attempts to remove a folder in which files may still be created meanwhile.
@@ -85,7 +85,7 @@ impl Place {
         options: &Options,
     ) -> Result<Arc<Keyring>, BenchError> {
         let folder = DataFolder::open_or_begin(environment, &self.data())?;
-        let keyring = keys::generate()?;
+        let keyring = key_generation::generate()?;
         keyring_file::create(&self.keyring(), Some(&self.data()), &keyring, None)?;
         let name = ledger_name()?;
         Ledger::create(environment, &folder.ledger(&name), &name, &keyring, options)?;

@@ -3,15 +3,16 @@
 use bitacora_server::answers::{AnnotationAnswer, AnnotationList};
 use clap::Args;
 
-use crate::arguments::{Global, UsageError};
 use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
 use crate::service::{with_query, with_read_models, with_service};
 use crate::table::{Table, to_the_second};
+use crate::usage::UsageError;
 
 #[derive(Debug, Args)]
 pub(crate) struct AnnotateArguments {

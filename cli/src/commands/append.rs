@@ -17,11 +17,11 @@ use self::input::{Batch, Batches, InputError};
 use self::summary::{Summary, receipt_json, receipt_line};
 use crate::access::{Access, AccessError, event_loop};
 use crate::append_retry::{Delivery, Miss};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::input_file;
-use crate::interrupt::Interrupts;
+use crate::interrupt::{InterruptError, Interrupts};
 use crate::output::Output;
 use crate::progress::EventCount;
 use bitacora_client::{ClientError, Refusal};
@@ -71,8 +71,10 @@ impl AppendFailure {
         };
         Self::Missed { place: named.unwrap_or_else(|| batch.place()), miss: Box::new(miss) }
     }
+}
 
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for AppendFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Missed { miss, .. } => miss.exit(),
             Self::Input(_) | Self::Close(_) => Exit::Failed,
@@ -94,7 +96,7 @@ pub(crate) fn run(
         let batches = read_ahead(batches, arguments.stream.clone());
         tokio::select! {
             done = appending.append_all(batches, &mut delivery, output) => done,
-            () = interrupts.next() => Err(CommandError::Interrupted),
+            () = interrupts.next() => Err(InterruptError.into()),
         }
     });
     let retries = delivery.retries;

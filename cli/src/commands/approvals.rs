@@ -10,10 +10,10 @@ use clap::{Args, Subcommand};
 
 use self::answered::AnsweredArguments;
 use self::asked_for::asked_for;
-use crate::arguments::Global;
 use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::{Output, OutputError};
 use crate::pages::pages_to_show;

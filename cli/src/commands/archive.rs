@@ -22,9 +22,9 @@ use self::listing::ShowArguments;
 use self::restoring::RestoreArguments;
 use self::running::{PlanArguments, RunArguments};
 use crate::access::{AccessError, OpenFolder, before_opening, event_loop};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::interrupt::Interrupts;
 use crate::new_file::NewFileError;
 use crate::output::Output;
@@ -78,19 +78,21 @@ pub(crate) enum ArchiveFailure {
     WhichLedger { store: String, found: usize },
     #[error("{store}: no archives of any ledger; name where they lie with --archive-store")]
     NoArchives { store: String },
+    #[error("{path}: no ledger here; nothing was verified")]
+    NoLedger { path: String },
     #[error(transparent)]
     Close(#[from] CloseError),
     #[error("it broke off: {0}")]
     Panicked(#[from] tokio::task::JoinError),
 }
 
-impl ArchiveFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ArchiveFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Archiver(ArchiverError::Stopped)
             | Self::Restoring(RestoringError::Archives(ArchiverError::Stopped)) => Exit::Interrupted,
             Self::WhichLedger { .. } | Self::NoArchives { .. } => Exit::Usage,
-            Self::Note { .. } => Exit::Incomplete,
+            Self::Note { .. } | Self::NoLedger { .. } => Exit::Incomplete,
             _ => Exit::Failed,
         }
     }

@@ -16,13 +16,13 @@ use tracing_subscriber::filter::LevelFilter;
 
 use self::saved::SavedError;
 use crate::access::{AccessError, event_loop};
-use crate::arguments::Global;
 use crate::bench::{self, BenchError, Failure, Group, Plan, Results, Shape, Stop};
-use crate::commands::import::MappingArguments;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::interrupt::Interrupts;
+use crate::global::Global;
+use crate::interrupt::{InterruptError, Interrupts};
 use crate::logging::{self, LogForm};
+use crate::mapping_arguments::MappingArguments;
 use crate::new_file::{self, NewFileError};
 use crate::output::Output;
 use crate::progress::Doing;
@@ -90,6 +90,8 @@ pub(crate) enum BenchFailure {
     #[error("the measuring failed on a defect")]
     Defect,
 }
+
+impl CommandFailure for BenchFailure {}
 
 pub(crate) fn run(
     arguments: &BenchArguments,
@@ -171,7 +173,7 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
                     // It is in the middle of something long, which ends with this program.
                     bench::remove(&folder);
                 }
-                return Err(CommandError::Interrupted);
+                return Err(InterruptError.into());
             }
         };
         Ok(measured.map_err(|_| BenchFailure::Defect)?.map_err(BenchFailure::from)?)

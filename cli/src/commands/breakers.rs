@@ -4,10 +4,10 @@ use bitacora_formats::vocabulary::BreakerSettings;
 use bitacora_server::answers::BreakerList;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::Global;
 use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::Output;
 use crate::pages::pages_to_show;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use bitacora_server::answers::{BudgetAnswer, BudgetList, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::merge_pages::Joined;
 use crate::output::{Output, printable};

@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use bitacora_server::answers::{CallAnswer, CallDecisionAnswer, CallList, OutsideAnswer};
 use clap::Args;
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::output::Output;
 use crate::pages::{pages_to_show_up_to, wanted};
 use crate::service::{with_query, with_read_models};

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use bitacora_server::answers::{CheckpointActAnswer, CheckpointAnswer, CheckpointList, ContentValue};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;

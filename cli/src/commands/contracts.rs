@@ -3,9 +3,9 @@
 use bitacora_server::answers::{ContractCheckList, ContractList, ContractShown, RollbackList};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::output::Output;
 use crate::pages::pages_to_show;
 use crate::service::{Service, with_query, with_read_models, with_service};

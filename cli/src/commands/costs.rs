@@ -8,9 +8,9 @@ use bitacora_server::answers::{CostAnswer, CostList};
 use clap::{Args, ValueEnum};
 
 use self::summed::{heading, sums};
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::output::Output;
 use crate::prices::Prices;
 use crate::service::{with_query, with_read_models};

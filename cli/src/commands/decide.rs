@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use bitacora_server::answers::DecisionAnswer;
 use clap::Args;
 
-use crate::arguments::Global;
 use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::Output;
 use crate::service::{with_query, with_service_for_agents};

@@ -3,9 +3,9 @@
 use bitacora_server::answers::{CallList, GapList};
 use clap::Args;
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::output::Output;
 use crate::pages::{each_page, pages_to_show};
 use crate::service::{Service, with_query, with_read_models};

@@ -5,9 +5,9 @@ use bitacora_ledger::{Clock, SystemClock};
 use bitacora_server::answers::{GrantGivenAnswer, GrantList, GrantScopeAnswer};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::{JsonObject, json_array, json_text};
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;

@@ -5,9 +5,8 @@ mod shown;
 
 use std::io;
 use std::path::PathBuf;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-use bitacora_formats::Micros;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_ledger::CloseError;
 use clap::Args;
@@ -16,14 +15,12 @@ use self::flow::{Flow, ToldAs};
 use self::shown::Shown;
 use crate::access::{Access, AccessError, event_loop};
 use crate::append_retry::Miss;
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::import::{
-    FilesError, Format, LineMapping, Pointer, Reading, Report, ReportError, ReportPlace, SourceFile, Tally,
-    Template, find, home_transcripts,
-};
+use crate::global::Global;
+use crate::import::{Format, Report, ReportError, ReportPlace, Tally};
 use crate::interrupt::Interrupts;
+use crate::mapping_arguments::MappingArguments;
 use crate::output::Output;
 use crate::progress::ImportBar;
 
@@ -50,51 +47,9 @@ pub(crate) struct ImportArguments {
     mapping: MappingArguments,
 }
 
-/// The mapping of any lines of JSON to events. TEXT may hold `{place}`; a PLACE is a member, a path `a.b`, or a JSON pointer `/a/b`.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Mapping of any lines of JSON; {place} in TEXT stands for what is there")]
-pub(crate) struct MappingArguments {
-    /// The events' type.
-    #[arg(long = "type", value_name = "TEXT")]
-    kind: Option<Template>,
-    /// The events' stream; for CloudEvents, the stream of events without one.
-    #[arg(long, value_name = "TEXT")]
-    stream: Option<String>,
-    /// The events' source.
-    #[arg(long, value_name = "TEXT")]
-    source: Option<Template>,
-    /// The identity of a line: one place or several, joined by `:`. [default: the file and the line's number]
-    #[arg(long, value_name = "PLACE", value_delimiter = ',')]
-    id_from: Vec<Pointer>,
-    /// The time of the event: RFC 3339, or a number since 1970 in s, ms, µs or ns.
-    #[arg(long, value_name = "PLACE")]
-    time_from: Option<Pointer>,
-    /// The events' actor.
-    #[arg(long, value_name = "PLACE")]
-    actor_from: Option<Pointer>,
-    /// The events' agent.
-    #[arg(long, value_name = "PLACE")]
-    agent_from: Option<Pointer>,
-    /// The events' session.
-    #[arg(long, value_name = "PLACE")]
-    session_from: Option<Pointer>,
-    /// The events' run.
-    #[arg(long, value_name = "PLACE")]
-    run_from: Option<Pointer>,
-    /// The events' tool call.
-    #[arg(long, value_name = "PLACE")]
-    call_from: Option<Pointer>,
-}
-
 /// The reason why not everything was imported. Events acknowledged before stay, and the same command resumes from there.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImportFailure {
-    #[error(transparent)]
-    Files(#[from] FilesError),
-    #[error("--type and the flags beside it map any lines of JSON; leave them out, or say --format lines")]
-    Mapping,
-    #[error("--stream: {0}")]
-    Stream(<Template as std::str::FromStr>::Err),
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error("--report: {0}; the import did not go on, run it again to complete it")]
@@ -113,10 +68,10 @@ pub(crate) enum ImportFailure {
     Close(#[from] CloseError),
 }
 
-impl ImportFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ImportFailure {
+    fn exit(&self) -> Exit {
         match self {
-            Self::Mapping | Self::Stream(_) | Self::Report(ReportError::Source { .. }) => Exit::Usage,
+            Self::Report(ReportError::Source { .. }) => Exit::Usage,
             Self::Missed(miss) => miss.exit(),
             _ => Exit::Failed,
         }
@@ -175,56 +130,4 @@ pub(crate) fn run(
         return Err(ImportFailure::NotAccepted.into());
     }
     Ok(Exit::Done)
-}
-
-impl MappingArguments {
-    /// Returns the reader of these files. Their contents decide the format where none is named.
-    pub(crate) fn reading(
-        &self,
-        paths: &[PathBuf],
-        format: Option<Format>,
-        batch_events: usize,
-    ) -> Result<Reading, ImportFailure> {
-        let Self { kind, stream, source, id_from, time_from, .. } = self;
-        let Self { actor_from, agent_from, session_from, run_from, call_from, .. } = self;
-        let places = [time_from, actor_from, agent_from, session_from, run_from, call_from];
-        let is_mapped = kind.is_some()
-            || source.is_some()
-            || !id_from.is_empty()
-            || places.into_iter().any(Option::is_some);
-        let format = match format {
-            None if is_mapped => Some(Format::Lines),
-            None if paths.is_empty() => Some(Format::ClaudeCode),
-            Some(format) if is_mapped && format != Format::Lines => return Err(ImportFailure::Mapping),
-            format => format,
-        };
-        let template = || stream.as_deref().map(str::parse).transpose().map_err(ImportFailure::Stream);
-        let stream_template = if format == Some(Format::Lines) { template()? } else { None };
-        let lines = LineMapping {
-            kind: kind.clone(),
-            stream: stream_template,
-            source: source.clone(),
-            id: id_from.clone(),
-            time: time_from.clone(),
-            actor: actor_from.clone(),
-            agent: agent_from.clone(),
-            session: session_from.clone(),
-            run: run_from.clone(),
-            call: call_from.clone(),
-        };
-        let files = find_files(paths)?;
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Reading {
-            files,
-            format,
-            stream: stream.clone(),
-            lines,
-            batch_events,
-            now: Micros(u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)),
-        })
-    }
-}
-
-fn find_files(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
-    if paths.is_empty() { find(&[home_transcripts()?]) } else { find(paths) }
 }

@@ -3,15 +3,16 @@
 use bitacora_server::answers::{ImportAnswer, ImportList, ImportListed, StandingsAnswer};
 use clap::{Args, Subcommand};
 
-use crate::arguments::{Global, UsageError};
 use crate::dimension::dimension_words;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::Output;
 use crate::pages::{each_page, pages_to_show};
 use crate::service::{Service, with_query, with_read_models, with_service};
 use crate::table::{Table, write_fields};
+use crate::usage::UsageError;
 use bitacora_client::percent_encoded;
 
 /// The fewest characters that may stand for a digest.

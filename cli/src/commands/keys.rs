@@ -4,15 +4,15 @@ mod retiring;
 
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::{KekId, Keyring, KeyringError};
-use bitacora_ledger::{Entropy, SystemEntropy};
+use bitacora_formats::{KekId, KeyringError};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use self::retiring::{RetireFailure, kek_id};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
+use crate::global::Global;
+use crate::key_generation::{self, KeyGenerationError, with_random};
 use crate::keyring_file::{self, KeyringFileError, LoadedKeyring};
 use crate::output::Output;
 use crate::passphrase::PassphraseSource;
@@ -57,13 +57,15 @@ pub(crate) enum KeysCommand {
 /// The reason why there are no new keys.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeysError {
-    #[error("the system gives no random bytes: {0}; nothing was changed")]
-    Random(std::io::Error),
+    #[error(transparent)]
+    Generation(#[from] KeyGenerationError),
     #[error(transparent)]
     Full(#[from] KeyringError),
     #[error(transparent)]
     Retire(Box<RetireFailure>),
 }
+
+impl CommandFailure for KeysError {}
 
 impl From<RetireFailure> for KeysError {
     fn from(failure: RetireFailure) -> Self {
@@ -111,7 +113,7 @@ struct Shown {
 impl Keys<'_> {
     fn make(&self, lock: bool) -> Result<Shown, CommandError> {
         let passphrase = if lock { Some(self.new_passphrase()?) } else { None };
-        let keyring = generate()?;
+        let keyring = key_generation::generate()?;
         keyring_file::create(self.path, self.data, &keyring, passphrase.as_ref())?;
         Ok(self.shown(&LoadedKeyring { keyring, passphrase }))
     }
@@ -123,14 +125,14 @@ impl Keys<'_> {
 
     fn rotate(&self, signing: bool) -> Result<Shown, CommandError> {
         self.change(|loaded| {
-            with_random(|random| {
+            let rotated = with_random(|random| {
                 if signing {
                     loaded.keyring.rotate_signing(random).map(drop)
                 } else {
                     loaded.keyring.rotate_encryption(random).map(drop)
                 }
-            })?
-            .map_err(KeysError::from)?;
+            });
+            rotated?.map_err(KeysError::from)?;
             Ok(())
         })
     }
@@ -182,22 +184,6 @@ impl Keys<'_> {
             signing_keys: signing_keys.collect(),
         }
     }
-}
-
-/// Generates a keyring from the system's random generator.
-pub(crate) fn generate() -> Result<Keyring, KeysError> {
-    with_random(|random| Keyring::generate(random))
-}
-
-/// Runs `make` with the system's random bytes. The result is discarded if the system failed to give any of them.
-fn with_random<T>(make: impl FnOnce(&mut dyn FnMut(&mut [u8])) -> T) -> Result<T, KeysError> {
-    let mut failed = None;
-    let made = make(&mut |bytes| {
-        if let Err(error) = SystemEntropy.fill(bytes) {
-            failed = Some(error);
-        }
-    });
-    failed.map_or(Ok(made), |error| Err(KeysError::Random(error)))
 }
 
 impl Shown {

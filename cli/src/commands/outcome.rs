@@ -3,10 +3,10 @@
 use bitacora_server::answers::OutcomeAnswer;
 use clap::{Args, ValueEnum};
 
-use crate::arguments::Global;
 use crate::dimension::dimension_words;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::{Output, OutputError};
 use crate::service::with_service_for_agents;

@@ -3,9 +3,9 @@
 use bitacora_server::answers::StopsAnswer;
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;

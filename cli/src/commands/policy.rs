@@ -11,10 +11,10 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::starter::OUTDATED;
-use crate::arguments::Global;
 use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::merge_pages::Joined;
 use crate::output::{Output, OutputError, printable};

@@ -6,9 +6,9 @@ use std::time::Instant;
 use bitacora_server::answers::{ProjectionAnswer, ProjectionList, RebuildAnswer};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::merge_pages::Joined;
 use crate::output::{Output, printable};
 use crate::pages::{Page as _, each_page_by};

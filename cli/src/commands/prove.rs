@@ -7,9 +7,9 @@ use bitacora_server::answers::InclusionAnswer;
 use clap::Args;
 
 use crate::access::{AccessError, event_loop};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::keyring_file;
 use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};
@@ -68,8 +68,8 @@ pub(crate) enum ProveFailure {
     Write(NewFileError),
 }
 
-impl ProveFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ProveFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Service => Exit::Usage,
             Self::Client(error) => error.into(),

@@ -26,17 +26,17 @@ use tracing_subscriber::filter::LevelFilter;
 use self::folder::{FolderError, QuickstartFolder};
 use self::governing::{Decided, Governing};
 use self::shown::Shown;
-use super::serve::beginning::{Beginning, Begun};
 use crate::access::{Access, AccessError};
 use crate::admin_token;
 use crate::anchor::options_beside;
 use crate::append_retry::{Delivered, Delivery, Miss};
-use crate::arguments::{DEFAULT_ADDRESS, Global};
 use crate::demo_data::{Hour, hour};
 use crate::descriptors;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
+use crate::global::{DEFAULT_ADDRESS, Global};
 use crate::interrupt::Interrupts;
+use crate::ledger_setup::{LedgerSetup, PreparedFolder};
 use crate::logging::{self, LogForm};
 use crate::output::Output;
 use crate::progress::{ByteBar, EventBar};
@@ -107,8 +107,8 @@ fn elsewhere(miss: &Miss) -> &'static str {
     if matches!(miss.code(), "disk-full" | "read-only") { ELSEWHERE } else { "" }
 }
 
-impl QuickstartFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for QuickstartFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::NotBegun { why, .. } => why.exit(),
             Self::Missed { miss, .. } => miss.exit(),
@@ -198,15 +198,15 @@ impl Quickstart<'_> {
         let environment = Environment::real();
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
         let options = options_beside(&keyring, &environment);
-        let beginning = Beginning {
+        let setup = LedgerSetup {
             environment: &environment,
             data: &data,
             keyring: &keyring,
             options: &options,
             without: &[],
         };
-        let begun = beginning.run(std::slice::from_ref(&self.global.ledger));
-        let Begun { keyring, folder, unlisted, .. } = begun
+        let prepared = setup.run(std::slice::from_ref(&self.global.ledger));
+        let PreparedFolder { keyring, folder, unlisted, .. } = prepared
             .map_err(|why| QuickstartFailure::NotBegun { why: Box::new(why), folder: self.folder.shown() })?;
         let keyring = Arc::new(keyring);
         let mut limits = ServerLimits::default();

@@ -9,10 +9,10 @@ use clap::Args;
 use self::line::{AnswerLine, event_line, for_people, read_line};
 use self::question::Question;
 use crate::access::{Access, AccessError, event_loop};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::interrupt::{self, Interrupts};
+use crate::global::Global;
+use crate::interrupt::{self, InterruptError, Interrupts};
 use crate::output::{Output, OutputError, printable};
 use crate::token;
 use bitacora_client::{ClientError, Connection, Refusal};
@@ -39,8 +39,8 @@ pub(crate) enum ReadFailure {
     Cut { position: String },
 }
 
-impl ReadFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ReadFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Client(ClientError::Refused(Refusal { problem, .. }))
                 if matches!(problem.status, 401 | 403) =>
@@ -74,12 +74,12 @@ pub(crate) fn run(
                 let path = format!("/v1/ledgers/{}/events?{}", global.ledger, arguments.question.to_query());
                 tokio::select! {
                     done = reading.through_service(&mut client, &path) => done,
-                    () = interrupts.next() => Err(CommandError::Interrupted),
+                    () = interrupts.next() => Err(InterruptError.into()),
                 }
             }
             Access::Folder(folder) => tokio::select! {
                 done = reading.in_folder(&folder.ledger) => done,
-                () = interrupts.next() => Err(CommandError::Interrupted),
+                () = interrupts.next() => Err(InterruptError.into()),
             },
         }
     })?;

@@ -17,9 +17,9 @@ use tracing_subscriber::filter::LevelFilter;
 use self::archived::{ArchivedFailure, Lost, MadeAgain};
 use crate::anchor::AnchorTrust;
 use crate::archives;
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::keyring_file;
 use crate::logging::{self, LogForm};
 use crate::output::{Output, printable};
@@ -60,6 +60,15 @@ pub(crate) enum RecoverFailure {
     NotAnchored(Generation),
     #[error(transparent)]
     Close(#[from] CloseError),
+}
+
+impl CommandFailure for RecoverFailure {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Open(OpenError::RolledBack(_)) => Exit::Diverged,
+            _ => Exit::Failed,
+        }
+    }
 }
 
 pub(crate) fn run(

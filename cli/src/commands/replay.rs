@@ -22,14 +22,15 @@ use self::folding::{Begin, Stop};
 use self::tried::About;
 use self::what_if::Tried;
 use crate::access::{AccessError, OpenFolder, event_loop};
-use crate::arguments::{Global, UsageError};
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::input_file;
-use crate::interrupt::Interrupts;
+use crate::interrupt::{InterruptError, Interrupts};
 use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};
 use crate::token::{self, TokenError};
+use crate::usage::UsageError;
 use bitacora_client::ClientError;
 
 #[derive(Debug, Args)]
@@ -149,8 +150,8 @@ pub(crate) enum ReplayFailure {
     Panicked(#[from] tokio::task::JoinError),
 }
 
-impl ReplayFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ReplayFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::NoService => Exit::Usage,
             _ => Exit::Failed,
@@ -221,7 +222,7 @@ fn interruptible<T: Send + 'static>(
                 if let Ok(Err(error)) = work.await {
                     return Err(error.into());
                 }
-                Err(CommandError::Interrupted)
+                Err(InterruptError.into())
             }
         }
     })

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use self::gathered::Gathered;
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::new_file::{self, NewFileError};
 use crate::output::Output;
 use crate::prices::Prices;
@@ -40,6 +40,8 @@ enum ReportCommand {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; the report was not written")]
 pub(crate) struct ReportFailure(#[from] NewFileError);
+
+impl CommandFailure for ReportFailure {}
 
 pub(crate) fn run(
     arguments: &ReportArguments,

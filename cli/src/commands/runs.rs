@@ -3,9 +3,9 @@
 use bitacora_server::answers::{RunAnswer, RunList, RunStepList, StepContentAnswer};
 use clap::Args;
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::Output;
 use crate::pages::{joined_pages, pages_to_show};

@@ -5,10 +5,10 @@ use std::num::NonZeroUsize;
 use bitacora_server::answers::{SessionAnswer, SessionCallsAnswer, SessionList, SessionShown};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::commands::calls::none_found;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::output::{Output, OutputError};
 use crate::pages::{pages_to_show_up_to, wanted};
 use crate::service::{with_query, with_read_models};

@@ -7,9 +7,9 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::policy::differences;
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::output::{Output, OutputError, printable};
 use crate::service::{Service, with_service};
 use crate::table::Table;

@@ -11,13 +11,13 @@ use clap::{Args, ValueEnum};
 
 use self::shown::Shown;
 use crate::access::{Access, AccessError, event_loop};
-use crate::arguments::Global;
 use crate::commands::read::line::{AnswerLine, event_line, read_line};
 use crate::commands::read::{MAX_LINE_BYTES, ReadFailure};
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::filters::Filters;
-use crate::interrupt::{self, Interrupts};
+use crate::global::Global;
+use crate::interrupt::{self, InterruptError, Interrupts};
 use crate::output::{Output, printable};
 use crate::token;
 use bitacora_client::{ClientError, Connection, FollowError, Followed, Following, Refusal};
@@ -96,8 +96,8 @@ impl From<FollowError> for TailFailure {
     }
 }
 
-impl TailFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for TailFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Last(failure) => failure.exit(),
             Self::Client(ClientError::Refused(Refusal { problem, .. }))
@@ -123,11 +123,11 @@ pub(crate) fn run(
         match access {
             Access::Service(client) => tokio::select! {
                 done = follow(arguments, &global.ledger, client, &mut shown) => done,
-                () = interrupts.next() => Err(CommandError::Interrupted),
+                () = interrupts.next() => Err(InterruptError.into()),
             },
             Access::Folder(folder) => tokio::select! {
                 done = show_folder(arguments, &folder.ledger, &mut shown) => done,
-                () = interrupts.next() => Err(CommandError::Interrupted),
+                () = interrupts.next() => Err(InterruptError.into()),
             },
         }
     })?;

@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 
 use crate::access::{Access, event_loop};
 use crate::append_retry::{Delivery, Miss};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::event_builder::Draft;
 use crate::event_page::EventPage;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::output::{Output, printable};
 use crate::table::{Table, to_the_second};
 use crate::token;
@@ -104,8 +104,8 @@ pub(crate) enum TokenFailure {
     Unwritable(#[from] serde_json::Error),
 }
 
-impl TokenFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for TokenFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Missed(miss) => miss.exit(),
             Self::Client(ClientError::Refused(Refusal { problem, .. }))

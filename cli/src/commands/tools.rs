@@ -3,8 +3,6 @@
 mod seen;
 mod usage;
 
-pub(crate) use self::seen::SeenFailure;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -17,10 +15,10 @@ use serde_json::value::RawValue;
 
 use self::seen::SeenArguments;
 use self::usage::UsageArguments;
-use crate::arguments::Global;
 use crate::document::{Document, DocumentError, place_of};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::{each_page, pages_to_show};

@@ -12,10 +12,10 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use self::suggested::{AcceptArguments, AnswerArguments, SuggestArguments};
-use crate::arguments::Global;
 use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::JsonObject;
 use crate::output::{Output, OutputError, printable};
 use crate::service::{Service, with_query, with_read_models, with_service};

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use tempfile::TempDir;
 
 use super::*;
-use crate::commands::keys::generate;
+use crate::key_generation::generate;
 
 const GIVEN: PassphraseSource = PassphraseSource::Given("correct horse");
 

@@ -3,8 +3,8 @@
 use bitacora_server::answers::{AnsweredList, AnswererList};
 use clap::{Args, ValueEnum};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
+use crate::global::Global;
 use crate::output::Output;
 use crate::pages::pages_to_show;
 use crate::principal_names::KnownPeople;

@@ -13,10 +13,10 @@ use clap::Args;
 
 use super::listing::lost_json;
 use super::{ArchiveFailure, Known, Place, interruptible};
-use crate::arguments::Global;
 use crate::durable_file::folder_of;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::{JsonObject, json_array};
 use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};

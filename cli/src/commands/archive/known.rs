@@ -13,8 +13,8 @@ use bitacora_ledger::{Environment, KnownSegments};
 use super::{ArchiveFailure, name_of};
 use crate::access::{environment_of, ledger_folder};
 use crate::archives;
-use crate::arguments::Global;
 use crate::error::CommandError;
+use crate::global::Global;
 
 /// The file with the ledger's signing keys in clear.
 const NOTE: &str = "signing-keys.note";
@@ -52,7 +52,7 @@ impl Known {
         let environment = environment_of(global, data)?;
         let folder = ledger_folder(global, data);
         let segments = KnownSegments::read(&*environment.disk, &folder).unwrap_or_default();
-        let none = || CommandError::NoLedger { path: folder.display().to_string() };
+        let none = || ArchiveFailure::NoLedger { path: folder.display().to_string() };
         let ledger = segments.ledger.ok_or_else(none)?;
         let signers = note(&folder.join(NOTE))?;
         Ok(Self::new(global, data, &environment, (ledger, &signers)))

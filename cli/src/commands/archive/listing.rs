@@ -6,9 +6,9 @@ use bitacora_formats::{Micros, Position, format_time};
 use clap::Args;
 
 use super::{ArchiveFailure, Known, Place, name_of};
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::{JsonObject, json_array};
 use crate::output::{Output, printable};
 use crate::table::{Table, to_the_second};

@@ -10,9 +10,9 @@ use bitacora_ledger::Released;
 use clap::{Args, ValueEnum};
 
 use super::{ArchiveFailure, Place, interruptible};
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::json_text::{JsonObject, json_array};
 use crate::output::{Output, OutputError};
 use crate::table::Table;

@@ -15,7 +15,7 @@ use crate::append_retry::{Delivery, Miss};
 use crate::error::CommandError;
 use crate::event_builder::Draft;
 use crate::import::{Batch, Item, LANES, Landed, Lane, Place, Reading, Rejected, SharedRequestSize, Tally};
-use crate::interrupt::Interrupts;
+use crate::interrupt::{InterruptError, Interrupts};
 use crate::output::printable;
 use crate::progress::ImportBar;
 
@@ -99,7 +99,7 @@ impl Flow {
         let tally = self.carry(reading, tally, way, has_answered, interrupts).await?;
         tokio::select! {
             done = self.conclude(tally, way, told) => done,
-            () = interrupts.next() => Err(CommandError::Interrupted),
+            () = interrupts.next() => Err(InterruptError.into()),
         }
     }
 
@@ -133,7 +133,7 @@ impl Flow {
         if is_interrupted {
             stop.send_replace(true);
             self.landed.unheard = timeout(UNDER_WAY_PATIENCE, self.take_all(&mut heard)).await.is_err();
-            return Err(CommandError::Interrupted);
+            return Err(InterruptError.into());
         }
         let mut missed = None;
         while let Some(ended) = lanes.join_next().await {

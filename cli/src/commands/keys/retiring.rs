@@ -14,8 +14,8 @@ use bitacora_server::{DataError, DataFolder};
 use super::{Keys, KeysError, Shown};
 use crate::access::environment_of;
 use crate::archives;
-use crate::arguments::Global;
 use crate::error::CommandError;
+use crate::global::Global;
 use crate::keyring_file::{self, offline_file};
 
 /// A refusal to retire keys or to bring them back. Nothing was changed.

@@ -2,8 +2,8 @@
 
 use bitacora_server::answers::{StepsAnswer, WhatIfAnswer};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
+use crate::global::Global;
 use crate::output::{Output, OutputError, printable};
 use crate::service::Answer;
 use crate::table::{Table, write_fields};

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::folding::Begin;
 use super::{ReplayFailure, folding, interruptible};
 use crate::access::{OpenFolder, event_loop};
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::output::{Output, printable};
 
 /// Compares the two states. The service is asked first: a later answer may be ahead of the folder.

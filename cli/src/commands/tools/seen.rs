@@ -4,8 +4,8 @@ use bitacora_server::answers::{ToolAnswer, ToolList, UnregisteredToolAnswer, Unr
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
+use crate::global::Global;
 use crate::output::{Output, printable};
 use crate::pages::{each_page, pages_to_show};
 use crate::service::{Service, with_service};
@@ -69,6 +69,8 @@ pub(crate) enum SeenFailure {
     )]
     Registered(String),
 }
+
+impl CommandFailure for SeenFailure {}
 
 /// The tool to register, and its operator's settings.
 #[derive(Debug, Clone, Copy)]

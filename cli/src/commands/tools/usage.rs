@@ -3,8 +3,8 @@
 use bitacora_server::answers::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
 use clap::{Args, ValueEnum};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
+use crate::global::Global;
 use crate::output::Output;
 use crate::service::{with_query, with_read_models};
 use crate::table::Table;

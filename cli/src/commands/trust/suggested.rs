@@ -3,9 +3,9 @@
 use bitacora_server::answers::{SuggestionAccepted, SuggestionAnswer, SuggestionList, SuggestionsMade};
 use clap::{Args, ValueEnum};
 
-use crate::arguments::Global;
 use crate::dimension::dimension_words;
 use crate::error::CommandError;
+use crate::global::Global;
 use crate::json_text::{JsonObject, json_array};
 use crate::merge_pages::Joined;
 use crate::output::{Output, printable};

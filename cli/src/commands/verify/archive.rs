@@ -8,6 +8,7 @@ use bitacora_formats::archive::{ArchiveError, Manifest};
 use bitacora_formats::{Keyring, SigningChain, VerifierKey, format_time};
 use serde_json::{Value, json};
 
+use super::failure::VerifyFailure;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::progress::ByteBar;
@@ -45,7 +46,7 @@ pub(super) fn check(
     let mut files = Vec::new();
     for path in paths {
         find(path, MAX_FOLDER_DEPTH, &mut files)
-            .map_err(|source| CommandError::VerifyFolder { path: path.display().to_string(), source })?;
+            .map_err(|source| VerifyFailure::Folder { path: path.display().to_string(), source })?;
     }
     let progress = ByteBar::new("archives");
     progress.expect(files.iter().filter_map(|file| Some(fs::metadata(file).ok()?.len())).sum());

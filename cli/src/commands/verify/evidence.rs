@@ -11,6 +11,7 @@ use bitacora_formats::{
 use serde_json::{Value, json};
 
 use super::assurance::{cosignature_json, time};
+use super::failure::VerifyFailure;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::input_file;
@@ -52,7 +53,7 @@ pub(super) fn check(
     trusted: &[VerifierKey],
     policy: Option<&WitnessPolicy>,
 ) -> Result<Proven, CommandError> {
-    let failed = |source| CommandError::VerifyFolder { path: path.display().to_string(), source };
+    let failed = |source| VerifyFailure::Folder { path: path.display().to_string(), source };
     let bytes = input_file::read(path, MAX_EVIDENCE_BYTES).map_err(failed)?;
     let logs: Vec<VerifierKey> =
         policy.iter().flat_map(|policy| policy.logs()).map(|log| log.key.clone()).collect();

@@ -1,63 +1,86 @@
 //! The preparation of a start: the data folder, keyring and ledgers, created where they are asked for.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bitacora_formats::{Keyring, LedgerName};
-use bitacora_ledger::{Anchor, Environment, Ledger, Options};
-use bitacora_server::{DataFolder, UnlistedAnchor};
+use bitacora_ledger::{Anchor, CreateError, Environment, Ledger, Options};
+use bitacora_server::{DataError, DataFolder, UnlistedAnchor};
 
-use super::ServeError;
 use crate::anchor;
-use crate::commands::keys;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
+use crate::exit::Exit;
+use crate::key_generation;
 use crate::keyring_file::{self, KeyringFileError};
 use crate::known_ledgers::{KnownLedgers, KnownLedgersError, check_anchored};
 use crate::passphrase::PassphraseSource;
 
 /// The places of the data folder and keyring, and the settings for their creation.
-pub(in crate::commands) struct Beginning<'a> {
-    pub(in crate::commands) environment: &'a Environment,
-    pub(in crate::commands) data: &'a Path,
-    pub(in crate::commands) keyring: &'a Path,
+pub(crate) struct LedgerSetup<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) data: &'a Path,
+    pub(crate) keyring: &'a Path,
     /// The options that ledgers are created with.
-    pub(in crate::commands) options: &'a Options,
+    pub(crate) options: &'a Options,
     /// Ledgers that are given up, or are in another data folder. They are not missed here.
-    pub(in crate::commands) without: &'a [LedgerName],
+    pub(crate) without: &'a [LedgerName],
 }
 
 /// The keyring, the list of ledgers and the data folder that a service starts with.
-pub(in crate::commands) struct Begun {
-    pub(in crate::commands) keyring: Keyring,
-    pub(in crate::commands) known: KnownLedgers,
-    pub(in crate::commands) folder: DataFolder,
+pub(crate) struct PreparedFolder {
+    pub(crate) keyring: Keyring,
+    pub(crate) known: KnownLedgers,
+    pub(crate) folder: DataFolder,
     /// The anchor, where it could not list the ledgers that it remembers.
-    pub(in crate::commands) unlisted: Option<UnlistedAnchor>,
+    pub(crate) unlisted: Option<UnlistedAnchor>,
 }
 
-impl Beginning<'_> {
+/// The reason why the data folder, the keyring or a ledger is not there to start with.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SetupError {
+    #[error("{}: no data folder with a ledger; begin one with `--create main`", .0.display())]
+    NotBegun(PathBuf),
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error(transparent)]
+    Known(#[from] KnownLedgersError),
+    #[error("ledger {name}: {source}")]
+    Create { name: LedgerName, source: CreateError },
+}
+
+impl CommandFailure for SetupError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Create { source: CreateError::Remembered(_), .. }
+            | Self::Known(KnownLedgersError::Anchored { .. }) => Exit::Diverged,
+            Self::NotBegun(_) | Self::Data(_) | Self::Known(_) | Self::Create { .. } => Exit::Failed,
+        }
+    }
+}
+
+impl LedgerSetup<'_> {
     /// Creates the missing ones of the data folder, the keyring and the ledgers in `create`, and reads the keyring.
     ///
     /// A keyring is created for the first ledger only: later ones need the keyring that they were written with. A
     /// ledger that has stood here is never created anew.
-    pub(in crate::commands) fn run(&self, create: &[LedgerName]) -> Result<Begun, CommandError> {
+    pub(crate) fn run(&self, create: &[LedgerName]) -> Result<PreparedFolder, CommandError> {
         keyring_file::refuse_in_data(self.keyring, Some(self.data))?;
         self.mend_mark()?;
         let found = self.find()?;
         let is_first = found.as_ref().map_or(Ok(true), |folder| self.is_first(folder))?;
         if is_first && create.is_empty() {
-            return Err(ServeError::NotBegun(self.data.to_owned()).into());
+            return Err(SetupError::NotBegun(self.data.to_owned()).into());
         }
         let folder = match found {
             Some(folder) => folder,
-            None => DataFolder::open_or_begin(self.environment, self.data).map_err(ServeError::from)?,
+            None => DataFolder::open_or_begin(self.environment, self.data).map_err(SetupError::from)?,
         };
         // As the service does while it serves: two beginnings, or one beside a service, do not happen at once.
-        let _alone = folder.lock().map_err(ServeError::from)?;
-        let mut known = KnownLedgers::read(&folder, self.data).map_err(ServeError::from)?;
+        let _alone = folder.lock().map_err(SetupError::from)?;
+        let mut known = KnownLedgers::read(&folder, self.data).map_err(SetupError::from)?;
         let keyring = self.keyring(is_first)?;
-        let mut present = folder.ledger_names().map_err(ServeError::from)?;
-        known.give_up(self.data, &present, self.without).map_err(ServeError::from)?;
-        known.check(self.data, &present, &keyring, self.anchor()).map_err(ServeError::from)?;
+        let mut present = folder.ledger_names().map_err(SetupError::from)?;
+        known.give_up(self.data, &present, self.without).map_err(SetupError::from)?;
+        known.check(self.data, &present, &keyring, self.anchor()).map_err(SetupError::from)?;
         // Of one that is to be made the anchor is asked when it is.
         let given_up = known.given_up();
         let said = self.check_anchored(&[&present[..], create, &given_up].concat(), &keyring)?;
@@ -68,23 +91,23 @@ impl Beginning<'_> {
             }
             let made =
                 Ledger::create(folder.environment(), &folder.ledger(name), name, &keyring, self.options);
-            made.map_err(|source| ServeError::Create { name: name.clone(), source })?;
+            made.map_err(|source| SetupError::Create { name: name.clone(), source })?;
             tracing::info!(ledger = %name, "made a ledger");
             present.push(name.clone());
         }
-        known.note(&present, &keyring).map_err(ServeError::from)?;
-        Ok(Begun { keyring, known, folder, unlisted })
+        known.note(&present, &keyring).map_err(SetupError::from)?;
+        Ok(PreparedFolder { keyring, known, folder, unlisted })
     }
 
     /// Returns the data folder, if there is one.
     fn find(&self) -> Result<Option<DataFolder>, CommandError> {
-        Ok(DataFolder::find(self.environment, self.data).map_err(ServeError::from)?)
+        Ok(DataFolder::find(self.environment, self.data).map_err(SetupError::from)?)
     }
 
     /// Returns `true` if no ledger has ever stood there.
     fn is_first(&self, folder: &DataFolder) -> Result<bool, CommandError> {
-        let known = KnownLedgers::read(folder, self.data).map_err(ServeError::from)?;
-        Ok(known.is_empty() && folder.ledger_names().map_err(ServeError::from)?.is_empty())
+        let known = KnownLedgers::read(folder, self.data).map_err(SetupError::from)?;
+        Ok(known.is_empty() && folder.ledger_names().map_err(SetupError::from)?.is_empty())
     }
 
     /// Restores the mark of the data folder, where it is lost and the sealed list is of exactly the ledgers that are there.
@@ -94,7 +117,7 @@ impl Beginning<'_> {
             let keyring = keyring_file::load(self.keyring, Some(self.data), PassphraseSource::User).ok()?;
             known.sealed_names(&keyring.keyring)
         };
-        if DataFolder::mend_mark(self.environment, self.data, listed).map_err(ServeError::from)? {
+        if DataFolder::mend_mark(self.environment, self.data, listed).map_err(SetupError::from)? {
             tracing::warn!(data = %self.data.display(), "the data folder's FORMAT was damaged or missing; it was written again");
         }
         Ok(())
@@ -121,7 +144,7 @@ impl Beginning<'_> {
                 Ok(Some(error.to_string()))
             }
             checked => {
-                if checked.map_err(ServeError::from)?
+                if checked.map_err(SetupError::from)?
                     && let Err(error) = anchor::note_used(self.keyring)
                 {
                     tracing::warn!(%error, "it could not be noted beside the keyring that an anchor is used");
@@ -132,7 +155,7 @@ impl Beginning<'_> {
     }
 
     /// Returns `true` if any of these ledgers does not exist yet.
-    pub(super) fn makes(&self, create: &[LedgerName]) -> Result<bool, CommandError> {
+    pub(crate) fn makes(&self, create: &[LedgerName]) -> Result<bool, CommandError> {
         if create.is_empty() {
             return Ok(false);
         }
@@ -144,13 +167,13 @@ impl Beginning<'_> {
     /// Returns the ledgers in the data folder; none where there is no data folder yet.
     fn present(&self) -> Result<Vec<LedgerName>, CommandError> {
         let names = self.find()?.map_or(Ok(Vec::new()), |folder| folder.ledger_names());
-        Ok(names.map_err(ServeError::from)?)
+        Ok(names.map_err(SetupError::from)?)
     }
 
     fn keyring(&self, may_make: bool) -> Result<Keyring, CommandError> {
         match keyring_file::load(self.keyring, Some(self.data), PassphraseSource::User) {
             Err(KeyringFileError::Missing(_)) if may_make => {
-                let keyring = keys::generate()?;
+                let keyring = key_generation::generate()?;
                 keyring_file::create(self.keyring, Some(self.data), &keyring, None)?;
                 tracing::info!(keyring = %self.keyring.display(), "made a keyring; keep a copy apart from the data");
                 Ok(keyring)
@@ -185,14 +208,14 @@ mod tests {
             };
             let options = Options { heads: Some(heads), ..Options::small() };
             let environment = Environment::real();
-            let beginning = Beginning {
+            let setup = LedgerSetup {
                 environment: &environment,
                 data: &data,
                 keyring: &keyring,
                 options: &options,
                 without,
             };
-            beginning.run(create).map_err(|error| error.to_string())
+            setup.run(create).map_err(|error| error.to_string())
         };
         let begun = begin(&[main.clone(), other.clone()], false, &[]).unwrap();
         let origin = Origin { name: other.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
@@ -200,7 +223,7 @@ mod tests {
         anchor.swap(&other, None, &note).unwrap();
         fs::remove_dir_all(data.join("ledgers/other")).unwrap();
 
-        let is_missed = |begun: Result<Begun, String>| {
+        let is_missed = |begun: Result<PreparedFolder, String>| {
             let why = begun.map(|_| ()).unwrap_err();
             assert!(why.contains("start with `--without-ledger other`"), "{why}");
         };

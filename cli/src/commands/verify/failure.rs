@@ -1,0 +1,34 @@
+//! The reasons why nothing was verified.
+
+use std::io;
+
+use crate::error::CommandFailure;
+use crate::exit::Exit;
+use crate::keyring_file::KeyringFileError;
+
+/// The reason why nothing was verified.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum VerifyFailure {
+    /// The keyring is missing or unusable.
+    #[error("{0}; nothing was verified")]
+    Keyring(KeyringFileError),
+    #[error("{path}: {source}; nothing was verified")]
+    Folder { path: String, source: io::Error },
+    #[error("{path}: {what}; nothing was verified")]
+    KnownHead { path: String, what: String },
+    #[error("{path}: {what}; nothing was verified")]
+    Policy { path: String, what: String },
+    #[error("{path}: no ledger here; nothing was verified")]
+    NoLedger { path: String },
+}
+
+impl CommandFailure for VerifyFailure {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Policy { .. } => Exit::Usage,
+            Self::Keyring(_) | Self::Folder { .. } | Self::KnownHead { .. } | Self::NoLedger { .. } => {
+                Exit::Incomplete
+            }
+        }
+    }
+}
