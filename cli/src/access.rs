@@ -12,7 +12,6 @@ use bitacora_server::answers::ImportAnswer;
 use bitacora_server::{DataError, DataFolder};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::anchor::AnchorTrust;
 use crate::error::CommandFailure;
 use crate::exit::Exit;
 use crate::global::{Global, LedgerLocation};
@@ -179,7 +178,7 @@ impl OpenFolder {
             error => error.into(),
         })?;
         let folder = folder.ledger(&global.ledger);
-        let options = global.anchor()?.options(environment, AnchorTrust::of(global)?)?;
+        let options = global.anchor()?.options(environment, global.anchor_trust()?)?;
         let mut options = Options { name: Some(global.ledger.clone()), ..options };
         change(&mut options);
         let ledger = Ledger::open(environment, &folder, Arc::clone(keyring), options);

@@ -13,8 +13,6 @@ use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, Governing,
 use crate::durable_file;
 use crate::error::CommandFailure;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::usage::UsageError;
 
 /// The suffix of the folder's name, behind the keyring's name.
 const BESIDE_KEYRING: &str = ".anchors";
@@ -38,14 +36,6 @@ pub(crate) struct AnchorTrust {
     pub(crate) required: bool,
     /// Set when the anchor may remember nothing of a ledger that has tree heads.
     pub(crate) is_new: bool,
-}
-
-impl AnchorTrust {
-    /// Returns the requirements on every opening for writing: once an anchor has remembered a ledger of this keyring, it has to answer.
-    pub(crate) fn of(global: &Global) -> Result<Self, UsageError> {
-        let was_used = was_used(&global.keyring()?);
-        Ok(Self { required: was_used && !global.anchor_optional, is_new: global.new_anchor })
-    }
 }
 
 /// The reason why the memory of an anchor in a store is unknown.

@@ -10,6 +10,7 @@ use hyper::body::Bytes;
 
 use crate::access::Access;
 use crate::exit::Exit;
+use crate::import::{AppendChannel, AppendMiss};
 use crate::token;
 use bitacora_client::percent_encoded;
 use bitacora_client::{Backoff, ClientError, Connection, Refusal};
@@ -143,38 +144,6 @@ impl fmt::Display for Miss {
 }
 
 impl Miss {
-    /// Returns its stable code; empty where nobody answered.
-    pub(crate) fn code(&self) -> &str {
-        match self {
-            Self::Ledger(error) => error.code(),
-            Self::Client(ClientError::Refused(refusal)) => &refusal.problem.code,
-            Self::Client(_) => "",
-        }
-    }
-
-    /// Returns the number, from 0, of the event that is refused because of its content, where it is one of an array.
-    pub(crate) fn refused_event(&self) -> Option<usize> {
-        match self {
-            Self::Ledger(
-                AppendError::Invalid { index, .. }
-                | AppendError::Schema { index, .. }
-                | AppendError::Unencodable { index, .. }
-                | AppendError::ReservedType { index, .. }
-                | AppendError::IdReused { index, .. }
-                | AppendError::RepeatedId { index, .. },
-            ) => Some(*index),
-            Self::Client(ClientError::Refused(Refusal { problem, .. })) if !problem.retryable => {
-                problem.errors.first()?.pointer.as_deref()?.split('/').nth(1)?.parse().ok()
-            }
-            _ => None,
-        }
-    }
-
-    /// Returns `true` if fewer events at once might be taken.
-    pub(crate) fn is_about_size(&self) -> bool {
-        matches!(self.code(), "request-too-large" | "too-many-events")
-    }
-
     /// Returns the exit code of the program.
     pub(crate) fn exit(&self) -> Exit {
         match self {
@@ -200,6 +169,50 @@ impl Miss {
             Self::Client(error) => error.asked_pause(),
             Self::Ledger(_) => None,
         }
+    }
+}
+
+impl AppendMiss for Miss {
+    fn code(&self) -> &str {
+        match self {
+            Self::Ledger(error) => error.code(),
+            Self::Client(ClientError::Refused(refusal)) => &refusal.problem.code,
+            Self::Client(_) => "",
+        }
+    }
+
+    fn refused_event(&self) -> Option<usize> {
+        match self {
+            Self::Ledger(
+                AppendError::Invalid { index, .. }
+                | AppendError::Schema { index, .. }
+                | AppendError::Unencodable { index, .. }
+                | AppendError::ReservedType { index, .. }
+                | AppendError::IdReused { index, .. }
+                | AppendError::RepeatedId { index, .. },
+            ) => Some(*index),
+            Self::Client(ClientError::Refused(Refusal { problem, .. })) if !problem.retryable => {
+                problem.errors.first()?.pointer.as_deref()?.split('/').nth(1)?.parse().ok()
+            }
+            _ => None,
+        }
+    }
+
+    fn is_about_size(&self) -> bool {
+        matches!(self.code(), "request-too-large" | "too-many-events")
+    }
+}
+
+impl AppendChannel for Delivery {
+    type Acknowledgement = Delivered;
+    type Miss = Miss;
+
+    async fn append(&mut self, events: &Bytes) -> Result<Delivered, Miss> {
+        self.deliver(BodyForm::Batch, events).await
+    }
+
+    fn retries(&self) -> u64 {
+        self.retries
     }
 }
 

@@ -13,7 +13,7 @@ use bitacora_formats::{Micros, format_time};
 
 use self::agent::Agent;
 use self::random::Random;
-use crate::event_builder::Draft;
+use crate::import::Draft;
 
 /// The approximate number of events of one busy agent in an hour.
 const EVENTS_PER_AGENT: u64 = 1_650;

@@ -3,7 +3,7 @@
 use bitacora_server::answers::DimensionAnswer;
 use clap::Args;
 
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 
 /// The mark of an unknown part.
 const UNKNOWN: &str = "-";

@@ -13,11 +13,12 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 
 use crate::admin_token;
-use crate::anchor::AnchorPlace;
+use crate::anchor::{self, AnchorPlace, AnchorTrust};
 use crate::archives;
 use crate::keyring_file::lies_in_data;
+use crate::named_token::{self, NamedToken};
 use crate::place_parser::PlaceParser;
-use crate::token::{self, Named, TokenError};
+use crate::token::TokenError;
 use crate::usage::UsageError;
 
 /// The default address of the service: it listens there, and commands look for it there.
@@ -146,11 +147,11 @@ impl Global {
     /// Returns a connection to the service at `url`, with the token for it.
     pub(crate) fn client(&self, url: &ServiceUrl) -> Result<Connection, TokenError> {
         let token = match self.named_token()? {
-            Named::Token(token) => Some(token),
-            Named::Nothing => None,
+            NamedToken::Token(token) => Some(token),
+            NamedToken::Nothing => None,
             // A token that nobody named is sent to no other machine.
-            Named::Unsaid if url.is_on_this_machine() => self.admin_token()?,
-            Named::Unsaid => None,
+            NamedToken::Unsaid if url.is_on_this_machine() => self.admin_token()?,
+            NamedToken::Unsaid => None,
         };
         Ok(Connection::new(url.clone(), token).noting(&self.doubt))
     }
@@ -158,13 +159,13 @@ impl Global {
     /// Returns the token of an agent: one that is named. The admin token is never taken for it.
     pub(crate) fn agents_token(&self) -> Result<Option<Token>, TokenError> {
         Ok(match self.named_token()? {
-            Named::Token(token) => Some(token),
-            Named::Nothing | Named::Unsaid => None,
+            NamedToken::Token(token) => Some(token),
+            NamedToken::Nothing | NamedToken::Unsaid => None,
         })
     }
 
-    fn named_token(&self) -> Result<Named, TokenError> {
-        token::named(self.token_file.as_deref(), self.data.as_deref())
+    fn named_token(&self) -> Result<NamedToken, TokenError> {
+        named_token::named(self.token_file.as_deref(), self.data.as_deref())
     }
 
     /// Returns the admin token beside the keyring that is named. If none is named, looks beside `bitacora.keyring` in
@@ -205,6 +206,13 @@ impl Global {
         let anchor = self.anchor.clone().map_or_else(|| Ok(AnchorPlace::beside(&self.keyring()?)), Ok)?;
         self.outside_data(&anchor)?;
         Ok(anchor)
+    }
+
+    /// Returns the requirements on every opening for writing: once an anchor has remembered a ledger of this keyring,
+    /// it has to answer.
+    pub(crate) fn anchor_trust(&self) -> Result<AnchorTrust, UsageError> {
+        let was_used = anchor::was_used(&self.keyring()?);
+        Ok(AnchorTrust { required: was_used && !self.anchor_optional, is_new: self.new_anchor })
     }
 
     /// Returns the store of archives: the one that is named, else the one beside the ledgers of this data folder.

@@ -3,26 +3,13 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open as open_with};
 
 /// The names of the program's own open files: standard input, and the substitutes of a shell for `<(…)`.
 const OPEN_FILES: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
-
-/// The identity of a file: its device and inode. Its names do not matter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileIdentity {
-    device: u64,
-    inode: u64,
-}
-
-impl From<&Metadata> for FileIdentity {
-    fn from(metadata: &Metadata) -> Self {
-        Self { device: metadata.dev(), inode: metadata.ino() }
-    }
-}
 
 /// Opens a regular file, the target of a link to one, or a pipe that is open already. Never waits for a writer.
 ///

@@ -8,9 +8,9 @@ use clap::Args;
 
 use crate::error::CommandFailure;
 use crate::exit::Exit;
-use crate::import::{
-    FilesError, Format, LineMapping, Pointer, Reading, SourceFile, Template, find, home_transcripts,
-};
+use crate::import::{Format, LineMapping, Pointer, Reading, SourceFile, Template};
+use crate::input_file;
+use crate::source_files::{FilesError, find, home_transcripts};
 
 /// The mapping of any lines of JSON to events. TEXT may hold `{place}`; a PLACE is a member, a path `a.b`, or a JSON pointer `/a/b`.
 #[derive(Debug, Clone, Args)]
@@ -107,6 +107,7 @@ impl MappingArguments {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Reading {
             files,
+            open: input_file::open,
             format,
             stream: stream.clone(),
             lines,

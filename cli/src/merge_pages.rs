@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::service::ServiceFailure;
 
 /// The joined pages: each list whole, and all other members from the last page. Values stay as they came.

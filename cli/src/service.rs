@@ -19,7 +19,6 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::runtime::Runtime;
 
 use crate::access::{AccessError, before_opening, event_loop};
-use crate::anchor::AnchorTrust;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::global::{Global, LedgerLocation};
@@ -338,7 +337,7 @@ impl Within {
 /// Returns the settings for opening the ledger in the folder: the same as for `append`.
 fn folder(global: &Global, data: &Path, read_models: bool) -> Result<LedgersConfig, AccessError> {
     let (environment, keyring): (Environment, _) = before_opening(global, data)?;
-    let options = global.anchor()?.options(&environment, AnchorTrust::of(global)?)?;
+    let options = global.anchor()?.options(&environment, global.anchor_trust()?)?;
     let keyring = Arc::new(keyring);
     Ok(LedgersConfig { data: data.to_owned(), keyring, environment, options, read_models })
 }

@@ -2,18 +2,14 @@
 //! It is shown where it is created, and nowhere else.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::admin_token;
-use crate::input_file;
 use bitacora_client::{ClientError, NotAToken, Refusal, Token};
 use bitacora_formats::vocabulary::Sha256Text;
 use bitacora_ledger::{Entropy, SystemEntropy};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-/// The variable with the token, used when no file is named.
-const VARIABLE: &str = "BITACORA_TOKEN";
 /// The size limit of a token's file.
 pub(crate) const MAX_FILE_BYTES: usize = 1024;
 
@@ -48,38 +44,6 @@ pub(crate) fn generate() -> io::Result<Token> {
     Ok(Token::of_bits(&bits))
 }
 
-/// The token that a user names.
-pub(crate) enum Named {
-    Token(Token),
-    /// The variable is set and empty: no token is sent.
-    Nothing,
-    /// Neither a file nor the variable is set.
-    Unsaid,
-}
-
-/// Reads the token in this file, else the one in the environment.
-pub(crate) fn named(file: Option<&Path>, data: Option<&Path>) -> Result<Named, TokenError> {
-    let malformed = |place: String| move |source| TokenError::Malformed { place, source };
-    if let Some(path) = file {
-        if admin_token::is_named_so(path)
-            && let Some(token) = admin_token::read(path, data)?
-        {
-            return Ok(Named::Token(token));
-        }
-        let failed = |source| TokenError::File { path: path.to_owned(), source };
-        let place = path.display().to_string();
-        let bytes = Zeroizing::new(input_file::read(path, MAX_FILE_BYTES).map_err(failed)?);
-        let text = str::from_utf8(&bytes).ok().filter(|_| bytes.len() <= MAX_FILE_BYTES);
-        let token = text.ok_or(NotAToken).and_then(str::parse);
-        return token.map(Named::Token).map_err(malformed(place));
-    }
-    match std::env::var(VARIABLE).map(Zeroizing::new) {
-        Ok(text) if text.is_empty() => Ok(Named::Nothing),
-        Ok(text) => text.parse().map(Named::Token).map_err(malformed(VARIABLE.to_owned())),
-        Err(_) => Ok(Named::Unsaid),
-    }
-}
-
 /// Returns advice on a missing or refused token.
 pub(crate) fn advice(error: &ClientError) -> &'static str {
     match error {
@@ -104,23 +68,5 @@ mod tests {
         let token = generate().unwrap();
         assert_eq!(token.reveal().len(), 46);
         assert_ne!(generate().unwrap().reveal(), token.reveal());
-    }
-
-    #[test]
-    fn a_file_is_read_and_one_without_a_token_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("token");
-        assert!(matches!(named(Some(&path), None), Err(TokenError::File { .. })));
-        let token = generate().unwrap();
-        std::fs::write(&path, format!("{}\n", token.reveal())).unwrap();
-        let Ok(Named::Token(read)) = named(Some(&path), None) else { panic!("no token was read") };
-        assert_eq!(hash(&read), hash(&token));
-        for text in ["something else".to_owned(), "x".repeat(2_000)] {
-            std::fs::write(&path, text).unwrap();
-            assert!(matches!(named(Some(&path), None), Err(TokenError::Malformed { .. })));
-        }
-        for no_file in [Path::new("/dev/zero"), folder.path()] {
-            assert!(matches!(named(Some(no_file), None), Err(TokenError::File { .. })), "{no_file:?}");
-        }
     }
 }

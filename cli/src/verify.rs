@@ -15,11 +15,13 @@ mod folder;
 mod frames;
 mod gap;
 mod genesis;
+mod head_faults;
 mod heads;
 mod heads_past_end;
 mod helpers;
 mod history;
 mod leaves;
+mod ledger_head;
 mod level;
 mod parts;
 mod pipeline;
@@ -44,14 +46,15 @@ use bitacora_formats::{Keyring, VerifierKey, WitnessPolicy};
 pub use archive::{ArchiveProblem, CheckedArchive};
 pub use archives::ArchivesChecked;
 pub use assurance::{Assurance, Divergence, KnownHead};
-pub use cosigned::{CosignedChecked, CosignedFault, WitnessedHead};
+pub use cosigned::{CosignedChecked, WitnessedHead};
 pub use declared::{DeclaredLoss, LostHead, LostNote};
 pub use fault::{Checked, Fault, FaultKind, Gap};
 pub(crate) use folder::LedgerFolder;
-pub use heads::HeadFault;
+pub use head_faults::{CosignedFault, HeadFault};
+pub use ledger_head::Head;
 pub use parts::PartCounts;
 pub(crate) use parts::{FoundParts, Parts};
-pub use report::{BegunGeneration, ContentsChecked, Head, HeadsChecked, LeavesChecked, Report, Verdict};
+pub use report::{BegunGeneration, ContentsChecked, HeadsChecked, LeavesChecked, Report, Verdict};
 
 /// The options of a verification.
 #[derive(Clone, Copy)]

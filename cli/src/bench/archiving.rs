@@ -25,6 +25,7 @@ use super::results::Figure;
 use super::scratch::Scratch;
 use super::{BenchError, Measurement, Stop, Told, verifying};
 use crate::import::{Batch, LANES, ReadProgress, Reading, Record, Records, Tally};
+use crate::input_file;
 
 /// The figure of an earlier compressor, by its own measure: JSON lines as a multiple of its output, without encryption,
 /// index and proofs. It is of the 100,000 trust events of this project's samples.
@@ -149,7 +150,7 @@ fn fill(ledger: &Ledger, reading: Reading) -> Result<u64, BenchError> {
     let (sender, mut batches) = channel::<Batch>(2);
     // One channel for all lanes: the events keep the order of their files.
     let lanes = vec![sender; LANES];
-    let reader = thread::spawn(move || reading.run(Tally::default(), &lanes, &Untold));
+    let reader = thread::spawn(move || reading.run(Tally::new(str::to_owned, None), &lanes, &Untold));
     while let Some(batch) = batches.blocking_recv() {
         let body = batch.body();
         let events = parse_events(&body, BodyForm::Batch, None);
@@ -286,7 +287,7 @@ fn packed(paths: &[PathBuf], level: i32, is_long: bool, told: Told<'_>) -> Resul
 
 /// Writes the lines of a file, and returns their size in bytes.
 fn pack_file(path: &Path, into: &mut impl Write) -> io::Result<u64> {
-    let mut records = Records::open(Some(path), Untold)?;
+    let mut records = Records::open(Some(path), input_file::open, Untold)?;
     let mut bytes = 0;
     loop {
         match records.next()? {

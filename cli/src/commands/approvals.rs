@@ -14,7 +14,7 @@ use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::output::{Output, OutputError};
 use crate::pages::pages_to_show;
 use crate::principal_names::KnownPeople;

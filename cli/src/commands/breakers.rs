@@ -8,7 +8,7 @@ use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::output::Output;
 use crate::pages::pages_to_show;
 use crate::service::{with_query, with_service};

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::merge_pages::Joined;
 use crate::output::{Output, printable};
 use crate::pages::{Page as _, each_page, pages_to_show};

@@ -9,7 +9,7 @@ use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
 use crate::service::{Answer, Service, with_query, with_read_models};

@@ -11,7 +11,7 @@ use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::output::Output;
 use crate::service::{with_query, with_service_for_agents};
 

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::{JsonObject, json_array, json_text};
+use crate::import::json_text::{JsonObject, json_array, json_text};
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
 use crate::service::with_service;

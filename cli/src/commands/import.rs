@@ -1,6 +1,7 @@
 //! `import`: external recordings into a ledger, through the service or in its folder; each event once.
 
 mod flow;
+mod report;
 mod shown;
 
 use std::io;
@@ -12,16 +13,17 @@ use bitacora_ledger::CloseError;
 use clap::Args;
 
 use self::flow::{Flow, ToldAs};
+use self::report::{Report, ReportError, ReportPlace};
 use self::shown::Shown;
 use crate::access::{Access, AccessError, event_loop};
 use crate::append_retry::Miss;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::import::{Format, Report, ReportError, ReportPlace, Tally};
+use crate::import::{Format, Tally};
 use crate::interrupt::Interrupts;
 use crate::mapping_arguments::MappingArguments;
-use crate::output::Output;
+use crate::output::{Output, printable};
 use crate::progress::ImportBar;
 
 #[derive(Debug, Args)]
@@ -93,7 +95,7 @@ pub(crate) fn run(
     // Last of all: whatever is wrong leaves no file.
     let report = place.map(|place| place.begin()).transpose().map_err(ImportFailure::from)?;
     let (report, listing) = report.unzip();
-    let tally = Tally { report: listing, ..Tally::default() };
+    let tally = Tally::new(printable, listing);
     let told = ToldAs { mapping: &mapping, accept: arguments.accept };
     let mut flow = Flow::new(ImportBar::new(bytes));
     let ended = event_loop()?.block_on(async {

@@ -7,7 +7,7 @@ use crate::dimension::dimension_words;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::output::{Output, OutputError};
 use crate::service::with_service_for_agents;
 use crate::table::write_fields;

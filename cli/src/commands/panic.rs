@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
 use crate::service::{Service, ServiceFailure, with_service};

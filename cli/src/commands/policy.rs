@@ -15,7 +15,7 @@ use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::merge_pages::Joined;
 use crate::output::{Output, OutputError, printable};
 use crate::pages::{each_page, pages_to_show};

@@ -35,6 +35,7 @@ use crate::descriptors;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::global::{DEFAULT_ADDRESS, Global};
+use crate::import::AppendMiss as _;
 use crate::interrupt::Interrupts;
 use crate::ledger_setup::{LedgerSetup, PreparedFolder};
 use crate::logging::{self, LogForm};

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::output::Output;
 use crate::pages::{each_page, pages_to_show};
 use crate::service::{Service, ServiceFailure, with_query, with_service};

@@ -6,7 +6,7 @@ use clap::Args;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::output::Output;
 use crate::pages::{joined_pages, pages_to_show};
 use crate::service::{Service, with_query, with_read_models};

@@ -116,7 +116,7 @@ pub(crate) fn run(
     let objects = archives::store_at(place.clone());
     let environment = archives::environment(&objects);
     let archiving = arguments.archiving.archiving(&objects, &place);
-    let trust = AnchorTrust::of(global)?;
+    let trust = global.anchor_trust()?;
     let was_used = trust.required;
     let trust = AnchorTrust { required: arguments.anchor_required || was_used, ..trust };
     let mut options = global.anchor()?.options(&environment, trust)?;

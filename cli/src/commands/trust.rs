@@ -16,7 +16,7 @@ use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::output::{Output, OutputError, printable};
 use crate::service::{Service, with_query, with_read_models, with_service};
 use crate::table::{Table, to_the_second, write_fields};

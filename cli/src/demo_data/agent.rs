@@ -3,8 +3,8 @@
 use super::calls::{Bench, Call, Trade};
 use super::random::Random;
 use super::words;
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
+use crate::import::Draft;
+use crate::import::json_text::JsonObject;
 
 /// An event and its time since the agent began.
 pub(super) struct Told {

@@ -2,7 +2,7 @@
 
 use super::random::Random;
 use super::words;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 
 /// The trade of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,11 +6,11 @@ use bitacora_formats::parse_time;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::format::{Mapped, Unmappable};
+use super::event_draft::Draft;
 use super::gap::gap_of;
+use super::json_text::JsonObject;
+use super::mapped_events::{Mapped, Unmappable};
 use super::outcome::Ending;
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
 
 /// The most sessions whose start is remembered. Sessions past this get no start event.
 const MAX_SESSIONS: usize = 100_000;

@@ -2,8 +2,8 @@
 
 use bitacora_formats::vocabulary::{CoverageGap, EventData};
 
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
+use super::event_draft::Draft;
+use super::json_text::JsonObject;
 
 /// The suffix of request ids.
 const REQUESTED: &str = "requested";

@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bitacora_formats::BodyForm;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 
+use super::append_channel::{AppendChannel, AppendMiss};
 use super::batches::{Batch, Item, Place};
-use crate::append_retry::{Delivered, Delivery, Miss};
 
 /// The most events that are singled out of one request before it is halved to find the others faster.
 const MAX_SINGLED_OUT: usize = 16;
@@ -16,8 +15,8 @@ const FIRST_REQUEST_EVENTS: usize = 200;
 const TAKEN_BEFORE_MORE: u32 = 64;
 
 /// One lane.
-pub(crate) struct Lane {
-    delivery: Delivery,
+pub(crate) struct Lane<C> {
+    channel: C,
     size: SharedRequestSize,
 }
 
@@ -73,8 +72,8 @@ impl RequestSize {
 
 /// The result of one request, or of a part of one.
 #[derive(Debug)]
-pub(crate) enum Landed {
-    Acknowledged { delivered: Delivered, bytes: u64 },
+pub(crate) enum Landed<A> {
+    Acknowledged { acknowledgement: A, bytes: u64 },
     Rejected(Rejected),
 }
 
@@ -87,20 +86,24 @@ pub(crate) struct Rejected {
     pub(crate) reason: String,
 }
 
-impl Lane {
+impl<C: AppendChannel> Lane<C> {
     /// Returns a lane that shares the learnt request size.
-    pub(crate) fn new(delivery: Delivery, size: SharedRequestSize) -> Self {
-        Self { delivery, size }
+    pub(crate) fn new(channel: C, size: SharedRequestSize) -> Self {
+        Self { channel, size }
     }
 
     /// Returns the number of retries, of requests that met a busy ledger or whose outcome was unknown.
     pub(crate) fn retries(&self) -> u64 {
-        self.delivery.retries
+        self.channel.retries()
     }
 
     /// Delivers the events, and reports each part once it is settled. An event that is refused because of its content
     /// does not keep the others out.
-    pub(crate) async fn land(&mut self, batch: Batch, told: &mut Vec<Landed>) -> Result<(), Miss> {
+    pub(crate) async fn land(
+        &mut self,
+        batch: Batch,
+        told: &mut Vec<Landed<C::Acknowledgement>>,
+    ) -> Result<(), C::Miss> {
         let mut singled_out = 0;
         let mut waiting = vec![batch];
         while let Some(mut batch) = waiting.pop() {
@@ -115,9 +118,9 @@ impl Lane {
                 continue;
             }
             let body = batch.body();
-            let miss = match self.delivery.deliver(BodyForm::Batch, &body).await {
-                Ok(delivered) => {
-                    told.push(Landed::Acknowledged { delivered, bytes: body.len() as u64 });
+            let miss = match self.channel.append(&body).await {
+                Ok(acknowledgement) => {
+                    told.push(Landed::Acknowledged { acknowledgement, bytes: body.len() as u64 });
                     self.size.change(|size| size.grow(batch.0.len()));
                     continue;
                 }

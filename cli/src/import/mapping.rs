@@ -5,8 +5,8 @@ use std::str::FromStr;
 use bitacora_formats::{Micros, check_time, format_time};
 use serde_json::Value;
 
-use super::format::{Mapped, Unmappable};
-use crate::event_builder::Draft;
+use super::event_draft::Draft;
+use super::mapped_events::{Mapped, Unmappable};
 
 /// A place in a JSON value: `/a/0/b` in RFC 6901, or `a.0.b`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,12 +8,13 @@ use bitacora_formats::{BodyForm, Micros, parse_events};
 use tokio::sync::mpsc::Sender;
 
 use super::batches::{Batch, Item, MAX_EVENT_BYTES, Packer, Place};
-use super::files::SourceFile;
-use super::format::{Format, MappedRecord, Mapper, Unmappable};
+use super::event_draft::Draft;
+use super::format::{Format, MappedRecord, Mapper};
+use super::mapped_events::Unmappable;
 use super::mapping::LineMapping;
-use super::records::{MAX_LINE_BYTES, ReadProgress, Record, Records};
+use super::records::{MAX_LINE_BYTES, OpenFile, ReadProgress, Record, Records};
+use super::source_file::SourceFile;
 use super::tally::{SourceTold, Tally};
-use crate::event_builder::Draft;
 
 /// The most records that are read to detect a file's format.
 const MAX_RECORDS_TO_TELL: usize = 200;
@@ -23,6 +24,8 @@ const MAX_BYTES_TO_TELL: usize = 64 * 1024 * 1024;
 /// The files to read, and the rules for mapping them.
 pub(crate) struct Reading {
     pub(crate) files: Vec<SourceFile>,
+    /// The function that opens a file of the user.
+    pub(crate) open: OpenFile,
     /// The files' format; `None`: detected from their contents.
     pub(crate) format: Option<Format>,
     /// The stream of CloudEvents without one.
@@ -88,7 +91,7 @@ impl Reading {
             events: 0,
             fault: None,
         };
-        match Records::open(file.path.as_deref(), progress.clone()) {
+        match Records::open(file.path.as_deref(), self.open, progress.clone()) {
             Err(error) => told.fault = Some(error.to_string()),
             Ok(mut records) => {
                 match self.read_records(&mut records, &mut told, sending) {

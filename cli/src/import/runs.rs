@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::format::{Mapped, Unmappable};
+use super::event_draft::Draft;
 use super::gap::gap_of;
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
+use super::json_text::JsonObject;
+use super::mapped_events::{Mapped, Unmappable};
 
 /// The mapping of runs to events.
 pub(crate) struct Runs {

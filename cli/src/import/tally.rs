@@ -9,10 +9,10 @@ use bitacora_formats::vocabulary::{EventData, ImportAccepted, ImportBatch};
 use sha2::{Digest, Sha256};
 
 use super::batches::Place;
-use super::format::{Format, Mapped};
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
-use crate::output::printable;
+use super::event_draft::Draft;
+use super::format::Format;
+use super::json_text::JsonObject;
+use super::mapped_events::Mapped;
 
 /// The most lines listed in memory; a report on disk takes all.
 const MAX_LISTED: usize = 10_000;
@@ -45,7 +45,7 @@ pub(crate) struct SourceTold {
 }
 
 /// Counts over all files.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) sources: Vec<SourceTold>,
     /// Lines that are not blank, or elements of arrays.
@@ -58,11 +58,30 @@ pub(crate) struct Tally {
     pub(crate) without_outcome: u64,
     pub(crate) unmapped: u64,
     pub(crate) listed: Vec<Listed>,
+    /// The function that takes terminal control characters out of a text.
+    printable: fn(&str) -> String,
     /// The writer of the report, which gets every line that made no event.
     pub(crate) report: Option<BufWriter<File>>,
 }
 
 impl Tally {
+    /// Returns the tally of no file yet. `printable` takes terminal control characters out of texts of the files.
+    pub(crate) fn new(printable: fn(&str) -> String, report: Option<BufWriter<File>>) -> Self {
+        Self {
+            sources: Vec::new(),
+            records: 0,
+            bytes: 0,
+            events: 0,
+            kinds: BTreeMap::new(),
+            passed_over: BTreeMap::new(),
+            without_outcome: 0,
+            unmapped: 0,
+            listed: Vec::new(),
+            printable,
+            report,
+        }
+    }
+
     /// Increments the count of a name.
     pub(crate) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
         let name = if counts.len() < MAX_NAMES || counts.contains_key(name) { name } else { OTHERS };
@@ -77,14 +96,14 @@ impl Tally {
     pub(crate) fn add(&mut self, mapped: &Mapped) {
         self.without_outcome += mapped.without_outcome;
         if let Some(what) = &mapped.passed_over {
-            Self::count(&mut self.passed_over, &printable(what));
+            Self::count(&mut self.passed_over, &(self.printable)(what));
         }
     }
 
     /// Lists a line that made no event.
     pub(crate) fn unmapped(&mut self, place: Place, reason: &str) -> io::Result<()> {
         self.unmapped += 1;
-        let listed = Listed { place, reason: printable(reason) };
+        let listed = Listed { place, reason: (self.printable)(reason) };
         if let Some(report) = &mut self.report {
             writeln!(report, "{}", listed.to_json())?;
         }
@@ -214,13 +233,17 @@ mod tests {
             events: 2,
             fault: None,
         };
-        let tally = |sha256| Tally { sources: vec![source(sha256)], events: 2, ..Tally::default() };
+        let tally =
+            |sha256| Tally { sources: vec![source(sha256)], events: 2, ..Tally::new(str::to_owned, None) };
         assert_eq!(tally([1; 32]).event("m"), tally([1; 32]).event("m"));
         assert_ne!(tally([1; 32]).event("m").id, tally([2; 32]).event("m").id);
         assert_ne!(tally([1; 32]).event("m").id, tally([1; 32]).event("n").id);
         let data: serde_json::Value = serde_json::from_str(&tally([1; 32]).event("m").data).unwrap();
         assert_eq!((&data["sources"][0]["name"], &data["counts"]["events"]), (&"f".into(), &2.into()));
-        assert!(serde_json::from_str::<serde_json::Value>(&Tally::default().event("m").data).is_ok());
+        assert!(
+            serde_json::from_str::<serde_json::Value>(&Tally::new(str::to_owned, None).event("m").data)
+                .is_ok()
+        );
         let accepted = tally([1; 32]).acceptance("m");
         assert_eq!(
             (accepted.id, &*accepted.kind),

@@ -12,12 +12,12 @@ use serde_json::value::RawValue;
 
 use self::entry::{Block, Content, Entry, Message, Usage, result_text};
 use super::actions::server_of;
-use super::format::{Mapped, Unmappable};
+use super::event_draft::Draft;
 use super::gap::gap_of;
+use super::json_text::JsonObject;
+use super::mapped_events::{Mapped, Unmappable};
 use super::outcome::Ending;
 use super::runs::digest;
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
 
 /// The most calls whose results are awaited. The tools of older ones are forgotten, and their results come without a tool.
 const MAX_OPEN_CALLS: usize = 10_000;

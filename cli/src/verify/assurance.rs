@@ -14,7 +14,8 @@ use super::archives::Archives;
 use super::cosigned::{PlacedEnd, WitnessedHead};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::NOTE;
-use super::report::{Head, Report};
+use super::ledger_head::Head;
+use super::report::Report;
 
 /// A tree head that the verifier has kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! The checks of a segment's frames beyond their places in the chain.
 
-use std::thread;
-
 use bitacora_formats::{Decompressor, SegmentHeader, SegmentNumber, SigningChain, WalkedFrame};
 
 use super::archives::Archives;
@@ -180,9 +178,4 @@ impl SegmentChecks<'_> {
 pub(super) fn decompressors(threads: usize) -> Result<Vec<Decompressor>, Gap> {
     let made: Result<Vec<_>, _> = (0..threads).map(|_| Decompressor::new()).collect();
     made.map_err(|source| Gap::Memory { source })
-}
-
-/// Returns the default number of threads of this machine.
-pub(super) fn usual_threads() -> usize {
-    thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

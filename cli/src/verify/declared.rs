@@ -7,7 +7,7 @@ use bitacora_formats::{
 use serde::Deserialize;
 
 use super::fault::FaultKind;
-use super::report::Head;
+use super::ledger_head::Head;
 
 /// The event's type.
 const RECOVERED_KIND: &str = "ledger.recovered";

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use super::cosigned::CosignedFault;
 pub use super::gap::Gap;
-use super::heads::HeadFault;
+use super::head_faults::{CosignedFault, HeadFault};
 
 use bitacora_formats::archive::ArchiveError;
 use bitacora_formats::{

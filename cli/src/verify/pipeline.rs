@@ -12,7 +12,7 @@ use bitacora_formats::{
 
 use super::archives::{self, ArchiveChecks, Archives};
 use super::assurance::{Brought, Claimed, KnownHead};
-use super::checks::{Checks, Workspace, decompressors, usual_threads};
+use super::checks::{Checks, Workspace, decompressors};
 use super::cosigned::{CosignedHeads, PlacedEnd};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_ARCHIVES, shown_released};
@@ -30,7 +30,7 @@ use super::segment_join::{Joining, Passed};
 use super::signers::Signers;
 use super::streams::{Place, Streams};
 use super::tree::level_fault;
-use super::work_queue::{Claims, Stopping};
+use super::work_queue::{Claims, Stopping, usual_threads};
 use super::{LeavesWanted, Progress, VerifyOptions};
 
 /// The most threads that pass over segments.

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use bitacora_formats::{
-    ChainHash, Generation, LedgerId, Micros, Position, SegmentHeader, SegmentNumber, TreeHash,
-};
+use bitacora_formats::{Generation, LedgerId, Micros, Position, SegmentHeader, SegmentNumber};
 
 use super::archives::{Archives, ArchivesChecked};
 use super::assurance::{Assurance, Brought};
@@ -13,6 +11,7 @@ use super::declared::DeclaredLoss;
 use super::fault::{Fault, Gap};
 use super::folder::LedgerFolder;
 use super::heads::FoundHeads;
+use super::ledger_head::Head;
 use super::parts::PartCounts;
 use super::segment::CheckedSegment;
 use super::tree::FoundTree;
@@ -106,17 +105,6 @@ impl BegunGeneration {
     pub fn follows_loss(&self) -> bool {
         self.generation > Generation::FIRST
     }
-}
-
-/// The last position, and the hashes that commit to everything up to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
-    /// The last position.
-    pub position: u64,
-    /// The chain hash after the last frame.
-    pub hash: ChainHash,
-    /// The root of the tree over all events.
-    pub tree_root: TreeHash,
 }
 
 /// The checks with keys.

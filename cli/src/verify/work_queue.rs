@@ -1,6 +1,8 @@
 //! The distribution of segments to threads: in order, and never far ahead of the findings taken in.
 
+use std::num::NonZero;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use bitacora_formats::SegmentNumber;
 
@@ -70,10 +72,14 @@ impl Drop for Stopping<'_> {
     }
 }
 
+/// Returns the default number of threads of this machine.
+pub(super) fn usual_threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
-    use std::thread;
     use std::time::Duration;
 
     use super::*;

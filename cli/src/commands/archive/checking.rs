@@ -17,7 +17,7 @@ use crate::durable_file::folder_of;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::{JsonObject, json_array};
+use crate::import::json_text::{JsonObject, json_array};
 use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};
 use crate::verify::{FaultKind, FoundParts, PartCounts, Parts};

@@ -9,7 +9,7 @@ use super::{ArchiveFailure, Known, Place, name_of};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::{JsonObject, json_array};
+use crate::import::json_text::{JsonObject, json_array};
 use crate::output::{Output, printable};
 use crate::table::{Table, to_the_second};
 

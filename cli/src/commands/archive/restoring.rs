@@ -15,7 +15,7 @@ use crate::archives;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::{JsonObject, json_array};
+use crate::import::json_text::{JsonObject, json_array};
 use crate::keyring_file;
 use crate::output::{Output, printable};
 use crate::passphrase::PassphraseSource;

@@ -13,7 +13,7 @@ use super::{ArchiveFailure, Place, interruptible};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::json_text::{JsonObject, json_array};
+use crate::import::json_text::{JsonObject, json_array};
 use crate::output::{Output, OutputError};
 use crate::table::Table;
 use crate::ttl::ttl;

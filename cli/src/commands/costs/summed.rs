@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bitacora_formats::{format_usd, parse_usd};
 use bitacora_server::answers::{CostAnswer, CostList, SpendingAnswer};
 
-use crate::json_text::{JsonObject, json_array};
+use crate::import::json_text::{JsonObject, json_array};
 use crate::prices::{Estimate, Prices};
 
 /// The spending of one group.

@@ -11,9 +11,9 @@ use tokio::time::timeout;
 
 use super::{ImportFailure, shown};
 use crate::access::Access;
-use crate::append_retry::{Delivery, Miss};
+use crate::append_retry::{Delivered, Delivery, Miss};
 use crate::error::CommandError;
-use crate::event_builder::Draft;
+use crate::import::Draft;
 use crate::import::{Batch, Item, LANES, Landed, Lane, Place, Reading, Rejected, SharedRequestSize, Tally};
 use crate::interrupt::{InterruptError, Interrupts};
 use crate::output::printable;
@@ -197,16 +197,16 @@ impl Flow {
     }
 
     /// Takes in the landed requests until all lanes have ended.
-    async fn take_all(&mut self, heard: &mut mpsc::Receiver<Landed>) {
+    async fn take_all(&mut self, heard: &mut mpsc::Receiver<Landed<Delivered>>) {
         while let Some(landed) = heard.recv().await {
             self.take(landed);
         }
     }
 
-    fn take(&mut self, landed: Landed) {
+    fn take(&mut self, landed: Landed<Delivered>) {
         let totals = &mut self.landed;
         match landed {
-            Landed::Acknowledged { delivered, bytes } => {
+            Landed::Acknowledged { acknowledgement: delivered, bytes } => {
                 let created = delivered.receipts.iter().filter(|receipt| receipt.is_new).count() as u64;
                 totals.created += created;
                 totals.duplicates += delivered.receipts.len() as u64 - created;
@@ -234,9 +234,9 @@ impl Flow {
 
 /// Lands every batch of a lane. Ends with the first batch that finds no way in, or after the current one when it is stopped.
 async fn run_lane(
-    mut lane: Lane,
+    mut lane: Lane<Delivery>,
     mut batches: mpsc::Receiver<Batch>,
-    news: mpsc::Sender<Landed>,
+    news: mpsc::Sender<Landed<Delivered>>,
     mut stopped: watch::Receiver<bool>,
 ) -> LaneEnd {
     loop {

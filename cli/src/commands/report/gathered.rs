@@ -7,7 +7,7 @@ use crate::commands::costs::summed::{heading, sums};
 use crate::commands::gaps::{no_gap, open_calls};
 use crate::commands::trust::suggested::{positions, what_for};
 use crate::error::CommandError;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 use crate::merge_pages::Joined;
 use crate::pages::{Page, each_page};
 use crate::prices::Prices;

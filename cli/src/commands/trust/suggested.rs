@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use crate::dimension::dimension_words;
 use crate::error::CommandError;
 use crate::global::Global;
-use crate::json_text::{JsonObject, json_array};
+use crate::import::json_text::{JsonObject, json_array};
 use crate::merge_pages::Joined;
 use crate::output::{Output, printable};
 use crate::pages::{Page, each_page};

@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use crate::input_file::{self, FileIdentity};
+use crate::import::{FileIdentity, SourceFile};
+use crate::input_file;
 
 /// The most files of one import.
 const MAX_FILES: usize = 100_000;
@@ -19,20 +20,6 @@ const ENDINGS: [&str; 2] = [".jsonl", ".ndjson"];
 const PACKED: [&str; 2] = [".zst", ".gz"];
 /// The name of stdin in ids.
 const STDIN: &str = "stdin";
-
-/// One file to import.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SourceFile {
-    /// The file's path; `None` is stdin.
-    pub(crate) path: Option<PathBuf>,
-    /// The name in ids and messages: its path below the named folder, or its own name. The suffix of its compression is
-    /// left out, because it says nothing of the contents.
-    pub(crate) name: String,
-    /// The file's size on the disk, bytes.
-    pub(crate) bytes: u64,
-    /// The file's identity; `None` where it is not there.
-    pub(crate) identity: Option<FileIdentity>,
-}
 
 /// The reason why there is nothing to import.
 #[derive(Debug, thiserror::Error)]
@@ -182,6 +169,6 @@ mod tests {
         assert!(why.contains("found a pipe"), "{why}");
         // In a folder it is one of its files, and told of when it is read, without waiting for a writer.
         assert_eq!(names(&[path]), ["pipe.jsonl"]);
-        assert!(crate::import::Records::open(Some(&pipe), Untold).is_err());
+        assert!(crate::import::Records::open(Some(&pipe), input_file::open, Untold).is_err());
     }
 }

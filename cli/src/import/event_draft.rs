@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json_text::JsonObject;
+use super::json_text::JsonObject;
 
 /// The attributes of a future event. They are checked only when the ledger's parser reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::files::SourceFile;
 use crate::durable_file::{Unfinished, folder_of};
-use crate::input_file::{self, FileIdentity};
+use crate::import::{FileIdentity, SourceFile};
+use crate::input_file;
 
 /// The size limit of an existing report's first line.
 const MAX_FIRST_LINE_BYTES: u64 = 64 * 1024;
@@ -30,7 +30,7 @@ pub(crate) enum ReportError {
 
 /// A checked place for a report.
 #[derive(Debug)]
-pub(crate) struct ReportPlace {
+pub(super) struct ReportPlace {
     /// The path as it was named.
     named: PathBuf,
     /// The path of the file itself, with links resolved.
@@ -38,7 +38,7 @@ pub(crate) struct ReportPlace {
 }
 
 /// A report that is being written.
-pub(crate) struct Report {
+pub(super) struct Report {
     named: PathBuf,
     unfinished: Unfinished,
 }
@@ -61,7 +61,7 @@ impl ReportPlace {
     ///
     /// # Errors
     /// [`ReportError::Source`], [`ReportError::Foreign`], [`ReportError::Begin`].
-    pub(crate) fn check(path: &Path, sources: &[SourceFile]) -> Result<Self, ReportError> {
+    pub(super) fn check(path: &Path, sources: &[SourceFile]) -> Result<Self, ReportError> {
         let named = path.to_owned();
         let failed = |source| ReportError::Begin { path: path.to_owned(), source };
         let is_there = fs::symlink_metadata(path).map(|_| true);
@@ -93,7 +93,7 @@ impl ReportPlace {
     ///
     /// # Errors
     /// [`ReportError::Begin`].
-    pub(crate) fn begin(&self) -> Result<(Report, BufWriter<File>), ReportError> {
+    pub(super) fn begin(&self) -> Result<(Report, BufWriter<File>), ReportError> {
         let failed = |source| ReportError::Begin { path: self.named.clone(), source };
         let unfinished = Unfinished::begin(&self.file).map_err(failed)?;
         let file = unfinished.handle().map_err(failed)?;
@@ -106,7 +106,7 @@ impl Report {
     ///
     /// # Errors
     /// [`ReportError::End`].
-    pub(crate) fn finish(self) -> Result<(), ReportError> {
+    pub(super) fn finish(self) -> Result<(), ReportError> {
         let Self { named, unfinished } = self;
         unfinished.finish().map_err(|source| ReportError::End { path: named, source })
     }
@@ -128,7 +128,8 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
-    use crate::import::{Listed, Place, find};
+    use crate::import::{Listed, Place};
+    use crate::source_files::find;
 
     const SOURCE: &str = "{\"a\":1}\n";
 
