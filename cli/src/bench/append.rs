@@ -7,11 +7,15 @@ use std::time::{Duration, Instant};
 use bitacora_ledger::{AppendRequest, Counters, Environment, Ledger, Options};
 use tokio::runtime::Runtime;
 
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::{Plan, Told, counting};
 use super::pool::{self, Caller};
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Plan, Shape, Stop, Told, counting};
+use super::shape::Shape;
+use super::stop::Stop;
 
 /// The shapes that have floors.
 const SHAPES: [Shape; 4] = [Shape::new(1, 1), Shape::new(256, 1), Shape::new(16, 100), Shape::new(4, 1_000)];

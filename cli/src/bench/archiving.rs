@@ -20,10 +20,14 @@ use bitacora_formats::{
 use bitacora_ledger::{AppendRequest, Environment, Governing, HeadOptions, Ledger, Options};
 use tokio::sync::mpsc::channel;
 
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::Told;
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Stop, Told, verifying};
+use super::stop::Stop;
+use super::verifying;
 use crate::import::{Batch, LANES, ReadProgress, Reading, Record, Records, Tally};
 use crate::input_file;
 

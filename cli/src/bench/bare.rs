@@ -4,9 +4,12 @@ use std::time::Instant;
 
 use bitacora_ledger::{Entropy, Environment, OpenMode, SystemEntropy};
 
+use super::error::BenchError;
 use super::latency::Latencies;
+use super::plan::Told;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Stop, Told};
+use super::stop::Stop;
 
 /// The number of writes of each size.
 const ROUNDS: usize = 1_000;

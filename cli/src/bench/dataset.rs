@@ -13,11 +13,15 @@ use rustix::fs::{Advice, fadvise};
 use crate::anchor::options_beside;
 
 use super::append::{describe_work, event_loop};
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::machine;
+use super::plan::Told;
 use super::pool::{self, Caller};
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::{Place, Scratch};
-use super::{BenchError, Measurement, Stop, Told, machine};
+use super::stop::Stop;
 
 /// The number of callers that fill it, and of events in each request.
 const CALLERS: usize = 8;

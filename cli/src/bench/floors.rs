@@ -118,8 +118,8 @@ pub(crate) fn reservations(results: &Results) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::Measurement;
     use crate::bench::machine::Machine;
+    use crate::bench::results::Measurement;
     use std::time::Duration;
 
     fn results(measurement: &str, figure: Figure, value: f64) -> Results {

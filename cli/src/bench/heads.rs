@@ -5,9 +5,14 @@ use std::time::Duration;
 use bitacora_ledger::{Environment, Ledger, Options};
 
 use super::append::{Load, event_loop};
+use super::error::BenchError;
+use super::plan::Told;
+use super::pool;
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Shape, Stop, Told, pool};
+use super::shape::Shape;
+use super::stop::Stop;
 use crate::anchor::options_beside;
 
 const SHAPE: Shape = Shape { callers: 16, events: 100 };

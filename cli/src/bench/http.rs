@@ -13,12 +13,17 @@ use tokio::task::JoinSet;
 
 use self::request::PreparedRequest;
 use super::connection::{Answer, Connection};
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::{Plan, Told, counting};
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::Scratch;
 use super::service::Service;
+use super::shape::Shape;
 use super::stop::LOOK_EVERY;
-use super::{BenchError, Measurement, Plan, Shape, Stop, Told, counting, machine, pool};
+use super::stop::Stop;
+use super::{machine, pool};
 
 /// The shapes that have floors.
 const SHAPES: [Shape; 4] = [Shape::new(1, 1), Shape::new(256, 1), Shape::new(16, 100), Shape::new(4, 1_000)];

@@ -5,9 +5,12 @@ use std::time::Instant;
 use bitacora_ledger::Environment;
 
 use super::dataset::Dataset;
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::Told;
 use super::results::Figure;
-use super::{BenchError, Measurement, Stop, Told};
+use super::results::Measurement;
+use super::stop::Stop;
 
 /// The number of openings with the files in the system's cache.
 const WARM_OPENINGS: usize = 3;

@@ -8,10 +8,13 @@ use bitacora_ledger::{Environment, Filter, From, ReadQuery};
 
 use super::connection::ask_for_lines;
 use super::dataset::{Dataset, SOUGHT_EVENTS, Sought};
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::Told;
 use super::results::Figure;
+use super::results::Measurement;
 use super::service::Service;
-use super::{BenchError, Measurement, Stop, Told};
+use super::stop::Stop;
 
 /// The most events of the scan over HTTP: more would not change the figures.
 const MAX_HTTP_SCAN_EVENTS: u64 = 1_000_000;

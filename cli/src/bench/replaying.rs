@@ -15,10 +15,13 @@ use bitacora_governance::{Observed, Policy, ReactorState, State};
 use bitacora_ledger::{AppendRequest, Environment, Fold, Ledger};
 use serde_json::{Value, json};
 
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::Told;
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::{Place, Scratch};
-use super::{BenchError, Measurement, Stop, Told};
+use super::stop::Stop;
 use crate::anchor::options_beside;
 
 /// The most events: the number that openings are promised for.

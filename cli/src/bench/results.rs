@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::BenchError;
+use super::error::BenchError;
 use super::machine::Machine;
 
 /// Everything of one run.

@@ -5,10 +5,15 @@ use std::time::Duration;
 use bitacora_ledger::{Environment, Ledger, Options};
 
 use super::append::{Load, event_loop};
+use super::error::BenchError;
 use super::latency::as_number;
+use super::plan::Told;
+use super::pool;
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Shape, Stop, Told, pool};
+use super::shape::Shape;
+use super::stop::Stop;
 
 /// The size of segments: small enough that they end all the time.
 const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;

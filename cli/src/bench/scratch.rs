@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_formats::Keyring;
+use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{Environment, Ledger, Options};
 use bitacora_server::DataFolder;
 
-use super::{BenchError, ledger_name};
+use super::error::BenchError;
 use crate::key_generation;
 use crate::keyring_file;
 
@@ -102,4 +102,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         remove(&self.path);
     }
+}
+
+/// Returns the name of the one ledger of every benchmark folder.
+pub(super) fn ledger_name() -> Result<LedgerName, BenchError> {
+    "main".parse().map_err(|_| BenchError::Nothing("the name of a ledger"))
 }

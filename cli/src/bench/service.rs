@@ -10,8 +10,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::connection::get;
+use super::error::BenchError;
+use super::machine;
 use super::scratch::Place;
-use super::{BenchError, Stop, ledger_name, machine};
+use super::scratch::ledger_name;
+use super::stop::Stop;
 use crate::admin_token;
 
 /// The time that read models get to catch up with the ledger.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::BenchError;
+use super::error::BenchError;
 
 /// The interval at which a sleeping thread checks the signal.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -9,9 +9,12 @@ use std::time::{Duration, Instant};
 use bitacora_formats::{KeyUse, Keyring, SigningChain, chain_hasher};
 
 use super::dataset::Dataset;
+use super::error::BenchError;
 use super::latency::as_number;
+use super::plan::Told;
 use super::results::Figure;
-use super::{BenchError, Measurement, Stop, Told};
+use super::results::Measurement;
+use super::stop::Stop;
 use crate::verify::{CheckedArchive, LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 
 /// The number of bytes hashed at a time, as of a large frame; the total follows.

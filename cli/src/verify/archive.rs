@@ -14,8 +14,8 @@ use bitacora_formats::archive::{
 };
 use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Rows, SigningChain, TreeHash};
 
-use super::Progress;
 use super::folder::open_regular;
+use super::options::Progress;
 use super::work_queue::usual_threads;
 
 /// The size of one read of a part: small enough to stay in the processor's cache while it is hashed.

@@ -12,13 +12,13 @@ use bitacora_formats::{
     TILE_HEIGHT, TreeHash, decode_record, leaf_hash,
 };
 
-use super::Progress;
 use super::archive::{ArchiveProblem, CheckedArchive};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown_manifest};
 use super::genesis::{Genesis, check_genesis};
 use super::history::History;
 use super::level::Group;
+use super::options::Progress;
 use super::parts::erased_subject;
 use super::streams::{Place, SegmentStreams};
 

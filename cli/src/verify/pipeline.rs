@@ -22,6 +22,7 @@ use super::heads::{HeadsExpected, ReleasedHead};
 use super::heads_past_end;
 use super::helpers::{IdleThreads, Passing};
 use super::level::{Completed, StoredLevel};
+use super::options::{LeavesWanted, Progress, VerifyOptions};
 use super::plan::{NoPlan, Plan};
 use super::released::{NoLinks, ReleasedSegments};
 use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
@@ -31,7 +32,6 @@ use super::signers::Signers;
 use super::streams::{Place, Streams};
 use super::tree::level_fault;
 use super::work_queue::{Claims, Stopping, usual_threads};
-use super::{LeavesWanted, Progress, VerifyOptions};
 
 /// The most threads that pass over segments.
 const MAX_THREADS: usize = 64;

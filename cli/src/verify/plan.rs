@@ -6,9 +6,9 @@ use std::thread;
 
 use bitacora_formats::{MAX_SEGMENT_HEADER_BYTES, Position, SegmentHeader, SegmentNumber};
 
-use super::Patience;
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, Listing, shown};
+use super::options::Patience;
 
 /// The segments of a ledger at one moment.
 pub(super) struct Plan {

@@ -8,8 +8,8 @@ use bitacora_formats::{
     ChainHash, MAX_SEGMENT_HEADER_BYTES, PassStep, SegmentNumber, SegmentPass, is_all_zeros,
 };
 
-use super::Progress;
 use super::checks::{Checks, SegmentChecks, Workspace};
+use super::options::Progress;
 use super::segment::{CheckedSegment, signatures};
 use super::window::Window;
 

@@ -11,7 +11,6 @@ use bitacora_formats::{
     Epoch, Generation, LEAF_ENTRY_BYTES, Position, SegmentEnd, SegmentHeader, SegmentNumber, is_all_zeros,
 };
 
-use super::VerifyOptions;
 use super::checks::{Checks, Found, Workspace};
 use super::cosigned::PlacedEnd;
 use super::declared::{UncheckedLoss, undeclared};
@@ -19,6 +18,7 @@ use super::fault::{Checked, Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown, shown_leaves};
 use super::heads::FoundHeads;
 use super::history::History;
+use super::options::VerifyOptions;
 use super::plan::Plan;
 use super::report::Report;
 use super::segment::{CheckedSegment, walk};

@@ -14,11 +14,16 @@ use tokio::task::JoinSet;
 use super::request::{NO_NUMBER, PreparedRequest, head};
 use super::{Load, broken, form_of, one_thread, refused, watch};
 use crate::bench::connection::Connection;
+use crate::bench::error::BenchError;
 use crate::bench::latency::{Latencies, as_number};
+use crate::bench::plan::{Plan, Told, counting};
+use crate::bench::pool;
 use crate::bench::results::Figure;
+use crate::bench::results::Measurement;
 use crate::bench::scratch::Scratch;
 use crate::bench::service::Service;
-use crate::bench::{BenchError, Measurement, Plan, Shape, Stop, Told, counting, pool};
+use crate::bench::shape::Shape;
+use crate::bench::stop::Stop;
 
 /// The numbers of concurrent callers.
 const CALLERS: [usize; 2] = [1, 256];
