@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::error::CommandFailure;
 use crate::exit::Exit;
-use crate::import::{Format, LineMapping, Pointer, Reading, SourceFile, Template};
+use crate::import::{Format, ImportPlan, LineMapping, Pointer, SourceFile, Template};
 use crate::input_file;
 use crate::source_files::{FilesError, find, home_transcripts};
 
@@ -75,7 +75,7 @@ impl MappingArguments {
         paths: &[PathBuf],
         format: Option<Format>,
         batch_events: usize,
-    ) -> Result<Reading, MappingError> {
+    ) -> Result<ImportPlan, MappingError> {
         let Self { kind, stream, source, id_from, time_from, .. } = self;
         let Self { actor_from, agent_from, session_from, run_from, call_from, .. } = self;
         let places = [time_from, actor_from, agent_from, session_from, run_from, call_from];
@@ -105,7 +105,7 @@ impl MappingArguments {
         };
         let files = find_files(paths)?;
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Reading {
+        Ok(ImportPlan {
             files,
             open: input_file::open,
             format,

@@ -46,13 +46,13 @@ pub use archives::ArchivesChecked;
 pub use assurance::{Assurance, Divergence, KnownHead};
 pub use cosigned::{CosignedChecked, WitnessedHead};
 pub use declared::{DeclaredLoss, LostHead, LostNote};
-pub use fault::{Checked, Fault, FaultKind, Gap};
+pub use fault::{EvidenceKind, Fault, FaultKind, Gap};
 pub(crate) use folder::LedgerFolder;
 pub use head_faults::{CosignedFault, HeadFault};
 pub use ledger_head::Head;
 pub use options::{LeavesWanted, Patience, Progress, VerifyOptions};
 pub use parts::PartCounts;
-pub(crate) use parts::{FoundParts, Parts};
+pub(crate) use parts::{FoundParts, SubjectKeyStore};
 pub use report::{BegunGeneration, ContentsChecked, HeadsChecked, LeavesChecked, Report, Verdict};
 
 /// Verifies the ledger in `folder`, which holds `segments/` and `signing-keys.note`.

@@ -28,7 +28,7 @@ use super::results::Measurement;
 use super::scratch::Scratch;
 use super::stop::Stop;
 use super::verifying;
-use crate::import::{Batch, LANES, ReadProgress, Reading, Record, Records, Tally};
+use crate::import::{EventBatch, ImportPlan, ImportTally, LANES, ReadProgress, Record, Records};
 use crate::input_file;
 
 /// The figure of an earlier compressor, by its own measure: JSON lines as a multiple of its output, without encryption,
@@ -70,7 +70,7 @@ impl Write for Counted {
 pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
-    reading: Reading,
+    reading: ImportPlan,
     stop: &Stop,
     told: Told<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
@@ -150,11 +150,11 @@ pub(super) fn measure(
 }
 
 /// Records the events of the files; returns the number of records.
-fn fill(ledger: &Ledger, reading: Reading) -> Result<u64, BenchError> {
-    let (sender, mut batches) = channel::<Batch>(2);
+fn fill(ledger: &Ledger, reading: ImportPlan) -> Result<u64, BenchError> {
+    let (sender, mut batches) = channel::<EventBatch>(2);
     // One channel for all lanes: the events keep the order of their files.
     let lanes = vec![sender; LANES];
-    let reader = thread::spawn(move || reading.run(Tally::new(str::to_owned, None), &lanes, &Untold));
+    let reader = thread::spawn(move || reading.run(ImportTally::new(str::to_owned, None), &lanes, &Untold));
     while let Some(batch) = batches.blocking_recv() {
         let body = batch.body();
         let events = parse_events(&body, BodyForm::Batch, None);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 
 use super::shape::Shape;
-use crate::import::Reading;
+use crate::import::ImportPlan;
 
 /// The part of a measurement's time that its warm-up takes: one in so many.
 const WARM_UP_SHARE: u32 = 4;
@@ -77,7 +77,7 @@ pub(crate) struct Plan {
     /// The number of events of the ledger for reads, openings and verifications.
     pub(crate) events: u64,
     /// The records to archive, if any.
-    pub(crate) records: Option<Reading>,
+    pub(crate) records: Option<ImportPlan>,
     /// The duration of each measurement, after its warm-up.
     pub(crate) measured: Duration,
     /// The folder to create; it must not exist.

@@ -2,7 +2,7 @@
 
 mod flow;
 mod report;
-mod shown;
+mod summary;
 
 use std::io;
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_ledger::CloseError;
 use clap::Args;
 
-use self::flow::{Flow, ToldAs};
+use self::flow::{Flow, ImportDescription};
 use self::report::{Report, ReportError, ReportPlace};
-use self::shown::Shown;
+use self::summary::ImportSummary;
 use crate::access::{Access, AccessError, event_loop};
 use crate::append_retry::Miss;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::import::{Format, Tally};
+use crate::import::{Format, ImportTally};
 use crate::interrupt::Interrupts;
 use crate::mapping_arguments::MappingArguments;
 use crate::output::{Output, printable};
@@ -95,15 +95,15 @@ pub(crate) fn run(
     // Last of all: whatever is wrong leaves no file.
     let report = place.map(|place| place.begin()).transpose().map_err(ImportFailure::from)?;
     let (report, listing) = report.unzip();
-    let tally = Tally::new(printable, listing);
-    let told = ToldAs { mapping: &mapping, accept: arguments.accept };
+    let tally = ImportTally::new(printable, listing);
+    let description = ImportDescription { mapping: &mapping, accept: arguments.accept };
     let mut flow = Flow::new(ImportBar::new(bytes));
     let ended = event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         let before = access.stored_bytes(&global.ledger).await;
         let has_answered = before.is_some();
         let way = (&access, &global.ledger);
-        let ended = flow.run(reading, tally, way, &told, has_answered, &mut interrupts).await;
+        let ended = flow.run(reading, tally, way, &description, has_answered, &mut interrupts).await;
         let after = access.stored_bytes(&global.ledger).await;
         flow.landed.stored = after.zip(before).and_then(|(after, before)| after.checked_sub(before));
         ended
@@ -115,17 +115,18 @@ pub(crate) fn run(
     let reported = report.filter(|_| tally.is_some()).map_or(Ok(()), Report::finish);
     let path = arguments.report.as_ref().filter(|_| reported.is_ok());
     let path = path.map(|path| path.display().to_string());
-    let shown = Shown { tally: tally.as_ref(), landed: &flow.landed, elapsed: began.elapsed(), report: path };
+    let summary =
+        ImportSummary { tally: tally.as_ref(), landed: &flow.landed, elapsed: began.elapsed(), report: path };
     // Acknowledged events are reported also after a failure.
     if global.json {
-        output.json(&shown.to_json())?;
+        output.json(&summary.to_json())?;
     } else {
-        shown.lines().into_iter().try_for_each(|line| output.line(line))?;
+        summary.lines().into_iter().try_for_each(|line| output.line(line))?;
     }
     ended?;
     closed.map_err(ImportFailure::from)?;
     reported.map_err(ImportFailure::from)?;
-    if let Some(fault) = tally.as_ref().and_then(shown::fault) {
+    if let Some(fault) = tally.as_ref().and_then(summary::fault) {
         return Err(fault.into());
     }
     if arguments.accept && !flow.landed.accepted {

@@ -14,7 +14,7 @@ use crate::keyring_file;
 use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};
 use crate::passphrase::PassphraseSource;
-use crate::prove::{Disclosed, ProveError, Prover, receipt_text};
+use crate::prove::{DisclosedPart, ProofSource, ProveError, receipt_text};
 use crate::token;
 use bitacora_client::{ClientError, Connection};
 
@@ -79,11 +79,11 @@ impl CommandFailure for ProveFailure {
 }
 
 impl ProveArguments {
-    fn disclosed(&self) -> Disclosed {
+    fn disclosed(&self) -> DisclosedPart {
         match (self.bare, self.with_part) {
-            (true, _) => Disclosed::Nothing,
-            (false, true) => Disclosed::Part,
-            (false, false) => Disclosed::Record,
+            (true, _) => DisclosedPart::Nothing,
+            (false, true) => DisclosedPart::Part,
+            (false, false) => DisclosedPart::Record,
         }
     }
 
@@ -122,7 +122,7 @@ pub(crate) fn run(
             let data = global.data()?;
             let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
             let folder = data.join("ledgers").join(global.ledger.as_str());
-            let prover = Prover::open(&global.environment(data), &folder, keyring, &global.ledger)
+            let prover = ProofSource::open(&global.environment(data), &folder, keyring, &global.ledger)
                 .map_err(ProveFailure::from)?;
             let proof = match arguments.receipt {
                 true => prover.receipt(position),

@@ -23,7 +23,7 @@ use crate::error::{CommandError, CommandFailure};
 use crate::event_page::EventPage;
 use crate::exit::Exit;
 use crate::global::Global;
-use crate::import::Draft;
+use crate::import::EventDraft;
 use crate::output::{Output, printable};
 use crate::table::{Table, to_the_second};
 use crate::token;
@@ -193,13 +193,13 @@ fn principal_id() -> io::Result<String> {
 
 /// Appends one event as an admin, or as the owner of the folder; returns its position.
 fn append<T: EventData>(global: &Global, data: &T) -> Result<String, CommandError> {
-    let draft = Draft {
+    let draft = EventDraft {
         id: principal_id().map_err(TokenFailure::Random)?,
         source: SOURCE.to_owned(),
         kind: T::KIND.into(),
         stream: STREAM.to_owned(),
         data: serde_json::to_string(data).map_err(TokenFailure::from)?,
-        ..Draft::default()
+        ..EventDraft::default()
     };
     let access = Access::open(global)?;
     let mut delivery = Delivery::new(&access, &global.ledger, None);

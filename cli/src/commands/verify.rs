@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use self::failure::VerifyFailure;
 use self::places::LedgerPlace;
-use self::shown::Shown;
+use self::shown::ReportView;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
@@ -124,7 +124,7 @@ pub(crate) fn run(
         let report = verify_ledger(folder, &options);
         drop(progress);
         worst = worst.max(Some(report.verdict()));
-        let shown = Shown {
+        let shown = ReportView {
             name,
             report: &report,
             exit: exit(report.verdict()),

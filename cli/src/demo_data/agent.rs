@@ -3,13 +3,13 @@
 use super::calls::{Bench, Call, Trade};
 use super::random::Random;
 use super::words;
-use crate::import::Draft;
+use crate::import::EventDraft;
 use crate::import::json_text::JsonObject;
 
 /// An event and its time since the agent began.
 pub(super) struct Told {
     pub(super) at_ms: u64,
-    pub(super) draft: Draft,
+    pub(super) draft: EventDraft,
 }
 
 pub(super) struct Agent {
@@ -342,7 +342,7 @@ impl Agent {
     }
 
     fn tell(&mut self, id: String, kind: &'static str, data: JsonObject, run: Option<&str>) {
-        let draft = Draft {
+        let draft = EventDraft {
             id,
             source: format!("{}/{}", self.harness.0, self.session),
             kind: kind.into(),
@@ -352,7 +352,7 @@ impl Agent {
             session: Some(self.session.clone()),
             run: run.map(str::to_owned),
             data: data.end(),
-            ..Draft::default()
+            ..EventDraft::default()
         };
         self.told.push(Told { at_ms: self.now_ms, draft });
         self.now_ms += self.random.between(1, 30);

@@ -6,7 +6,7 @@ use super::json_text::JsonObject;
 
 /// The attributes of a future event. They are checked only when the ledger's parser reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Draft {
+pub(crate) struct EventDraft {
     pub(crate) id: String,
     pub(crate) source: String,
     /// Its `type`.
@@ -24,7 +24,7 @@ pub(crate) struct Draft {
     pub(crate) data: String,
 }
 
-impl Draft {
+impl EventDraft {
     /// Returns the event as a CloudEvent in JSON.
     pub(crate) fn to_json(&self) -> String {
         JsonObject::new()
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_draft_is_a_cloud_event() {
-        let draft = Draft {
+        let draft = EventDraft {
             id: "c1#requested".into(),
             source: "a \"source\"".into(),
             kind: "tool.requested".into(),
@@ -100,7 +100,7 @@ mod tests {
             agent: Some("coder".into()),
             call: Some("c1".into()),
             data: r#"{"n" : 1e0}"#.into(),
-            ..Draft::default()
+            ..EventDraft::default()
         };
         let body = draft.to_json();
         let events = parse_events(body.as_bytes(), BodyForm::Structured, None).unwrap();

@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 
 use super::actions::Actions;
 use super::cloud_events::CloudEvents;
-use super::mapped_events::{Mapped, Unmappable};
+use super::mapped_events::{MappedEvents, Unmappable};
 use super::mapping::{LineMapper, LineMapping};
 use super::runs::Runs;
 use super::transcript::Transcript;
@@ -86,7 +86,7 @@ pub(crate) enum Mapper {
 /// The result of a mapping: an event as it is sent, or drafts.
 pub(crate) enum MappedRecord {
     Event(Vec<u8>),
-    Drafts(Mapped),
+    Drafts(MappedEvents),
 }
 
 impl Mapper {
@@ -112,10 +112,10 @@ impl Mapper {
     }
 
     /// Returns the events that can be made only at the end of the file, given the current time.
-    pub(crate) fn end(&mut self, now: Micros) -> Mapped {
+    pub(crate) fn end(&mut self, now: Micros) -> MappedEvents {
         match self {
             Self::Transcript(transcript) => transcript.end(now),
-            _ => Mapped::default(),
+            _ => MappedEvents::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 
 use super::append_channel::{AppendChannel, AppendMiss};
-use super::batches::{Batch, Item, Place};
+use super::batches::{EventBatch, Item, RecordLocation};
 
 /// The most events that are singled out of one request before it is halved to find the others faster.
 const MAX_SINGLED_OUT: usize = 16;
@@ -72,15 +72,15 @@ impl RequestSize {
 
 /// The result of one request, or of a part of one.
 #[derive(Debug)]
-pub(crate) enum Landed<A> {
+pub(crate) enum LaneOutcome<A> {
     Acknowledged { acknowledgement: A, bytes: u64 },
-    Rejected(Rejected),
+    Rejected(RejectedEvent),
 }
 
 /// An event that the ledger refuses, independently of the other events.
 #[derive(Debug)]
-pub(crate) struct Rejected {
-    pub(crate) place: Place,
+pub(crate) struct RejectedEvent {
+    pub(crate) location: RecordLocation,
     pub(crate) id: String,
     pub(crate) code: String,
     pub(crate) reason: String,
@@ -101,8 +101,8 @@ impl<C: AppendChannel> Lane<C> {
     /// does not keep the others out.
     pub(crate) async fn land(
         &mut self,
-        batch: Batch,
-        told: &mut Vec<Landed<C::Acknowledgement>>,
+        batch: EventBatch,
+        outcomes: &mut Vec<LaneOutcome<C::Acknowledgement>>,
     ) -> Result<(), C::Miss> {
         let mut singled_out = 0;
         let mut waiting = vec![batch];
@@ -114,13 +114,13 @@ impl<C: AppendChannel> Lane<C> {
             if batch.0.len() > most {
                 // The batch pushed last is taken first.
                 let rest = batch.0.split_off(most);
-                waiting.extend([Batch(rest), batch]);
+                waiting.extend([EventBatch(rest), batch]);
                 continue;
             }
             let body = batch.body();
             let miss = match self.channel.append(&body).await {
                 Ok(acknowledgement) => {
-                    told.push(Landed::Acknowledged { acknowledgement, bytes: body.len() as u64 });
+                    outcomes.push(LaneOutcome::Acknowledged { acknowledgement, bytes: body.len() as u64 });
                     self.size.change(|size| size.grow(batch.0.len()));
                     continue;
                 }
@@ -137,12 +137,12 @@ impl<C: AppendChannel> Lane<C> {
                 None if miss.is_about_size() => 0,
                 _ => return Err(miss),
             };
-            let Item { place, id, .. } = batch.0.remove(index);
+            let Item { location, id, .. } = batch.0.remove(index);
             // The event's number in the request means nothing to a user who has only the file.
             let (reason, of_request) = (miss.to_string(), format!("event {index}: "));
             let reason = reason.strip_prefix(&of_request).unwrap_or(&reason).to_owned();
             let code = miss.code().to_owned();
-            told.push(Landed::Rejected(Rejected { place, id, code, reason }));
+            outcomes.push(LaneOutcome::Rejected(RejectedEvent { location, id, code, reason }));
             singled_out += 1;
             if singled_out < MAX_SINGLED_OUT { waiting.push(batch) } else { waiting.extend(halves(batch)) }
         }
@@ -151,9 +151,9 @@ impl<C: AppendChannel> Lane<C> {
 }
 
 /// Returns the second half, then the first: the last one is taken first.
-fn halves(mut batch: Batch) -> [Batch; 2] {
+fn halves(mut batch: EventBatch) -> [EventBatch; 2] {
     let second = batch.0.split_off(batch.0.len() / 2);
-    [Batch(second), batch]
+    [EventBatch(second), batch]
 }
 
 #[cfg(test)]

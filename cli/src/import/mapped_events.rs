@@ -2,22 +2,22 @@
 
 use std::borrow::Cow;
 
-use super::event_draft::Draft;
+use super::event_draft::EventDraft;
 
 /// The most characters of a reason: it quotes the contents of a file.
 const MAX_REASON_CHARS: usize = 200;
 
 /// The events made from a record.
 #[derive(Debug, Default)]
-pub(crate) struct Mapped {
-    pub(crate) events: Vec<Draft>,
+pub(crate) struct MappedEvents {
+    pub(crate) events: Vec<EventDraft>,
     /// The number of calls in it that are known to have no outcome.
     pub(crate) without_outcome: u64,
     /// The kind of a record that is known and makes no event.
     pub(crate) passed_over: Option<Cow<'static, str>>,
 }
 
-impl Mapped {
+impl MappedEvents {
     pub(crate) fn passed_over(what: impl Into<Cow<'static, str>>) -> Self {
         Self { passed_over: Some(what.into()), ..Self::default() }
     }

@@ -61,12 +61,12 @@ pub(crate) trait ReadProgress {
     fn read(&self, bytes: u64);
 }
 
-struct Counting<P> {
+struct CountingReader<P> {
     inner: Box<dyn Read>,
     progress: P,
 }
 
-impl<P: ReadProgress> Read for Counting<P> {
+impl<P: ReadProgress> Read for CountingReader<P> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.progress.read(read as u64);
@@ -85,7 +85,7 @@ impl Records {
             Some(path) => Box::new(open(path)?),
             None => Box::new(io::stdin()),
         };
-        Self::new(Counting { inner, progress })
+        Self::new(CountingReader { inner, progress })
     }
 
     fn new(source: impl Read + 'static) -> io::Result<Self> {

@@ -155,7 +155,7 @@ fn check_parts(
     let order: Vec<usize> = (groups..all.len()).chain(0..groups).collect();
     let next = AtomicUsize::new(0);
     let check = || {
-        let mut reading = Reading { file, piece: vec![0; PIECE_BYTES], progress };
+        let mut reading = PartReader { file, piece: vec![0; PIECE_BYTES], progress };
         let mut roots = None;
         while let Some(number) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let Some(entry) = all.get(*number) else { break };
@@ -193,13 +193,13 @@ fn read_part(file: &File, entry: &PartEntry) -> io::Result<Vec<u8>> {
 }
 
 /// A reader of parts, each piece into the same memory.
-struct Reading<'a> {
+struct PartReader<'a> {
     file: &'a File,
     piece: Vec<u8>,
     progress: Option<&'a dyn Progress>,
 }
 
-impl Reading<'_> {
+impl PartReader<'_> {
     /// Checks a part; returns the roots of groups of leaves, if it holds leaves.
     fn check(
         &mut self,

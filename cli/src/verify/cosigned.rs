@@ -11,7 +11,7 @@ use bitacora_formats::{
     UnverifiedTreeHead, WitnessKey, WitnessPolicy,
 };
 
-use super::assurance::{Claimed, on_history};
+use super::assurance::{ClaimedIdentity, on_history};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, TREE, shown_cosigned};
 use super::head_faults::{CosignedFault, HeadFault};
@@ -74,7 +74,7 @@ impl CosignedHeads {
     pub(super) fn read(
         folder: &LedgerFolder<'_>,
         (first, last): (SegmentNumber, SegmentNumber),
-        claimed: &Claimed<'_>,
+        claimed: &ClaimedIdentity<'_>,
         policy: Option<&WitnessPolicy>,
         gaps: &mut Vec<Gap>,
     ) -> Self {
@@ -194,7 +194,7 @@ fn tells_of_a_loss(
 
 fn read_head(
     bytes: &[u8],
-    (claimed, chain): (&Claimed<'_>, &SigningChain),
+    (claimed, chain): (&ClaimedIdentity<'_>, &SigningChain),
     policy: Option<&WitnessPolicy>,
     keys: &[WitnessKey],
 ) -> Result<ReadCosigned, CosignedFault> {
@@ -214,7 +214,11 @@ fn read_head(
     Ok(ReadCosigned { head: signed.head().clone(), signed_by, by, others, meets })
 }
 
-fn verify(text: &str, claimed: &Claimed<'_>, chain: &SigningChain) -> Result<SignedTreeHead, HeadFault> {
+fn verify(
+    text: &str,
+    claimed: &ClaimedIdentity<'_>,
+    chain: &SigningChain,
+) -> Result<SignedTreeHead, HeadFault> {
     let signed = UnverifiedTreeHead::parse(text)?.verify_with_chain(chain)?;
     let origin = &signed.head().origin;
     let name = claimed.name.unwrap_or(&origin.name);

@@ -5,7 +5,7 @@ use bitacora_formats::{
     Step, StoredFrame, WalkedFrame,
 };
 
-use super::checks::{Checks, Found, FrameWorkspace, SegmentChecks};
+use super::checks::{Checks, FrameFindings, FrameWorkspace, SegmentChecks};
 use super::fault::{Fault, FaultKind};
 use super::folder::shown;
 use super::heads::ReadHeads;
@@ -25,7 +25,7 @@ pub(super) struct CheckedSegment {
     pub(super) head_hash: Option<ChainHash>,
     /// The end that the next segment must continue.
     pub(super) end: SegmentEnd,
-    pub(super) found: Found,
+    pub(super) found: FrameFindings,
 }
 
 impl CheckedSegment {
@@ -93,7 +93,7 @@ pub(super) fn walk(
     // A frame is given out before its signature is known to hold, and taken back if it does not.
     frames.retain(|frame| frame.offset < written_bytes);
     let (found, earlier) = match checks.begin(&header, heads, workspace) {
-        Err(fault) => (Found::default(), Some(fault)),
+        Err(fault) => (FrameFindings::default(), Some(fault)),
         Ok(mut begun) => {
             let whole = fault.is_none().then_some(is_closed);
             let earlier = check_frames(bytes, &frames, &mut begun, whole).err();

@@ -20,7 +20,7 @@ use crate::global::Global;
 use crate::import::json_text::{JsonObject, json_array};
 use crate::new_file::{self, NewFileError};
 use crate::output::{Output, printable};
-use crate::verify::{FaultKind, FoundParts, PartCounts, Parts};
+use crate::verify::{FaultKind, FoundParts, PartCounts, SubjectKeyStore};
 
 /// The number of bytes that are fetched at once.
 const PIECE_BYTES: u64 = 8 * 1024 * 1024;
@@ -143,7 +143,7 @@ fn check(
         let Some((keyring, ledger)) = keys else {
             return Ok(verification.without_keys()?);
         };
-        let subjects = Parts::new(&known.folder, *ledger, &LedgerKeys::new(keyring, *ledger));
+        let subjects = SubjectKeyStore::new(&known.folder, *ledger, &LedgerKeys::new(keyring, *ledger));
         let held = verification.contents(keyring, |first, rows| {
             check_parts(&subjects, first, rows, &mut parts).map_err(|(position, kind)| Wrong::Event {
                 object: stored.shown(),
@@ -174,7 +174,7 @@ fn decoded(version: u32, held: &ArchivedState) -> Result<FoundState, String> {
 
 /// Opens the parts that are sealed for data subjects, from a position on.
 fn check_parts(
-    subjects: &Parts,
+    subjects: &SubjectKeyStore,
     first: Position,
     rows: &Rows,
     found: &mut FoundParts,

@@ -46,7 +46,7 @@ pub(super) struct Report {
 /// A line of a report.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct ReportLine {
     #[serde(rename = "file")]
     _file: IgnoredAny,
     #[serde(rename = "line")]
@@ -116,7 +116,7 @@ impl Report {
 fn is_report(file: File) -> io::Result<bool> {
     let mut first = Vec::new();
     BufReader::new(file.take(MAX_FIRST_LINE_BYTES)).read_until(b'\n', &mut first)?;
-    Ok(first.is_empty() || serde_json::from_slice::<Line>(&first).is_ok())
+    Ok(first.is_empty() || serde_json::from_slice::<ReportLine>(&first).is_ok())
 }
 
 #[cfg(test)]
@@ -128,14 +128,14 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
-    use crate::import::{Listed, Place};
+    use crate::import::{RecordLocation, UnmappedLine};
     use crate::source_files::find;
 
     const SOURCE: &str = "{\"a\":1}\n";
 
     fn line() -> String {
-        let place = Place { file: "a".into(), number: 7 };
-        format!("{}\n", Listed { place, reason: "why".to_owned() }.to_json())
+        let location = RecordLocation { file: "a".into(), number: 7 };
+        format!("{}\n", UnmappedLine { location, reason: "why".to_owned() }.to_json())
     }
 
     /// Every name of a source is refused, and the source stays unchanged.

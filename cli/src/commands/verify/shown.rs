@@ -6,13 +6,13 @@ use bitacora_formats::{LedgerName, format_time};
 use serde_json::{Value, json};
 
 use super::assurance;
-use super::coverage::{Row, coverage};
+use super::coverage::{CoverageRow, coverage};
 use super::generations;
 use crate::exit::Exit;
 use crate::verify::{ArchivesChecked, CosignedChecked, Fault, HeadsChecked, LeavesChecked, Report, Verdict};
 
 /// A report and its context.
-pub(super) struct Shown<'a> {
+pub(super) struct ReportView<'a> {
     pub(super) name: &'a LedgerName,
     pub(super) report: &'a Report,
     pub(super) exit: Exit,
@@ -21,7 +21,7 @@ pub(super) struct Shown<'a> {
     pub(super) explain: bool,
 }
 
-impl Shown<'_> {
+impl ReportView<'_> {
     pub(super) fn to_json(&self) -> Value {
         let Report { bytes, segments, frames, events, signatures, elapsed, .. } = self.report;
         let time = |time: Option<_>| time.map(format_time);
@@ -70,7 +70,7 @@ impl Shown<'_> {
             "treeHeads": heads,
             "cosignedHeads": cosigned,
             "contents": contents,
-            "coverage": coverage(self.report, self.every_signature).iter().map(Row::to_json).collect::<Vec<_>>(),
+            "coverage": coverage(self.report, self.every_signature).iter().map(CoverageRow::to_json).collect::<Vec<_>>(),
             "firstKey": self.report.first_key,
             "integrity": self.integrity(),
             "assurance": assurance::to_json(&self.report.assurance, self.report),

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use super::ImportFailure;
 use super::flow::Totals;
-use crate::import::{Place, Rejected, Tally};
+use crate::import::{ImportTally, RecordLocation, RejectedEvent};
 use crate::output::printable;
 
 /// The most lines without an event, and rejected events, that are shown to people.
 const SHOWN: usize = 10;
 
 /// The contents of the summary.
-pub(super) struct Shown<'a> {
+pub(super) struct ImportSummary<'a> {
     /// `None` after an interruption.
-    pub(super) tally: Option<&'a Tally>,
+    pub(super) tally: Option<&'a ImportTally>,
     pub(super) landed: &'a Totals,
     pub(super) elapsed: Duration,
     pub(super) report: Option<String>,
@@ -23,7 +23,7 @@ pub(super) struct Shown<'a> {
 
 /// Returns the failure of the import. Files that could not be read are a failure; files of an unknown format only where
 /// nothing else was imported.
-pub(super) fn fault(tally: &Tally) -> Option<ImportFailure> {
+pub(super) fn fault(tally: &ImportTally) -> Option<ImportFailure> {
     let faulty = || tally.sources.iter().filter_map(|source| Some((source, source.fault.as_ref()?)));
     let counts =
         faulty().any(|(source, _)| source.format.is_some() || source.bytes == 0) || tally.events == 0;
@@ -35,7 +35,7 @@ pub(super) fn fault(tally: &Tally) -> Option<ImportFailure> {
     Some(ImportFailure::Unreadable(printable(&format!("{}: {why}{more}", first.name))))
 }
 
-impl Shown<'_> {
+impl ImportSummary<'_> {
     pub(super) fn to_json(&self) -> Value {
         let Totals { created, duplicates, derived, rejected, requests, sent_bytes, retries, .. } =
             self.landed;
@@ -69,7 +69,7 @@ impl Shown<'_> {
                 })
             });
             let listed: Vec<Value> =
-                tally.listed.iter().map(|listed| line_json(&listed.place, &listed.reason)).collect();
+                tally.listed.iter().map(|listed| line_json(&listed.location, &listed.reason)).collect();
             members.insert("files".to_owned(), files.collect());
             members.insert("lines".to_owned(), tally.records.into());
             members.insert("bytes".to_owned(), tally.bytes.into());
@@ -112,8 +112,8 @@ impl Shown<'_> {
             }
         }
         for rejected in self.landed.rejected_listed.iter().take(SHOWN) {
-            let Rejected { place, id, reason, .. } = rejected;
-            line("  rejected", printable(&format!("{}:{} {id}: {reason}", place.file, place.number)));
+            let RejectedEvent { location, id, reason, .. } = rejected;
+            line("  rejected", printable(&format!("{}:{} {id}: {reason}", location.file, location.number)));
         }
         if let Some(since) = &self.landed.counts_since {
             line("trust", format!("this import counts since position {since}"));
@@ -142,14 +142,14 @@ impl Shown<'_> {
         self.tally.is_none_or(|tally| ends.iter().any(|kind| tally.kind(kind) > 0))
     }
 
-    fn read(&self, tally: &Tally) -> String {
+    fn read(&self, tally: &ImportTally) -> String {
         let (files, records, bytes) = (tally.sources.len(), tally.records, tally.bytes);
         format!("{files} files, {records} lines, {bytes} bytes")
     }
 }
 
 /// Describes the contents of the files, a label and a text each.
-fn about(tally: &Tally) -> Vec<(&'static str, String)> {
+fn about(tally: &ImportTally) -> Vec<(&'static str, String)> {
     let mut about = Vec::new();
     let requested = tally.kind("tool.requested");
     if requested > 0 {
@@ -174,7 +174,7 @@ fn about(tally: &Tally) -> Vec<(&'static str, String)> {
         about.push(("unmapped", format!("{} lines", tally.unmapped)));
     }
     for listed in tally.listed.iter().take(SHOWN) {
-        let Place { file, number } = &listed.place;
+        let RecordLocation { file, number } = &listed.location;
         about.push(("  unmapped", format!("{}:{number}: {}", printable(file), listed.reason)));
     }
     if tally.unmapped > SHOWN as u64 {
@@ -186,11 +186,11 @@ fn about(tally: &Tally) -> Vec<(&'static str, String)> {
     about
 }
 
-fn rejected_json(rejected: &Rejected) -> Value {
-    let Rejected { place: Place { file, number }, id, code, reason } = rejected;
+fn rejected_json(rejected: &RejectedEvent) -> Value {
+    let RejectedEvent { location: RecordLocation { file, number }, id, code, reason } = rejected;
     json!({"file": &**file, "line": number, "id": id, "code": code, "reason": reason})
 }
 
-fn line_json(place: &Place, reason: &str) -> Value {
-    json!({"file": &*place.file, "line": place.number, "reason": reason})
+fn line_json(location: &RecordLocation, reason: &str) -> Value {
+    json!({"file": &*location.file, "line": location.number, "reason": reason})
 }

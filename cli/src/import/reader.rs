@@ -7,14 +7,14 @@ use std::sync::Arc;
 use bitacora_formats::{BodyForm, Micros, parse_events};
 use tokio::sync::mpsc::Sender;
 
-use super::batches::{Batch, Item, MAX_EVENT_BYTES, Packer, Place};
-use super::event_draft::Draft;
+use super::batches::{BatchPacker, EventBatch, Item, MAX_EVENT_BYTES, RecordLocation};
+use super::event_draft::EventDraft;
 use super::format::{Format, MappedRecord, Mapper};
 use super::mapped_events::Unmappable;
 use super::mapping::LineMapping;
 use super::records::{MAX_LINE_BYTES, OpenFile, ReadProgress, Record, Records};
 use super::source_file::SourceFile;
-use super::tally::{SourceTold, Tally};
+use super::tally::{ImportTally, SourceStatistics};
 
 /// The most records that are read to detect a file's format.
 const MAX_RECORDS_TO_TELL: usize = 200;
@@ -22,7 +22,7 @@ const MAX_RECORDS_TO_TELL: usize = 200;
 const MAX_BYTES_TO_TELL: usize = 64 * 1024 * 1024;
 
 /// The files to read, and the rules for mapping them.
-pub(crate) struct Reading {
+pub(crate) struct ImportPlan {
     pub(crate) files: Vec<SourceFile>,
     /// The function that opens a file of the user.
     pub(crate) open: OpenFile,
@@ -38,51 +38,51 @@ pub(crate) struct Reading {
 
 /// The reason why reading ended early.
 #[derive(Debug)]
-enum Stop {
+enum ReadStop {
     /// Nobody receives events any more.
     Unwanted,
     Failed(io::Error),
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for ReadStop {
     fn from(error: io::Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Reading {
+impl ImportPlan {
     /// Reads all files and sends their events. Unreadable files and unmappable lines are reported in the tally; `Err`
     /// is a report that could not be written. Reading ends when nobody receives events any more.
     pub(crate) fn run<P: ReadProgress + Clone + 'static>(
         self,
-        tally: Tally,
-        lanes: &[Sender<Batch>],
+        tally: ImportTally,
+        lanes: &[Sender<EventBatch>],
         progress: &P,
-    ) -> io::Result<Tally> {
-        let mut sending = Sending { tally, packer: Packer::new(self.batch_events), lanes };
+    ) -> io::Result<ImportTally> {
+        let mut sender = EventSender { tally, packer: BatchPacker::new(self.batch_events), lanes };
         for file in &self.files {
-            match self.read_file(file, &mut sending, progress) {
+            match self.read_file(file, &mut sender, progress) {
                 Ok(()) => {}
-                Err(Stop::Unwanted) => return Ok(sending.tally),
-                Err(Stop::Failed(error)) => return Err(error),
+                Err(ReadStop::Unwanted) => return Ok(sender.tally),
+                Err(ReadStop::Failed(error)) => return Err(error),
             }
         }
         // Nobody to send the rest to is nobody to tell.
-        let _unwanted = sending.rest().is_err();
-        if let Some(report) = &mut sending.tally.report {
+        let _unwanted = sender.rest().is_err();
+        if let Some(report) = &mut sender.tally.report {
             io::Write::flush(report)?;
         }
-        Ok(sending.tally)
+        Ok(sender.tally)
     }
 
     fn read_file<P: ReadProgress + Clone + 'static>(
         &self,
         file: &SourceFile,
-        sending: &mut Sending<'_>,
+        sender: &mut EventSender<'_>,
         progress: &P,
-    ) -> Result<(), Stop> {
-        let events_before = sending.tally.events;
-        let mut told = SourceTold {
+    ) -> Result<(), ReadStop> {
+        let events_before = sender.tally.events;
+        let mut statistics = SourceStatistics {
             name: file.name.clone(),
             format: None,
             sha256: [0; 32],
@@ -92,98 +92,101 @@ impl Reading {
             fault: None,
         };
         match Records::open(file.path.as_deref(), self.open, progress.clone()) {
-            Err(error) => told.fault = Some(error.to_string()),
+            Err(error) => statistics.fault = Some(error.to_string()),
             Ok(mut records) => {
-                match self.read_records(&mut records, &mut told, sending) {
+                match self.read_records(&mut records, &mut statistics, sender) {
                     Ok(()) => {}
-                    Err(Fault::Stop(stop)) => return Err(stop),
-                    Err(Fault::File(what)) => told.fault = Some(what),
+                    Err(FileFault::Stop(stop)) => return Err(stop),
+                    Err(FileFault::File(what)) => statistics.fault = Some(what),
                 }
-                told.sha256 = records.digest();
-                told.bytes = records.bytes;
+                statistics.sha256 = records.digest();
+                statistics.bytes = records.bytes;
             }
         }
-        told.events = sending.tally.events - events_before;
-        sending.tally.bytes += told.bytes;
-        sending.tally.records += told.lines;
-        sending.tally.sources.push(told);
+        statistics.events = sender.tally.events - events_before;
+        sender.tally.bytes += statistics.bytes;
+        sender.tally.records += statistics.lines;
+        sender.tally.sources.push(statistics);
         Ok(())
     }
 
     fn read_records(
         &self,
         records: &mut Records,
-        told: &mut SourceTold,
-        sending: &mut Sending<'_>,
-    ) -> Result<(), Fault> {
-        let name: Arc<str> = told.name.as_str().into();
-        let mut held = Vec::new();
-        told.format = match self.format {
+        statistics: &mut SourceStatistics,
+        sender: &mut EventSender<'_>,
+    ) -> Result<(), FileFault> {
+        let name: Arc<str> = statistics.name.as_str().into();
+        let mut buffered = Vec::new();
+        statistics.format = match self.format {
             Some(format) => Some(format),
-            None => tell_format(records, &mut held)?,
+            None => tell_format(records, &mut buffered)?,
         };
-        let Some(format) = told.format else {
-            if held.is_empty() {
+        let Some(format) = statistics.format else {
+            if buffered.is_empty() {
                 return Ok(());
             }
-            told.lines = held.len() as u64;
-            return Err(Fault::File(
+            statistics.lines = buffered.len() as u64;
+            return Err(FileFault::File(
                 "nothing tells what its lines are; say it with --format, or map them with --type".to_owned(),
             ));
         };
-        let mut mapper = Mapper::new(format, &told.name, self.stream.as_deref(), &self.lines);
-        let place = |number| Place { file: Arc::clone(&name), number };
+        let mut mapper = Mapper::new(format, &statistics.name, self.stream.as_deref(), &self.lines);
+        let location = |number| RecordLocation { file: Arc::clone(&name), number };
         let mut is_last_mapped = true;
-        for (number, record) in held {
-            told.lines += 1;
-            is_last_mapped = sending.record(&mut mapper, record.as_deref(), place(number))?;
+        for (number, record) in buffered {
+            statistics.lines += 1;
+            is_last_mapped = sender.record(&mut mapper, record.as_deref(), location(number))?;
         }
         loop {
             let (number, record) = match records.next() {
-                Err(error) => return Err(Fault::File(error.to_string())),
+                Err(error) => return Err(FileFault::File(error.to_string())),
                 Ok(Record::End) => break,
                 Ok(Record::TooLong(number)) => (number, None),
                 Ok(Record::Text(number, text)) => (number, Some(text)),
             };
-            told.lines += 1;
-            is_last_mapped = sending.record(&mut mapper, record, place(number))?;
+            statistics.lines += 1;
+            is_last_mapped = sender.record(&mut mapper, record, location(number))?;
         }
         let mut end = mapper.end(self.now);
         if !is_last_mapped {
             // The full form of a line that was cut may continue the lines before it.
             end.events.clear();
         }
-        sending.tally.add(&end);
-        Ok(sending.drafts(&end.events, &place(records.number))?)
+        sender.tally.add(&end);
+        Ok(sender.drafts(&end.events, &location(records.number))?)
     }
 }
 
 /// The reason why a file was not read to its end.
-enum Fault {
+enum FileFault {
     File(String),
-    Stop(Stop),
+    Stop(ReadStop),
 }
 
-impl From<Stop> for Fault {
-    fn from(stop: Stop) -> Self {
+impl From<ReadStop> for FileFault {
+    fn from(stop: ReadStop) -> Self {
         Self::Stop(stop)
     }
 }
 
 /// A record that was read before the format was known: its number, and its bytes unless it is too long.
-type Held = (u64, Option<Vec<u8>>);
+type BufferedRecord = (u64, Option<Vec<u8>>);
 
 /// Reads until a record shows the format, and keeps the records.
-fn tell_format(records: &mut Records, held: &mut Vec<Held>) -> Result<Option<Format>, Fault> {
+fn tell_format(
+    records: &mut Records,
+    buffered: &mut Vec<BufferedRecord>,
+) -> Result<Option<Format>, FileFault> {
     let mut bytes = 0;
-    while held.len() < MAX_RECORDS_TO_TELL && bytes < MAX_BYTES_TO_TELL {
+    while buffered.len() < MAX_RECORDS_TO_TELL && bytes < MAX_BYTES_TO_TELL {
         match records.next() {
-            Err(error) => return Err(Fault::File(error.to_string())),
+            Err(error) => return Err(FileFault::File(error.to_string())),
             Ok(Record::End) => return Ok(None),
-            Ok(Record::TooLong(number)) => held.push((number, None)),
+            Ok(Record::TooLong(number)) => buffered.push((number, None)),
             Ok(Record::Text(number, text)) => {
                 bytes += text.len();
-                held.push((number, Some(text.to_vec())));
+                buffered.push((number, Some(text.to_vec())));
                 if let Some(format) = Format::of_record(text) {
                     return Ok(Some(format));
                 }
@@ -194,23 +197,28 @@ fn tell_format(records: &mut Records, held: &mut Vec<Held>) -> Result<Option<For
 }
 
 /// The sender of events to the lanes.
-struct Sending<'a> {
-    tally: Tally,
-    packer: Packer,
-    lanes: &'a [Sender<Batch>],
+struct EventSender<'a> {
+    tally: ImportTally,
+    packer: BatchPacker,
+    lanes: &'a [Sender<EventBatch>],
 }
 
-impl Sending<'_> {
+impl EventSender<'_> {
     /// Maps a record and sends all of its events or none; returns whether it could be mapped. `None` is a line that was too long.
-    fn record(&mut self, mapper: &mut Mapper, record: Option<&[u8]>, place: Place) -> Result<bool, Stop> {
+    fn record(
+        &mut self,
+        mapper: &mut Mapper,
+        record: Option<&[u8]>,
+        location: RecordLocation,
+    ) -> Result<bool, ReadStop> {
         let mapped = match record {
             None => Err(Unmappable::new(format!("longer than {MAX_LINE_BYTES} bytes"))),
-            Some(record) => mapper.map(record, place.number),
+            Some(record) => mapper.map(record, location.number),
         };
         let sent = match mapped {
-            Ok(MappedRecord::Event(event)) => self.events(vec![event], &place),
+            Ok(MappedRecord::Event(event)) => self.events(vec![event], &location),
             Ok(MappedRecord::Drafts(mapped)) => {
-                let sent = self.drafts_or_reason(&mapped.events, &place);
+                let sent = self.drafts_or_reason(&mapped.events, &location);
                 if matches!(sent, Ok(Ok(()))) {
                     self.tally.add(&mapped);
                 }
@@ -221,25 +229,33 @@ impl Sending<'_> {
         match sent? {
             Ok(()) => Ok(true),
             Err(unmappable) => {
-                self.tally.unmapped(place, &unmappable.reason)?;
+                self.tally.unmapped(location, &unmappable.reason)?;
                 Ok(false)
             }
         }
     }
 
-    fn drafts(&mut self, drafts: &[Draft], place: &Place) -> Result<(), Stop> {
-        match self.drafts_or_reason(drafts, place)? {
+    fn drafts(&mut self, drafts: &[EventDraft], location: &RecordLocation) -> Result<(), ReadStop> {
+        match self.drafts_or_reason(drafts, location)? {
             Ok(()) => Ok(()),
-            Err(unmappable) => Ok(self.tally.unmapped(place.clone(), &unmappable.reason)?),
+            Err(unmappable) => Ok(self.tally.unmapped(location.clone(), &unmappable.reason)?),
         }
     }
 
-    fn drafts_or_reason(&mut self, drafts: &[Draft], place: &Place) -> Result<Result<(), Unmappable>, Stop> {
-        self.events(drafts.iter().map(|draft| draft.to_json().into_bytes()).collect(), place)
+    fn drafts_or_reason(
+        &mut self,
+        drafts: &[EventDraft],
+        location: &RecordLocation,
+    ) -> Result<Result<(), Unmappable>, ReadStop> {
+        self.events(drafts.iter().map(|draft| draft.to_json().into_bytes()).collect(), location)
     }
 
     /// Checks the events as the ledger will, and sends them.
-    fn events(&mut self, events: Vec<Vec<u8>>, place: &Place) -> Result<Result<(), Unmappable>, Stop> {
+    fn events(
+        &mut self,
+        events: Vec<Vec<u8>>,
+        location: &RecordLocation,
+    ) -> Result<Result<(), Unmappable>, ReadStop> {
         let mut checked = Vec::with_capacity(events.len());
         for json in events {
             if json.len() > MAX_EVENT_BYTES {
@@ -258,9 +274,9 @@ impl Sending<'_> {
             checked.extend(address.map(|address| (address, json)));
         }
         for (Address { kind, stream, source, id }, json) in checked {
-            Tally::count(&mut self.tally.kinds, &kind);
+            ImportTally::count(&mut self.tally.kinds, &kind);
             self.tally.events += 1;
-            let item = Item { place: place.clone(), id, json };
+            let item = Item { location: location.clone(), id, json };
             if let Some((lane, full)) = self.packer.push(&stream, &source, item) {
                 self.send(lane, full)?;
             }
@@ -268,12 +284,12 @@ impl Sending<'_> {
         Ok(Ok(()))
     }
 
-    fn send(&self, lane: usize, batch: Batch) -> Result<(), Stop> {
-        let lane = self.lanes.get(lane).ok_or(Stop::Unwanted)?;
-        lane.blocking_send(batch).map_err(|_| Stop::Unwanted)
+    fn send(&self, lane: usize, batch: EventBatch) -> Result<(), ReadStop> {
+        let lane = self.lanes.get(lane).ok_or(ReadStop::Unwanted)?;
+        lane.blocking_send(batch).map_err(|_| ReadStop::Unwanted)
     }
 
-    fn rest(&mut self) -> Result<(), Stop> {
+    fn rest(&mut self) -> Result<(), ReadStop> {
         self.packer.rest().into_iter().try_for_each(|(lane, batch)| self.send(lane, batch))
     }
 }
