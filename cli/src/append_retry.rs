@@ -17,7 +17,7 @@ use bitacora_client::{Backoff, ClientError, Connection, Refusal};
 
 /// A channel to the ledger for one request at a time.
 pub(crate) struct Delivery {
-    way: Way,
+    way: AppendRoute,
     stream: Option<String>,
     pub(crate) retries: u64,
     /// Set when the service has answered before: only then is it worth waiting for.
@@ -26,15 +26,15 @@ pub(crate) struct Delivery {
     backoff: Backoff,
 }
 
-enum Way {
+enum AppendRoute {
     Folder(Ledger),
     Service { client: Connection, path: String },
 }
 
 /// The result of an append, through the service or in a folder.
 #[derive(Debug)]
-pub(crate) struct Delivered {
-    pub(crate) receipts: Vec<Receipt>,
+pub(crate) struct AppendOutcome {
+    pub(crate) receipts: Vec<EventReceipt>,
     pub(crate) derived: usize,
     pub(crate) head_position: String,
     pub(crate) head_hash: String,
@@ -42,7 +42,7 @@ pub(crate) struct Delivered {
 
 /// The place of one event in the ledger.
 #[derive(Debug)]
-pub(crate) struct Receipt {
+pub(crate) struct EventReceipt {
     pub(crate) id: String,
     pub(crate) position: String,
     pub(crate) stream_version: String,
@@ -60,11 +60,11 @@ pub(crate) enum Miss {
 impl Delivery {
     pub(crate) fn new(access: &Access, ledger: &LedgerName, stream: Option<&str>) -> Self {
         let way = match access {
-            Access::Folder(folder) => Way::Folder(folder.ledger.clone()),
+            Access::Folder(folder) => AppendRoute::Folder(folder.ledger.clone()),
             Access::Service(client) => {
                 let stream = stream.map(|stream| format!("/streams/{}", percent_encoded(stream)));
                 let path = format!("/v1/ledgers/{ledger}{}/events", stream.unwrap_or_default());
-                Way::Service { client: client.another(), path }
+                AppendRoute::Service { client: client.another(), path }
             }
         };
         let stream = stream.map(str::to_owned);
@@ -83,7 +83,7 @@ impl Delivery {
 
     /// Delivers the events of a body. Returned `Ok` ⇒ they are acknowledged. A request that met a busy ledger, or whose
     /// outcome is unknown, is sent again unchanged, since each event is accepted once.
-    pub(crate) async fn deliver(&mut self, form: BodyForm, body: &Bytes) -> Result<Delivered, Miss> {
+    pub(crate) async fn deliver(&mut self, form: BodyForm, body: &Bytes) -> Result<AppendOutcome, Miss> {
         let mut backoff = self.backoff.clone();
         loop {
             let miss = match self.send(form, body).await {
@@ -96,12 +96,12 @@ impl Delivery {
         }
     }
 
-    async fn send(&mut self, form: BodyForm, body: &Bytes) -> Result<Delivered, Miss> {
+    async fn send(&mut self, form: BodyForm, body: &Bytes) -> Result<AppendOutcome, Miss> {
         match &mut self.way {
-            Way::Folder(ledger) => {
+            AppendRoute::Folder(ledger) => {
                 append(ledger, form, body, self.stream.as_deref()).await.map_err(Miss::Ledger)
             }
-            Way::Service { client, path } => {
+            AppendRoute::Service { client, path } => {
                 let answer = client.post(path, content_type(form), body.clone()).await;
                 self.has_answered |= !matches!(answer, Err(ClientError::Connect { .. }));
                 let answer = answer.map_err(Miss::Client)?;
@@ -119,7 +119,7 @@ async fn append(
     form: BodyForm,
     body: &Bytes,
     stream: Option<&str>,
-) -> Result<Delivered, AppendError> {
+) -> Result<AppendOutcome, AppendError> {
     // It was checked before; what would fail here fails as an empty request.
     let events = parse_events(body, form, stream).unwrap_or_default();
     Ok(ledger.append(AppendRequest::of(events))?.await?.into())
@@ -204,10 +204,10 @@ impl AppendMiss for Miss {
 }
 
 impl AppendChannel for Delivery {
-    type Acknowledgement = Delivered;
+    type Acknowledgement = AppendOutcome;
     type Miss = Miss;
 
-    async fn append(&mut self, events: &Bytes) -> Result<Delivered, Miss> {
+    async fn append(&mut self, events: &Bytes) -> Result<AppendOutcome, Miss> {
         self.deliver(BodyForm::Batch, events).await
     }
 
@@ -216,9 +216,9 @@ impl AppendChannel for Delivery {
     }
 }
 
-impl From<Appended> for Delivered {
+impl From<Appended> for AppendOutcome {
     fn from(appended: Appended) -> Self {
-        let receipts = appended.results.into_iter().map(|result| Receipt {
+        let receipts = appended.results.into_iter().map(|result| EventReceipt {
             id: result.id,
             position: result.position.to_string(),
             stream_version: result.stream_version.to_string(),
@@ -234,9 +234,9 @@ impl From<Appended> for Delivered {
     }
 }
 
-impl From<AppendAnswer> for Delivered {
+impl From<AppendAnswer> for AppendOutcome {
     fn from(answer: AppendAnswer) -> Self {
-        let receipts = answer.results.into_iter().map(|result| Receipt {
+        let receipts = answer.results.into_iter().map(|result| EventReceipt {
             id: result.id,
             position: result.position,
             stream_version: result.stream_version,

@@ -50,14 +50,14 @@ use crate::global::Global;
 /// A ledger that records what AI agents do, and decides what they may do.
 #[derive(Debug, Parser)]
 #[command(name = "bitacora", version, about, propagate_version = true, disable_help_subcommand = true)]
-pub(crate) struct Arguments {
+pub(crate) struct CommandLine {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: ProgramCommand,
 }
 
-impl Arguments {
+impl CommandLine {
     /// Reads the command line of this process.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Arguments {
         let mut command = Self::command();
         let matches = command.try_get_matches_from_mut(line)?;
         let mut arguments = Self::from_arg_matches(&matches)?;
-        let takes_both = matches!(&arguments.command, Command::Replay(replay) if replay.is_live());
+        let takes_both = matches!(&arguments.command, ProgramCommand::Replay(replay) if replay.is_live());
         let settled = arguments.global.settle(&matches, takes_both);
         settled.map_err(|error| command.error(ErrorKind::ArgumentConflict, error))?;
         Ok(arguments)
@@ -78,7 +78,7 @@ impl Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ProgramCommand {
     /// Start a demo: a new ledger filled with an invented hour of several agents, verified and served.
     Quickstart(QuickstartArguments),
     /// Append events from a file or stdin; each is accepted once, also when it is sent again.
@@ -175,20 +175,20 @@ mod tests {
 
     #[test]
     fn the_arguments_do_not_contradict_each_other() {
-        Arguments::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 
     #[test]
     fn what_every_command_understands_may_stand_behind_it() {
         let arguments =
-            Arguments::try_parse_from(["bitacora", "keys", "show", "--json", "--ledger", "other"]).unwrap();
+            CommandLine::try_parse_from(["bitacora", "keys", "show", "--json", "--ledger", "other"]).unwrap();
         assert!(arguments.global.json);
         assert_eq!(arguments.global.ledger.as_str(), "other");
     }
 
     #[test]
     fn a_command_that_names_no_place_asks_the_service_at_its_usual_address() {
-        let mut global = Arguments::try_parse_from(["bitacora", "keys", "show"]).unwrap().global;
+        let mut global = CommandLine::try_parse_from(["bitacora", "keys", "show"]).unwrap().global;
         (global.url, global.data) = (None, None);
         assert!(
             matches!(global.place(), LedgerLocation::Service(url) if url.to_string() == "http://127.0.0.1:7717")
@@ -203,8 +203,8 @@ mod tests {
     #[test]
     fn a_place_on_the_command_line_beats_every_variable_and_two_are_refused() {
         let settled = |line: &[&str], data: Option<&str>, url: Option<&str>| {
-            let matches = Arguments::command().try_get_matches_from(line).unwrap();
-            let mut global = Arguments::from_arg_matches(&matches).unwrap().global;
+            let matches = CommandLine::command().try_get_matches_from(line).unwrap();
+            let mut global = CommandLine::from_arg_matches(&matches).unwrap().global;
             // As clap fills in variables: where the command line says nothing.
             global.data = global.data.or_else(|| data.map(PathBuf::from));
             global.url = global.url.or_else(|| url.map(|url| url.parse().unwrap()));
@@ -227,9 +227,9 @@ mod tests {
         assert_eq!(global.data(), Err(UsageError::Data), "nor is the folder of the variable verified");
         let both = ["bitacora", "--url", "unix:s", "calls", "--data", "here"];
         assert_eq!(settled(&both, None, None).err(), Some(UsageError::TwoPlaces));
-        assert_eq!(Arguments::read_from(both).unwrap_err().exit_code(), 2);
+        assert_eq!(CommandLine::read_from(both).unwrap_err().exit_code(), 2);
         let live = ["bitacora", "replay", "--live", "--data", "d", "--url", "unix:s", "--keyring", "k"];
-        let live = Arguments::read_from(live).unwrap().global;
+        let live = CommandLine::read_from(live).unwrap().global;
         assert!(live.data.is_some() && live.url.is_some());
 
         for (data, url, expected) in [
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn a_ledger_that_would_leave_its_folder_is_a_usage_error() {
         for name in ["../main", "a/b", "", "A"] {
-            let parsed = Arguments::try_parse_from(["bitacora", "keys", "show", "--ledger", name]);
+            let parsed = CommandLine::try_parse_from(["bitacora", "keys", "show", "--ledger", name]);
             assert_eq!(parsed.unwrap_err().exit_code(), 2, "{name:?}");
         }
     }

@@ -12,7 +12,7 @@ mod words;
 use bitacora_formats::{Micros, format_time};
 
 use self::agent::Agent;
-use self::random::Random;
+use self::random::DemoRandom;
 use crate::import::EventDraft;
 
 /// The approximate number of events of one busy agent in an hour.
@@ -31,7 +31,7 @@ pub(crate) struct Hour {
 /// Returns an hour of this many events that ends at `end`.
 pub(crate) fn hour(seed: u64, events: u64, end: Micros) -> Hour {
     let agents = (events / EVENTS_PER_AGENT).max(1);
-    let mut random = Random::new(seed);
+    let mut random = DemoRandom::new(seed);
     let mut all: Vec<(u64, EventDraft)> = Vec::new();
     for number in 0..agents {
         let quota = events / agents + u64::from(number < events % agents);

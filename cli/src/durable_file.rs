@@ -34,13 +34,13 @@ pub(crate) fn create_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A file that is written piece by piece beside its place. Dropped before its end, it leaves nothing.
-pub(crate) struct Unfinished {
+pub(crate) struct UnfinishedFile {
     file: File,
     fresh: PathBuf,
     path: PathBuf,
 }
 
-impl Unfinished {
+impl UnfinishedFile {
     /// Begins a file. An existing file of that name stays as it is until [`Self::finish`].
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         let fresh = fresh_beside(path);
@@ -60,7 +60,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedFile {
     fn drop(&mut self) {
         // Of a finished one this name is gone; of another one that cannot be removed the name tells what it is.
         let _stays = fs::remove_file(&self.fresh).is_err();
@@ -75,7 +75,7 @@ pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
 /// Replaces the file of that name, or creates it. Returned `Ok` ⇒ the new one is durable; a crash before leaves the old
 /// one or the new one, and perhaps a copy of the new one whose name begins with `.new-`. No other file is touched.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut unfinished = Unfinished::begin(path)?;
+    let mut unfinished = UnfinishedFile::begin(path)?;
     unfinished.file.write_all(bytes)?;
     unfinished.finish()
 }

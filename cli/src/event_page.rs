@@ -6,17 +6,17 @@ use serde_json::Value;
 /// Consecutive events, and the position of the next page.
 #[derive(Deserialize)]
 pub(crate) struct EventPage {
-    events: Vec<Stored>,
+    events: Vec<EventEnvelope>,
     next: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Stored {
-    event: Told,
+struct EventEnvelope {
+    event: EventMembers,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct EventMembers {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]

@@ -67,7 +67,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "BITACORA_LEDGER", value_name = "NAME", default_value = DEFAULT_LEDGER)]
     pub(crate) ledger: LedgerName,
     #[arg(skip)]
-    said: Said,
+    said: GivenOptions,
     /// The doubt about the ledger that was named in answers.
     #[arg(skip)]
     pub(crate) doubt: Doubt,
@@ -75,7 +75,7 @@ pub(crate) struct Global {
 
 /// The options given on the command line itself, apart from variables and defaults.
 #[derive(Debug, Clone, Default)]
-struct Said {
+struct GivenOptions {
     /// Set when the data folder or the service stands on the command line.
     place: bool,
     /// Set when the ledger's name stands on the command line.

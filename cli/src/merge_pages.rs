@@ -11,13 +11,13 @@ use crate::service::ServiceFailure;
 
 /// The joined pages: each list whole, and all other members from the last page. Values stay as they came.
 #[derive(Debug)]
-pub(crate) struct Joined {
+pub(crate) struct MergedPages {
     /// The members that continue from page to page.
     lists: &'static [&'static str],
     members: Vec<(String, String)>,
 }
 
-impl Joined {
+impl MergedPages {
     /// Returns the join of no page yet.
     pub(crate) const fn new(lists: &'static [&'static str]) -> Self {
         Self { lists, members: Vec::new() }
@@ -25,7 +25,7 @@ impl Joined {
 
     /// Takes in the next page.
     pub(crate) fn take(&mut self, page: &str) -> Result<(), ServiceFailure> {
-        let Members(mut members) = serde_json::from_str(page).map_err(|_| ServiceFailure::Strange)?;
+        let ObjectMembers(mut members) = serde_json::from_str(page).map_err(|_| ServiceFailure::Strange)?;
         for (name, value) in &mut members {
             if self.lists.contains(&name.as_str()) {
                 *value = both(self.member(name).unwrap_or("[]"), value);
@@ -64,9 +64,9 @@ fn both(first: &str, second: &str) -> String {
 }
 
 /// An object's members in their order.
-struct Members(Vec<(String, String)>);
+struct ObjectMembers(Vec<(String, String)>);
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for ObjectMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(InOrder)
     }
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for Members {
 struct InOrder;
 
 impl<'de> Visitor<'de> for InOrder {
-    type Value = Members;
+    type Value = ObjectMembers;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for InOrder {
         while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
             members.push((name, value.get().to_owned()));
         }
-        Ok(Members(members))
+        Ok(ObjectMembers(members))
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn joined(lists: &'static [&'static str], pages: &[&str]) -> String {
-        let mut joined = Joined::new(lists);
+        let mut joined = MergedPages::new(lists);
         pages.iter().for_each(|page| joined.take(page).unwrap());
         joined.to_json()
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn what_is_no_page_is_not_joined() {
         for strange in ["[]", "7", ""] {
-            assert!(matches!(Joined::new(&["calls"]).take(strange), Err(ServiceFailure::Strange)));
+            assert!(matches!(MergedPages::new(&["calls"]).take(strange), Err(ServiceFailure::Strange)));
         }
     }
 }

@@ -114,9 +114,9 @@ fn steers(character: char) -> bool {
 mod tests {
     use super::*;
 
-    struct Failing(io::ErrorKind);
+    struct FailingWriter(io::ErrorKind);
 
-    impl Write for Failing {
+    impl Write for FailingWriter {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
             Err(self.0.into())
         }
@@ -134,9 +134,9 @@ mod tests {
 
     /// A writer that keeps everything.
     #[derive(Clone, Default)]
-    struct Kept(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
+    struct MemoryWriter(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for MemoryWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.borrow_mut().extend(bytes);
             Ok(bytes.len())
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn json_means_the_same_and_steers_no_terminal_either() {
         let value = serde_json::json!({"a\u{9b}": "b\u{202e}c\u{7f}\u{1b}\u{e9}\n"});
-        let kept = Kept::default();
+        let kept = MemoryWriter::default();
         let mut output = Output::to(Box::new(kept.clone()));
         output.json(&value).unwrap();
         output.flush().unwrap();
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_reader_that_is_gone_is_told_apart_from_a_failure() {
         let end = |kind| {
-            let mut output = Output::to(Box::new(Failing(kind)));
+            let mut output = Output::to(Box::new(FailingWriter(kind)));
             output.line("a line").unwrap();
             output.flush().unwrap_err()
         };

@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 
 use crate::error::CommandError;
 use crate::global::Global;
-use crate::merge_pages::Joined;
+use crate::merge_pages::MergedPages;
 use crate::output::Output;
-use crate::service::{Answer, Service, ServiceFailure};
+use crate::service::{ServiceAnswer, ServiceClient, ServiceFailure};
 use bitacora_client::percent_encoded;
 
 /// The number of items of one page, where a total is given.
@@ -26,7 +26,7 @@ pub(crate) fn wanted(text: &str) -> Result<NonZeroUsize, &'static str> {
 }
 
 /// A page of a list.
-pub(crate) trait Page: DeserializeOwned {
+pub(crate) trait ListPage: DeserializeOwned {
     /// The lists that continue from page to page. All other members are of the whole list.
     const LISTS: &'static [&'static str];
 
@@ -40,7 +40,7 @@ pub(crate) trait Page: DeserializeOwned {
 macro_rules! pages {
     ($($page:ident { $($list:ident),+ },)*) => {
         $(
-            impl Page for $page {
+            impl ListPage for $page {
                 const LISTS: &'static [&'static str] = &[$(stringify!($list)),+];
 
                 fn items(&self) -> usize {
@@ -84,18 +84,18 @@ pages! {
 }
 
 /// Gives every page of a list to `each`: as it came, and parsed.
-pub(crate) fn each_page<T: Page>(
-    service: &mut Service,
+pub(crate) fn each_page<T: ListPage>(
+    service: &mut ServiceClient,
     path: &str,
     each: impl FnMut(&str, T) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
-    each_page_by(Service::get, service, path, each)
+    each_page_by(ServiceClient::get, service, path, each)
 }
 
 /// Does the same with a given request function, for a list under a ledger or under none.
-pub(crate) fn each_page_by<T: Page>(
-    ask: fn(&mut Service, &str) -> Result<Answer, ServiceFailure>,
-    service: &mut Service,
+pub(crate) fn each_page_by<T: ListPage>(
+    ask: fn(&mut ServiceClient, &str) -> Result<ServiceAnswer, ServiceFailure>,
+    service: &mut ServiceClient,
     path: &str,
     mut each: impl FnMut(&str, T) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
@@ -115,8 +115,8 @@ pub(crate) fn each_page_by<T: Page>(
 }
 
 /// Does the same for at most this many items.
-fn each_page_up_to<T: Page>(
-    service: &mut Service,
+fn each_page_up_to<T: ListPage>(
+    service: &mut ServiceClient,
     path: &str,
     most: usize,
     mut each: impl FnMut(&str, T) -> Result<(), CommandError>,
@@ -139,8 +139,8 @@ fn each_page_up_to<T: Page>(
 }
 
 /// Returns every page of a list, for people. With `--json` the pages are written as one document, and `None` is returned.
-pub(crate) fn pages_to_show<T: Page>(
-    service: &mut Service,
+pub(crate) fn pages_to_show<T: ListPage>(
+    service: &mut ServiceClient,
     path: &str,
     global: &Global,
     output: &mut Output,
@@ -149,8 +149,8 @@ pub(crate) fn pages_to_show<T: Page>(
 }
 
 /// Does the same for at most this many items.
-pub(crate) fn pages_to_show_up_to<T: Page>(
-    service: &mut Service,
+pub(crate) fn pages_to_show_up_to<T: ListPage>(
+    service: &mut ServiceClient,
     path: &str,
     most: usize,
     global: &Global,
@@ -159,12 +159,12 @@ pub(crate) fn pages_to_show_up_to<T: Page>(
     shown(global, output, |each| each_page_up_to(service, path, most, each))
 }
 
-fn shown<T: Page>(
+fn shown<T: ListPage>(
     global: &Global,
     output: &mut Output,
     all: impl FnOnce(&mut dyn FnMut(&str, T) -> Result<(), CommandError>) -> Result<(), CommandError>,
 ) -> Result<Option<Vec<T>>, CommandError> {
-    let (mut pages, mut joined) = (Vec::new(), Joined::new(T::LISTS));
+    let (mut pages, mut joined) = (Vec::new(), MergedPages::new(T::LISTS));
     all(&mut |text, page| {
         if global.json {
             return Ok(joined.take(text)?);
@@ -180,8 +180,11 @@ fn shown<T: Page>(
 }
 
 /// Returns all pages of a list as one document.
-pub(crate) fn joined_pages<T: Page>(service: &mut Service, path: &str) -> Result<Joined, CommandError> {
-    let mut joined = Joined::new(T::LISTS);
+pub(crate) fn joined_pages<T: ListPage>(
+    service: &mut ServiceClient,
+    path: &str,
+) -> Result<MergedPages, CommandError> {
+    let mut joined = MergedPages::new(T::LISTS);
     each_page(service, path, |text, _: T| Ok(joined.take(text)?))?;
     Ok(joined)
 }

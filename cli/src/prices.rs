@@ -49,7 +49,7 @@ struct Price {
 /// A price as it is written, in US dollars for a million tokens.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct PriceText {
     model: String,
     r#in: String,
     out: String,
@@ -82,9 +82,9 @@ impl Prices {
     pub(crate) fn read(file: &Path) -> Result<Self, PricesError> {
         let place = place_of(file);
         let document = Document::read(file)?;
-        let written: Vec<Written> = serde_json::from_str(document.text())
+        let written: Vec<PriceText> = serde_json::from_str(document.text())
             .map_err(|error| PricesError::Unfit { place: place.clone(), what: error.to_string() })?;
-        let price = |written: Written| {
+        let price = |written: PriceText| {
             let of_text = |text: String| {
                 let model = written.model.clone();
                 parse_usd(&text).map_err(|source| PricesError::Price { place: place.clone(), model, source })

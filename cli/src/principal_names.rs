@@ -6,7 +6,7 @@ use bitacora_client::percent_encoded;
 use bitacora_formats::vocabulary::{EventData, PrincipalCreated};
 
 use crate::event_page::EventPage;
-use crate::service::{Service, ServiceFailure};
+use crate::service::{ServiceClient, ServiceFailure};
 
 /// The number of events of one page.
 const PAGE_EVENTS: &str = "1000";
@@ -15,7 +15,7 @@ const PAGE_EVENTS: &str = "1000";
 pub(crate) struct KnownPeople(BTreeMap<String, String>);
 
 impl KnownPeople {
-    pub(crate) fn of(service: &mut Service) -> Result<Self, ServiceFailure> {
+    pub(crate) fn of(service: &mut ServiceClient) -> Result<Self, ServiceFailure> {
         let mut names = BTreeMap::new();
         let mut after = "0".to_owned();
         loop {

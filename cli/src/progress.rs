@@ -66,9 +66,9 @@ impl Drop for EventCount {
 }
 
 /// The name of the current work; silent unless stderr is a terminal.
-pub(crate) struct Doing(ProgressBar);
+pub(crate) struct WorkSpinner(ProgressBar);
 
-impl Doing {
+impl WorkSpinner {
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::new_spinner();
         bar.enable_steady_tick(DRAW_EVERY);
@@ -80,7 +80,7 @@ impl Doing {
     }
 }
 
-impl Drop for Doing {
+impl Drop for WorkSpinner {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

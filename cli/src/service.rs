@@ -34,8 +34,8 @@ pub(crate) const FOLD_PATIENCE: Duration = Duration::from_secs(600);
 pub(crate) const FOLD_PAUSE: Duration = Duration::from_millis(200);
 
 /// A service and the ledger that it is asked about.
-pub(crate) struct Service {
-    way: Way,
+pub(crate) struct ServiceClient {
+    way: ServiceRoute,
     ledger: LedgerName,
     /// The position that answers have to rest on.
     at_least: Option<String>,
@@ -47,9 +47,9 @@ pub(crate) struct Service {
 }
 
 /// The connection to the service, or the service of the folder.
-enum Way {
+enum ServiceRoute {
     Address(Connection),
-    Folder { config: Box<LedgersConfig>, open: Option<Within>, doubt: Doubt },
+    Folder { config: Box<LedgersConfig>, open: Option<FolderService>, doubt: Doubt },
 }
 
 /// The kind of caller.
@@ -68,7 +68,7 @@ enum Purpose {
 }
 
 /// An answer of the service: JSON of one line.
-pub(crate) struct Answer(Bytes);
+pub(crate) struct ServiceAnswer(Bytes);
 
 /// The reason why there is no answer, or no clean end after it.
 #[derive(Debug, thiserror::Error)]
@@ -104,32 +104,32 @@ impl CommandFailure for ServiceFailure {
 /// Runs `work` with a service, and ends the service.
 pub(crate) fn with_service<T>(
     global: &Global,
-    work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
+    work: impl FnOnce(&mut ServiceClient) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    work_with(Service::open(global, false, Asker::Person)?, work)
+    work_with(ServiceClient::open(global, false, Asker::Person)?, work)
 }
 
 /// Does the same as an executor, which uses an agent's token: the one that is named, never the admin token beside the keyring.
 pub(crate) fn with_service_for_agents<T>(
     global: &Global,
-    work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
+    work: impl FnOnce(&mut ServiceClient) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    work_with(Service::open(global, false, Asker::Agent)?, work)
+    work_with(ServiceClient::open(global, false, Asker::Agent)?, work)
 }
 
 /// Does the same for queries to read models, which are folded up to the ledger's head first.
 pub(crate) fn with_read_models<T>(
     global: &Global,
-    work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
+    work: impl FnOnce(&mut ServiceClient) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    let mut service = Service::open(global, true, Asker::Person)?;
+    let mut service = ServiceClient::open(global, true, Asker::Person)?;
     service.rests_on_now = true;
     work_with(service, work)
 }
 
 fn work_with<T>(
-    mut service: Service,
-    work: impl FnOnce(&mut Service) -> Result<T, CommandError>,
+    mut service: ServiceClient,
+    work: impl FnOnce(&mut ServiceClient) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     let done = work(&mut service);
     let ended = service.end();
@@ -138,21 +138,21 @@ fn work_with<T>(
     Ok(done)
 }
 
-impl Service {
+impl ServiceClient {
     fn open(global: &Global, read_models: bool, asker: Asker) -> Result<Self, AccessError> {
         let ledger = global.ledger.clone();
         let runtime = event_loop()?;
         let mut lacks_agents_token = false;
         let way = match (global.place(), asker) {
-            (LedgerLocation::Service(url), Asker::Person) => Way::Address(global.client(&url)?),
+            (LedgerLocation::Service(url), Asker::Person) => ServiceRoute::Address(global.client(&url)?),
             (LedgerLocation::Service(url), Asker::Agent) => {
                 let token = global.agents_token()?;
                 lacks_agents_token = token.is_none();
-                Way::Address(Connection::new(url, token).noting(&global.doubt))
+                ServiceRoute::Address(Connection::new(url, token).noting(&global.doubt))
             }
             (LedgerLocation::Folder(data), _) => {
                 let config = Box::new(folder(global, data, read_models)?);
-                Way::Folder { config, open: None, doubt: global.doubt.clone() }
+                ServiceRoute::Folder { config, open: None, doubt: global.doubt.clone() }
             }
         };
         Ok(Self { way, ledger, at_least: None, rests_on_now: false, lacks_agents_token, runtime })
@@ -195,29 +195,37 @@ impl Service {
 
     /// Returns `true` if the service runs in this process, for a folder.
     pub(crate) fn is_within(&self) -> bool {
-        matches!(self.way, Way::Folder { .. })
+        matches!(self.way, ServiceRoute::Folder { .. })
     }
 
     /// Gets a resource under the ledger: `mode`, `tools?after=1`.
-    pub(crate) fn get(&mut self, path: &str) -> Result<Answer, ServiceFailure> {
+    pub(crate) fn get(&mut self, path: &str) -> Result<ServiceAnswer, ServiceFailure> {
         self.exchange(&Method::GET, path, None)
     }
 
     /// Sends a query that needs a body; it changes nothing.
-    pub(crate) fn ask_with(&mut self, path: &str, json: Option<String>) -> Result<Answer, ServiceFailure> {
+    pub(crate) fn ask_with(
+        &mut self,
+        path: &str,
+        json: Option<String>,
+    ) -> Result<ServiceAnswer, ServiceFailure> {
         self.open_for(Purpose::Questions)?;
         self.exchange_opened(&Method::POST, path, json)
     }
 
-    pub(crate) fn post(&mut self, path: &str, json: Option<String>) -> Result<Answer, ServiceFailure> {
+    pub(crate) fn post(&mut self, path: &str, json: Option<String>) -> Result<ServiceAnswer, ServiceFailure> {
         self.exchange(&Method::POST, path, json)
     }
 
-    pub(crate) fn put(&mut self, path: &str, json: String) -> Result<Answer, ServiceFailure> {
+    pub(crate) fn put(&mut self, path: &str, json: String) -> Result<ServiceAnswer, ServiceFailure> {
         self.exchange(&Method::PUT, path, Some(json))
     }
 
-    pub(crate) fn delete(&mut self, path: &str, json: Option<String>) -> Result<Answer, ServiceFailure> {
+    pub(crate) fn delete(
+        &mut self,
+        path: &str,
+        json: Option<String>,
+    ) -> Result<ServiceAnswer, ServiceFailure> {
         self.exchange(&Method::DELETE, path, json)
     }
 
@@ -226,7 +234,7 @@ impl Service {
         method: &Method,
         path: &str,
         json: Option<String>,
-    ) -> Result<Answer, ServiceFailure> {
+    ) -> Result<ServiceAnswer, ServiceFailure> {
         self.open_for(if *method == Method::GET { Purpose::Questions } else { Purpose::Acts })?;
         self.exchange_opened(method, path, json)
     }
@@ -236,19 +244,24 @@ impl Service {
         method: &Method,
         path: &str,
         json: Option<String>,
-    ) -> Result<Answer, ServiceFailure> {
+    ) -> Result<ServiceAnswer, ServiceFailure> {
         self.settle_position()?;
         let path = format!("/v1/ledgers/{}/{path}", self.ledger);
         self.ask(method, &path, &json.map(Bytes::from))
     }
 
     /// Gets a resource that is under no ledger: `projections`.
-    pub(crate) fn get_of_all(&mut self, path: &str) -> Result<Answer, ServiceFailure> {
+    pub(crate) fn get_of_all(&mut self, path: &str) -> Result<ServiceAnswer, ServiceFailure> {
         self.settle_position()?;
         self.ask(&Method::GET, &format!("/v1/{path}"), &None)
     }
 
-    fn ask(&mut self, method: &Method, path: &str, json: &Option<Bytes>) -> Result<Answer, ServiceFailure> {
+    fn ask(
+        &mut self,
+        method: &Method,
+        path: &str,
+        json: &Option<Bytes>,
+    ) -> Result<ServiceAnswer, ServiceFailure> {
         let end = Instant::now() + FOLD_PATIENCE;
         let answer = loop {
             let at_least = self.at_least.as_deref();
@@ -265,18 +278,18 @@ impl Service {
             }
         };
         serde_json::from_slice::<IgnoredAny>(&answer).map_err(|_| ServiceFailure::Strange)?;
-        Ok(Answer(answer))
+        Ok(ServiceAnswer(answer))
     }
 
     fn end(self) -> Result<(), ServiceFailure> {
         match self.way {
-            Way::Folder { open: Some(within), .. } => within.close(&self.runtime),
-            Way::Folder { open: None, .. } | Way::Address(_) => Ok(()),
+            ServiceRoute::Folder { open: Some(within), .. } => within.close(&self.runtime),
+            ServiceRoute::Folder { open: None, .. } | ServiceRoute::Address(_) => Ok(()),
         }
     }
 }
 
-impl Way {
+impl ServiceRoute {
     /// Returns the connection to the service. A folder that was opened for queries alone is closed, and opened again for the first act.
     fn client(
         &mut self,
@@ -293,20 +306,20 @@ impl Way {
         }
         let within = match open.take() {
             Some(within) => within,
-            None => Within::open(config, ledger, (purpose, doubt), runtime)?,
+            None => FolderService::open(config, ledger, (purpose, doubt), runtime)?,
         };
         Ok(&mut open.insert(within).client)
     }
 }
 
 /// An open service of this process.
-struct Within {
+struct FolderService {
     client: Connection,
     service: Arc<InProcess>,
     purpose: Purpose,
 }
 
-impl Within {
+impl FolderService {
     fn open(
         config: &LedgersConfig,
         ledger: &LedgerName,
@@ -342,7 +355,7 @@ fn folder(global: &Global, data: &Path, read_models: bool) -> Result<LedgersConf
     Ok(LedgersConfig { data: data.to_owned(), keyring, environment, options, read_models })
 }
 
-impl Answer {
+impl ServiceAnswer {
     /// Parses the answer.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ServiceFailure> {
         serde_json::from_slice(&self.0).map_err(|_| ServiceFailure::Strange)

@@ -8,11 +8,11 @@ use crate::output::{Output, OutputError, printable};
 const MAX_CELL_CHARACTERS: usize = 160;
 
 /// Rows under a heading. The last column has no fixed width.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new(heading: &[&str]) -> Self {
         Self { rows: vec![heading.iter().map(|cell| (*cell).to_owned()).collect()] }
     }

@@ -22,11 +22,11 @@ use tokio::sync::mpsc::channel;
 
 use super::error::BenchError;
 use super::latency::{Latencies, as_number};
-use super::plan::Told;
+use super::plan::MeasurementListener;
 use super::results::Figure;
 use super::results::Measurement;
 use super::scratch::Scratch;
-use super::stop::Stop;
+use super::stop::StopSignal;
 use super::verifying;
 use crate::import::{EventBatch, ImportPlan, ImportTally, LANES, ReadProgress, Record, Records};
 use crate::input_file;
@@ -53,9 +53,9 @@ impl ReadProgress for Untold {
 
 /// A writer that counts bytes.
 #[derive(Default)]
-struct Counted(u64);
+struct ByteCounter(u64);
 
-impl Write for Counted {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())
@@ -71,8 +71,8 @@ pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
     reading: ImportPlan,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let paths: Vec<PathBuf> = reading.files.iter().filter_map(|file| file.path.clone()).collect();
     let place = scratch.place("archived")?;
@@ -256,13 +256,13 @@ impl Sizes {
 }
 
 /// Lines of JSON, packed by zstd.
-struct Packed {
+struct ZstdResult {
     lines: u64,
     bytes: u64,
     seconds: f64,
 }
 
-impl Packed {
+impl ZstdResult {
     fn to_measurement(&self, name: &str, what: &str) -> Measurement {
         Measurement::new(name, what)
             .with(Figure::PackedBytes, as_number(self.bytes))
@@ -271,11 +271,16 @@ impl Packed {
     }
 }
 
-fn packed(paths: &[PathBuf], level: i32, is_long: bool, told: Told<'_>) -> Result<Packed, BenchError> {
+fn packed(
+    paths: &[PathBuf],
+    level: i32,
+    is_long: bool,
+    told: MeasurementListener<'_>,
+) -> Result<ZstdResult, BenchError> {
     told(&format!("the same lines by zstd -{level}"));
     let failed = |source| BenchError::System { what: "packing the lines with zstd", source };
     let began = Instant::now();
-    let mut encoder = zstd::stream::write::Encoder::new(Counted::default(), level).map_err(failed)?;
+    let mut encoder = zstd::stream::write::Encoder::new(ByteCounter::default(), level).map_err(failed)?;
     if is_long {
         encoder.long_distance_matching(true).map_err(failed)?;
         encoder.window_log(LONG_WINDOW).map_err(failed)?;
@@ -286,7 +291,7 @@ fn packed(paths: &[PathBuf], level: i32, is_long: bool, told: Told<'_>) -> Resul
             .map_err(|source| BenchError::Disk { path: path.clone(), source })?;
     }
     let bytes = encoder.finish().map_err(failed)?.0;
-    Ok(Packed { lines, bytes, seconds: began.elapsed().as_secs_f64() })
+    Ok(ZstdResult { lines, bytes, seconds: began.elapsed().as_secs_f64() })
 }
 
 /// Writes the lines of a file, and returns their size in bytes.

@@ -6,10 +6,10 @@ use bitacora_ledger::{Entropy, Environment, OpenMode, SystemEntropy};
 
 use super::error::BenchError;
 use super::latency::Latencies;
-use super::plan::Told;
+use super::plan::MeasurementListener;
 use super::results::Measurement;
 use super::scratch::Scratch;
-use super::stop::Stop;
+use super::stop::StopSignal;
 
 /// The number of writes of each size.
 const ROUNDS: usize = 1_000;
@@ -20,8 +20,8 @@ const SIZES_KIB: [usize; 2] = [4, 64];
 pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     SIZES_KIB
         .iter()
@@ -38,7 +38,7 @@ fn write_and_sync(
     environment: &Environment,
     scratch: &Scratch,
     bytes: usize,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Latencies, BenchError> {
     let path = scratch.path().join(format!("bare-{bytes}"));
     let failed = |source| BenchError::Disk { path: path.clone(), source };

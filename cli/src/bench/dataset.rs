@@ -16,12 +16,12 @@ use super::append::{describe_work, event_loop};
 use super::error::BenchError;
 use super::latency::{Latencies, as_number};
 use super::machine;
-use super::plan::Told;
+use super::plan::MeasurementListener;
 use super::pool::{self, Caller};
 use super::results::Figure;
 use super::results::Measurement;
-use super::scratch::{Place, Scratch};
-use super::stop::Stop;
+use super::scratch::{Scratch, ScratchLedger};
+use super::stop::StopSignal;
 
 /// The number of callers that fill it, and of events in each request.
 const CALLERS: usize = 8;
@@ -89,7 +89,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A filled and closed ledger.
 pub(super) struct Dataset {
-    pub(super) place: Place,
+    pub(super) place: ScratchLedger,
     pub(super) keyring: Arc<Keyring>,
     pub(super) events: u64,
 }
@@ -100,8 +100,8 @@ impl Dataset {
         environment: &Environment,
         scratch: &Scratch,
         events: u64,
-        stop: &Stop,
-        told: Told<'_>,
+        stop: &StopSignal,
+        told: MeasurementListener<'_>,
     ) -> Result<(Self, Measurement), BenchError> {
         pool::prepare();
         let place = scratch.place("dataset")?;
@@ -146,18 +146,23 @@ fn forget_files(folder: &Path) -> io::Result<()> {
 }
 
 /// The shared state of a load's callers.
-struct Filling {
+struct LoadState {
     ledger: Ledger,
     /// The number of requests that nobody has begun.
     left: AtomicU64,
     places: Places,
     latencies: Latencies,
-    stop: Stop,
+    stop: StopSignal,
 }
 
-fn fill(ledger: &Ledger, requests: u64, into: Measurement, stop: &Stop) -> Result<Measurement, BenchError> {
+fn fill(
+    ledger: &Ledger,
+    requests: u64,
+    into: Measurement,
+    stop: &StopSignal,
+) -> Result<Measurement, BenchError> {
     let runtime = event_loop()?;
-    let filling = Arc::new(Filling {
+    let filling = Arc::new(LoadState {
         ledger: ledger.clone(),
         left: AtomicU64::new(requests),
         places: Places::among(requests * EVENTS_A_REQUEST as u64),
@@ -192,7 +197,7 @@ struct Memory {
 }
 
 /// Watches the memory until every request is begun.
-fn watch_memory(filling: &Filling, requests: u64) -> Memory {
+fn watch_memory(filling: &LoadState, requests: u64) -> Memory {
     let mut memory = Memory::default();
     loop {
         let left = filling.left.load(Ordering::Relaxed);
@@ -209,7 +214,7 @@ fn watch_memory(filling: &Filling, requests: u64) -> Memory {
     }
 }
 
-async fn call(filling: Arc<Filling>, mut caller: Caller) -> Result<(), BenchError> {
+async fn call(filling: Arc<LoadState>, mut caller: Caller) -> Result<(), BenchError> {
     let one_less = |left: u64| left.checked_sub(1);
     while !filling.stop.is_set() {
         let taken = filling.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);

@@ -6,16 +6,16 @@ use bitacora_ledger::{Environment, Ledger, Options};
 
 use super::append::{Load, event_loop};
 use super::error::BenchError;
-use super::plan::Told;
+use super::plan::MeasurementListener;
 use super::pool;
 use super::results::Figure;
 use super::results::Measurement;
 use super::scratch::Scratch;
-use super::shape::Shape;
-use super::stop::Stop;
+use super::shape::LoadShape;
+use super::stop::StopSignal;
 use crate::anchor::options_beside;
 
-const SHAPE: Shape = Shape { callers: 16, events: 100 };
+const SHAPE: LoadShape = LoadShape { callers: 16, events: 100 };
 /// The number of measurements of each: variations of the disk then affect both.
 const TURNS: u32 = 3;
 
@@ -23,8 +23,8 @@ pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
     measured: Duration,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let (mut with, mut without) = (0.0, 0.0);

@@ -4,10 +4,10 @@ use bitacora_ledger::Environment;
 
 use super::dataset::Dataset;
 use super::error::BenchError;
-use super::plan::{Group, Plan, Told};
+use super::plan::{BenchGroup, BenchPlan, MeasurementListener};
 use super::results::Results;
 use super::scratch::Scratch;
-use super::stop::Stop;
+use super::stop::StopSignal;
 use super::{append, archiving, bare, heads, http, machine, opening, reading, replaying, rolling, verifying};
 
 /// Runs all measurements of the plan, in its order. A part that fails is reported in the results, beside those of the
@@ -15,30 +15,34 @@ use super::{append, archiving, bare, heads, http, machine, opening, reading, rep
 ///
 /// # Errors
 /// The folder cannot be created, or the run was interrupted. The folder is removed then too.
-pub(crate) fn measure(plan: &mut Plan, stop: &Stop, told: Told<'_>) -> Result<Results, BenchError> {
+pub(crate) fn measure(
+    plan: &mut BenchPlan,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
+) -> Result<Results, BenchError> {
     let environment = Environment::real();
     let scratch = Scratch::make(&plan.folder)?;
     let mut results = Results::new(machine::look_at(&plan.folder), plan.measured, plan.events);
     let groups = plan.groups.clone();
-    let planned = |group: &Group| groups.contains(group);
+    let planned = |group: &BenchGroup| groups.contains(group);
     // First of all: the memory that a load takes is this process's, so nothing may have run in it before.
-    let on_load: Vec<Group> =
-        Group::ALL.into_iter().filter(planned).filter(|group| group.needs_load()).collect();
+    let on_load: Vec<BenchGroup> =
+        BenchGroup::ALL.into_iter().filter(planned).filter(|group| group.needs_load()).collect();
     if !on_load.is_empty() {
         measure_on_load(&environment, &scratch, &on_load, &mut results, (stop, told))?;
     }
-    for group in Group::ALL.into_iter().filter(planned).filter(|group| !group.needs_load()) {
+    for group in BenchGroup::ALL.into_iter().filter(planned).filter(|group| !group.needs_load()) {
         let measurements = match group {
-            Group::Disk => bare::measure(&environment, &scratch, stop, told),
-            Group::Append => append::measure(&environment, &scratch, plan, stop, told),
-            Group::Http => http::measure(&scratch, plan, stop, told),
-            Group::Decide => http::deciding::measure(&scratch, plan, stop, told),
-            Group::Replay => replaying::measure(&environment, &scratch, plan.events, stop, told),
-            Group::Archive => match plan.records.take() {
+            BenchGroup::Disk => bare::measure(&environment, &scratch, stop, told),
+            BenchGroup::Append => append::measure(&environment, &scratch, plan, stop, told),
+            BenchGroup::Http => http::measure(&scratch, plan, stop, told),
+            BenchGroup::Decide => http::deciding::measure(&scratch, plan, stop, told),
+            BenchGroup::Replay => replaying::measure(&environment, &scratch, plan.events, stop, told),
+            BenchGroup::Archive => match plan.records.take() {
                 Some(records) => archiving::measure(&environment, &scratch, records, stop, told),
                 None => Ok(Vec::new()),
             },
-            Group::Heads => heads::measure(&environment, &scratch, plan.measured, stop, told),
+            BenchGroup::Heads => heads::measure(&environment, &scratch, plan.measured, stop, told),
             _ => rolling::measure(&environment, &scratch, plan.measured, stop, told),
         };
         results.take(group.name(), measurements)?;
@@ -50,21 +54,21 @@ pub(crate) fn measure(plan: &mut Plan, stop: &Stop, told: Told<'_>) -> Result<Re
 fn measure_on_load(
     environment: &Environment,
     scratch: &Scratch,
-    groups: &[Group],
+    groups: &[BenchGroup],
     results: &mut Results,
-    (stop, told): (&Stop, Told<'_>),
+    (stop, told): (&StopSignal, MeasurementListener<'_>),
 ) -> Result<(), BenchError> {
     let made = Dataset::make(environment, scratch, results.events, stop, told);
     let (dataset, load) = match made {
         Ok(made) => made,
-        Err(error) => return results.take(Group::Load.name(), Err(error)),
+        Err(error) => return results.take(BenchGroup::Load.name(), Err(error)),
     };
     results.measurements.push(load);
     for group in groups {
         let measurements = match group {
-            Group::Read => reading::measure(environment, &dataset, stop, told),
-            Group::Open => opening::measure(environment, &dataset, stop, told),
-            Group::Verify => verifying::measure(&dataset, stop, told),
+            BenchGroup::Read => reading::measure(environment, &dataset, stop, told),
+            BenchGroup::Open => opening::measure(environment, &dataset, stop, told),
+            BenchGroup::Verify => verifying::measure(&dataset, stop, told),
             _ => Ok(Vec::new()),
         };
         results.take(group.name(), measurements)?;

@@ -7,10 +7,10 @@ use bitacora_ledger::Environment;
 use super::dataset::Dataset;
 use super::error::BenchError;
 use super::latency::{Latencies, as_number};
-use super::plan::Told;
+use super::plan::MeasurementListener;
 use super::results::Figure;
 use super::results::Measurement;
-use super::stop::Stop;
+use super::stop::StopSignal;
 
 /// The number of openings with the files in the system's cache.
 const WARM_OPENINGS: usize = 3;
@@ -18,8 +18,8 @@ const WARM_OPENINGS: usize = 3;
 pub(super) fn measure(
     environment: &Environment,
     dataset: &Dataset,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let openings = |name: &str, warmth: &str, count: usize| -> Result<Measurement, BenchError> {
         let what = format!("opening {} events again, {warmth}", dataset.events);

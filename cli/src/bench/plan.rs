@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 
-use super::shape::Shape;
+use super::shape::LoadShape;
 use crate::import::ImportPlan;
 
 /// The part of a measurement's time that its warm-up takes: one in so many.
@@ -14,7 +14,7 @@ const WARM_UP_SHARE: u32 = 4;
 
 /// A group of measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Group {
+pub(crate) enum BenchGroup {
     /// The disk alone: write and sync.
     Disk,
     /// Appends in this process.
@@ -41,7 +41,7 @@ pub(crate) enum Group {
     Verify,
 }
 
-impl Group {
+impl BenchGroup {
     /// All groups, in the order of their measurement.
     pub(crate) const ALL: [Self; 12] = [
         Self::Load,
@@ -70,10 +70,10 @@ impl Group {
 }
 
 /// The measurements to run, and their folder.
-pub(crate) struct Plan {
-    pub(crate) groups: Vec<Group>,
+pub(crate) struct BenchPlan {
+    pub(crate) groups: Vec<BenchGroup>,
     /// The shapes of appends; if empty, those with floors.
-    pub(crate) shapes: Vec<Shape>,
+    pub(crate) shapes: Vec<LoadShape>,
     /// The number of events of the ledger for reads, openings and verifications.
     pub(crate) events: u64,
     /// The records to archive, if any.
@@ -85,7 +85,7 @@ pub(crate) struct Plan {
 }
 
 /// The listener for the name of the current measurement.
-pub(crate) type Told<'a> = &'a (dyn Fn(&str) + Sync);
+pub(crate) type MeasurementListener<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// Returns the counting time of a measurement that begins now: from the end of its warm-up, for its duration.
 pub(super) fn counting(measured: Duration) -> Range<Instant> {

@@ -10,11 +10,11 @@ use super::connection::ask_for_lines;
 use super::dataset::{Dataset, SOUGHT_EVENTS, Sought};
 use super::error::BenchError;
 use super::latency::{Latencies, as_number};
-use super::plan::Told;
+use super::plan::MeasurementListener;
 use super::results::Figure;
 use super::results::Measurement;
-use super::service::Service;
-use super::stop::Stop;
+use super::service::ServiceProcess;
+use super::stop::StopSignal;
 
 /// The most events of the scan over HTTP: more would not change the figures.
 const MAX_HTTP_SCAN_EVENTS: u64 = 1_000_000;
@@ -26,8 +26,8 @@ const WARM_READS: u64 = 20;
 pub(super) fn measure(
     environment: &Environment,
     dataset: &Dataset,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let mut measurements =
         vec![scan(environment, dataset, stop, told)?, pages(environment, dataset, stop, told)?];
@@ -39,8 +39,8 @@ pub(super) fn measure(
 fn scan(
     environment: &Environment,
     dataset: &Dataset,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
 ) -> Result<Measurement, BenchError> {
     let what = "full scan in process, records as they lie".to_owned();
     told(&what);
@@ -62,8 +62,8 @@ fn scan(
 fn pages(
     environment: &Environment,
     dataset: &Dataset,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
 ) -> Result<Measurement, BenchError> {
     let what = format!("full scan in process, pages of {MAX_PAGE_EVENTS}");
     told(&what);
@@ -87,10 +87,14 @@ fn pages(
     Ok(latencies.describe(Measurement::new("read/pages", what)).with(Figure::EventsPerS, rate))
 }
 
-fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measurement>, BenchError> {
+fn over_http(
+    dataset: &Dataset,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
+) -> Result<Vec<Measurement>, BenchError> {
     // Twice: the first service makes whatever it keeps about the ledger, the second finds it.
-    drop(Service::start(&dataset.place)?.caught_up(stop)?);
-    let service = Service::start(&dataset.place)?.caught_up(stop)?;
+    drop(ServiceProcess::start(&dataset.place)?.caught_up(stop)?);
+    let service = ServiceProcess::start(&dataset.place)?.caught_up(stop)?;
     let session = format!("{SOUGHT_EVENTS} events of one session of {}, over HTTP", dataset.events);
     let scattered = format!("{SOUGHT_EVENTS} events scattered over {}, over HTTP", dataset.events);
     let mut measurements = Vec::new();
@@ -119,7 +123,12 @@ fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measu
 }
 
 /// Reads at least `events` events, and returns the time that this took.
-fn expect(service: &Service, path: &str, events: u64, stop: &Stop) -> Result<Duration, BenchError> {
+fn expect(
+    service: &ServiceProcess,
+    path: &str,
+    events: u64,
+    stop: &StopSignal,
+) -> Result<Duration, BenchError> {
     let began = Instant::now();
     let read = ask_for_lines(service, path, stop);
     stop.check()?;

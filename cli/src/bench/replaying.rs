@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 use super::error::BenchError;
 use super::latency::{Latencies, as_number};
-use super::plan::Told;
+use super::plan::MeasurementListener;
 use super::results::Figure;
 use super::results::Measurement;
-use super::scratch::{Place, Scratch};
-use super::stop::Stop;
+use super::scratch::{Scratch, ScratchLedger};
+use super::stop::StopSignal;
 use crate::anchor::options_beside;
 
 /// The most events: the number that openings are promised for.
@@ -38,8 +38,8 @@ pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
     events: u64,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let place = scratch.place("decided")?;
     let keyring = place.begin(environment, &options_beside(&place.keyring(), environment))?;
@@ -88,7 +88,11 @@ pub(super) fn measure(
     Ok(vec![filled, folded, with, without])
 }
 
-fn open(environment: &Environment, place: &Place, keyring: &Arc<Keyring>) -> Result<Ledger, BenchError> {
+fn open(
+    environment: &Environment,
+    place: &ScratchLedger,
+    keyring: &Arc<Keyring>,
+) -> Result<Ledger, BenchError> {
     let options = options_beside(&place.keyring(), environment);
     Ok(Ledger::open(environment, &place.ledger()?, Arc::clone(keyring), options)?)
 }
@@ -143,7 +147,7 @@ fn govern(ledger: &Ledger) -> Result<(), BenchError> {
     Ok(())
 }
 
-fn fill(ledger: &Ledger, rounds: u64, stop: &Stop) -> Result<(), BenchError> {
+fn fill(ledger: &Ledger, rounds: u64, stop: &StopSignal) -> Result<(), BenchError> {
     let next = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let callers: Vec<_> = (0..CALLERS)
@@ -203,7 +207,7 @@ fn event(
     Ok(event)
 }
 
-fn remove_snapshots(place: &Place) -> Result<(), BenchError> {
+fn remove_snapshots(place: &ScratchLedger) -> Result<(), BenchError> {
     let folder = place.ledger()?.join("index");
     let failed = |source| BenchError::Disk { path: folder.clone(), source };
     for entry in fs::read_dir(&folder).map_err(failed)? {

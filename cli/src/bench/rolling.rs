@@ -7,24 +7,24 @@ use bitacora_ledger::{Environment, Ledger, Options};
 use super::append::{Load, event_loop};
 use super::error::BenchError;
 use super::latency::as_number;
-use super::plan::Told;
+use super::plan::MeasurementListener;
 use super::pool;
 use super::results::Figure;
 use super::results::Measurement;
 use super::scratch::Scratch;
-use super::shape::Shape;
-use super::stop::Stop;
+use super::shape::LoadShape;
+use super::stop::StopSignal;
 
 /// The size of segments: small enough that they end all the time.
 const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
-const SHAPE: Shape = Shape { callers: 16, events: 100 };
+const SHAPE: LoadShape = LoadShape { callers: 16, events: 100 };
 
 pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
     measured: Duration,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let what = format!("segments of 8 MiB rolling, {SHAPE}");

@@ -35,10 +35,10 @@ impl Scratch {
     }
 
     /// Creates a place in it for one measurement.
-    pub(super) fn place(&self, name: &str) -> Result<Place, BenchError> {
+    pub(super) fn place(&self, name: &str) -> Result<ScratchLedger, BenchError> {
         let path = self.path.join(name);
         fs::create_dir(&path).map_err(|source| BenchError::Disk { path: path.clone(), source })?;
-        Ok(Place { path })
+        Ok(ScratchLedger { path })
     }
 }
 
@@ -65,11 +65,11 @@ pub(crate) fn remove(folder: &Path) {
 }
 
 /// A data folder and its keyring side by side, removed on drop.
-pub(super) struct Place {
+pub(super) struct ScratchLedger {
     path: PathBuf,
 }
 
-impl Place {
+impl ScratchLedger {
     pub(super) fn data(&self) -> PathBuf {
         self.path.join("data")
     }
@@ -98,7 +98,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ScratchLedger {
     fn drop(&mut self) {
         remove(&self.path);
     }

@@ -11,9 +11,9 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A signal shared by the listener for interruptions and all workers; once set, it stays.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub(crate) struct StopSignal(Arc<AtomicBool>);
 
-impl Stop {
+impl StopSignal {
     pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -11,10 +11,10 @@ use bitacora_formats::{KeyUse, Keyring, SigningChain, chain_hasher};
 use super::dataset::Dataset;
 use super::error::BenchError;
 use super::latency::as_number;
-use super::plan::Told;
+use super::plan::MeasurementListener;
 use super::results::Figure;
 use super::results::Measurement;
-use super::stop::Stop;
+use super::stop::StopSignal;
 use crate::verify::{CheckedArchive, LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 
 /// The number of bytes hashed at a time, as of a large frame; the total follows.
@@ -25,8 +25,8 @@ const ARCHIVE_ROUNDS: usize = 10;
 
 pub(super) fn measure(
     dataset: &Dataset,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    told: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let what = "BLAKE3 of 64 KiB at a time, one thread".to_owned();
     told(&what);
@@ -62,7 +62,7 @@ pub(super) fn measure(
 pub(super) fn measure_archives(
     paths: &[PathBuf],
     chain: &SigningChain,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Vec<Measurement>, BenchError> {
     let (mut bytes, mut hashing_s, mut checking_s) = (0.0, 0.0, 0.0);
     for path in paths {

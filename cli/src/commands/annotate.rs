@@ -11,7 +11,7 @@ use crate::import::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
 use crate::service::{with_query, with_read_models, with_service};
-use crate::table::{Table, to_the_second};
+use crate::table::{TextTable, to_the_second};
 use crate::usage::UsageError;
 
 #[derive(Debug, Args)]
@@ -112,7 +112,7 @@ fn list(arguments: &AnnotateArguments, global: &Global, output: &mut Output) -> 
             let words = tags.iter().map(|tag| format!("{} ({})", printable(&tag.tag), printable(&tag.count)));
             output.line(format_args!("tags: {}", words.collect::<Vec<_>>().join(", ")))?;
         }
-        let mut table = Table::new(&["position", "time", "by", "on", "tags", "note"]);
+        let mut table = TextTable::new(&["position", "time", "by", "on", "tags", "note"]);
         for annotation in pages.iter().flat_map(|page| &page.annotations) {
             let by = annotation.by.as_deref().unwrap_or("-");
             let tags = annotation.tags.join(", ");

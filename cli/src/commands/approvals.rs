@@ -18,8 +18,8 @@ use crate::import::json_text::JsonObject;
 use crate::output::{Output, OutputError};
 use crate::pages::pages_to_show;
 use crate::principal_names::KnownPeople;
-use crate::service::{Service, with_service};
-use crate::table::{Table, to_the_second, write_fields};
+use crate::service::{ServiceClient, with_service};
+use crate::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 /// The number of approvals in a list whose request is shown; for the others, only the tool is.
@@ -46,13 +46,13 @@ enum ApprovalsCommand {
         approval: String,
     },
     /// Let the call run once, with exactly these arguments.
-    Approve(Word),
+    Approve(AnswerArguments),
     /// Reject the call.
-    Reject(Word),
+    Reject(AnswerArguments),
     /// Let the call run once, with other arguments.
     Edit {
         #[command(flatten)]
-        word: Word,
+        word: AnswerArguments,
         /// The approved arguments, as JSON.
         #[arg(
             long,
@@ -69,7 +69,7 @@ enum ApprovalsCommand {
         cwd: Option<String>,
     },
     /// Withdraw the request for approval.
-    Withdraw(Word),
+    Withdraw(AnswerArguments),
     /// List answered approvals: answer, actor and waiting time.
     Answered(AnsweredArguments),
     /// Show the people who answer: their answers and response times.
@@ -78,7 +78,7 @@ enum ApprovalsCommand {
 
 /// A person's answer to an approval. The first answer holds.
 #[derive(Debug, Args)]
-struct Word {
+struct AnswerArguments {
     /// The approval's id.
     approval: String,
     /// The reason.
@@ -125,7 +125,7 @@ fn list(all: bool, global: &Global, output: &mut Output) -> Result<(), CommandEr
         };
         let has_parts = pages.iter().flat_map(|page| &page.approvals).any(|one| one.parts.is_some());
         let heading = ["approval", "since", "until", "agent", "call", "what it asks for", "parts"];
-        let mut table = Table::new(if has_parts { &heading } else { &heading[..6] });
+        let mut table = TextTable::new(if has_parts { &heading } else { &heading[..6] });
         let is_over = |approval: &&ApprovalAnswer| approval.call_ended == Some(true);
         let (over, waiting): (Vec<_>, Vec<_>) =
             pages.iter().flat_map(|page| &page.approvals).partition(is_over);
@@ -173,7 +173,7 @@ fn parts_of(approval: &ApprovalAnswer) -> Option<String> {
 /// Sends a person's answer, and shows its effect.
 fn say(
     act: &str,
-    word: &Word,
+    word: &AnswerArguments,
     body: JsonObject,
     global: &Global,
     output: &mut Output,
@@ -186,7 +186,7 @@ fn say(
 }
 
 fn show(
-    service: &mut Service,
+    service: &mut ServiceClient,
     text: &str,
     approval: &ApprovalAnswer,
     global: &Global,

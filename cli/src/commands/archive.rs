@@ -17,7 +17,7 @@ use bitacora_ledger::{CloseError, Environment, Ledger, ReadError};
 use clap::{Args, Subcommand};
 
 use self::checking::{FetchArguments, VerifyArguments};
-use self::known::Known;
+use self::known::ArchivedLedger;
 use self::listing::ShowArguments;
 use self::restoring::RestoreArguments;
 use self::running::{PlanArguments, RunArguments};
@@ -115,17 +115,17 @@ pub(crate) fn run(
 }
 
 /// A ledger that is open, with its keys.
-struct Place {
+struct OpenedLedger {
     ledger: Ledger,
     keyring: Arc<Keyring>,
     /// The store of archives, as it is shown.
     store: String,
-    known: Known,
+    known: ArchivedLedger,
     /// The lock on the folder, if it was opened for writing; released after the ledger.
     _open: OpenFolder,
 }
 
-impl Place {
+impl OpenedLedger {
     /// Opens the ledger for reading, also while a service has the folder.
     fn for_reading(global: &Global) -> Result<Self, CommandError> {
         Self::open(global, OpenFolder::open_for_reading_with)
@@ -148,7 +148,7 @@ impl Place {
         let keyring = Arc::new(keyring);
         let open = open(global, data, (&environment, &keyring))?;
         let ledger = open.ledger.clone();
-        let known = Known::new(global, data, &environment, (ledger.id(), keyring.signing_chain()));
+        let known = ArchivedLedger::new(global, data, &environment, (ledger.id(), keyring.signing_chain()));
         let store = global.archive_place(data).to_string();
         Ok(Self { ledger, keyring, store, known, _open: open })
     }

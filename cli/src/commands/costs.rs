@@ -14,7 +14,7 @@ use crate::global::Global;
 use crate::output::Output;
 use crate::prices::Prices;
 use crate::service::{with_query, with_read_models};
-use crate::table::Table;
+use crate::table::TextTable;
 
 #[derive(Debug, Args)]
 pub(crate) struct CostsArguments {
@@ -145,7 +145,7 @@ pub(crate) fn run(
         if global.json {
             return Ok(output.json_text(&summed::to_json(&names, &sums, &total))?);
         }
-        let mut table = Table::new(&[&names[..], &heading(prices.is_some())].concat());
+        let mut table = TextTable::new(&[&names[..], &heading(prices.is_some())].concat());
         for sum in &sums {
             let cells: Vec<String> = sum.of.iter().cloned().chain(sum.spending.cells()).collect();
             table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());

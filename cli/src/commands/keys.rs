@@ -101,7 +101,7 @@ struct Keys<'a> {
 }
 
 /// The part of a keyring that may be shown.
-struct Shown {
+struct KeyringView {
     path: PathBuf,
     locked: bool,
     encryption_key: String,
@@ -111,19 +111,19 @@ struct Shown {
 }
 
 impl Keys<'_> {
-    fn make(&self, lock: bool) -> Result<Shown, CommandError> {
+    fn make(&self, lock: bool) -> Result<KeyringView, CommandError> {
         let passphrase = if lock { Some(self.new_passphrase()?) } else { None };
         let keyring = key_generation::generate()?;
         keyring_file::create(self.path, self.data, &keyring, passphrase.as_ref())?;
         Ok(self.shown(&LoadedKeyring { keyring, passphrase }))
     }
 
-    fn show(&self) -> Result<Shown, CommandError> {
+    fn show(&self) -> Result<KeyringView, CommandError> {
         let loaded = keyring_file::load(self.path, self.data, self.passphrase)?;
         Ok(self.shown(&loaded))
     }
 
-    fn rotate(&self, signing: bool) -> Result<Shown, CommandError> {
+    fn rotate(&self, signing: bool) -> Result<KeyringView, CommandError> {
         self.change(|loaded| {
             let rotated = with_random(|random| {
                 if signing {
@@ -137,7 +137,7 @@ impl Keys<'_> {
         })
     }
 
-    fn lock(&self) -> Result<Shown, CommandError> {
+    fn lock(&self) -> Result<KeyringView, CommandError> {
         self.change(|loaded| {
             if loaded.passphrase.is_some() {
                 return Err(KeyringFileError::LockedAlready(self.path.to_owned()).into());
@@ -147,7 +147,7 @@ impl Keys<'_> {
         })
     }
 
-    fn unlock(&self) -> Result<Shown, CommandError> {
+    fn unlock(&self) -> Result<KeyringView, CommandError> {
         self.change(|loaded| match loaded.passphrase.take() {
             Some(_) => Ok(()),
             None => Err(KeyringFileError::NotLocked(self.path.to_owned()).into()),
@@ -157,7 +157,7 @@ impl Keys<'_> {
     fn change(
         &self,
         change: impl FnOnce(&mut LoadedKeyring) -> Result<(), CommandError>,
-    ) -> Result<Shown, CommandError> {
+    ) -> Result<KeyringView, CommandError> {
         keyring_file::change(self.path, self.data, self.passphrase, |loaded| {
             change(loaded)?;
             Ok(self.shown(loaded))
@@ -169,13 +169,13 @@ impl Keys<'_> {
         self.passphrase.new_one().map_err(|source| KeyringFileError::Passphrase { path, source })
     }
 
-    fn shown(&self, loaded: &LoadedKeyring) -> Shown {
+    fn shown(&self, loaded: &LoadedKeyring) -> KeyringView {
         let chain = loaded.keyring.signing_chain();
         let signing_keys =
             (1..=chain.active_index()).filter_map(|index| Some(hex::encode(chain.key(index)?.as_bytes())));
         let active = loaded.keyring.active_kek().0;
         let older = loaded.keyring.kek_ids().filter(|id| *id != active);
-        Shown {
+        KeyringView {
             path: self.path.to_owned(),
             locked: loaded.passphrase.is_some(),
             encryption_key: active.to_string(),
@@ -186,7 +186,7 @@ impl Keys<'_> {
     }
 }
 
-impl Shown {
+impl KeyringView {
     fn to_json(&self) -> Value {
         let signing_keys = (1..).zip(&self.signing_keys);
         let signing_keys: Vec<_> =

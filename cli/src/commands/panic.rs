@@ -9,8 +9,8 @@ use crate::global::Global;
 use crate::import::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::pages_to_show;
-use crate::service::{Service, ServiceFailure, with_service};
-use crate::table::Table;
+use crate::service::{ServiceClient, ServiceFailure, with_service};
+use crate::table::TextTable;
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -128,7 +128,7 @@ pub(crate) fn run_agents(
 
 /// Returns the stops, page by page, where they are for people and not shown already.
 fn stops(
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<Option<Vec<StopsAnswer>>, CommandError> {
@@ -136,7 +136,7 @@ fn stops(
 }
 
 fn write_suspended(pages: &[StopsAnswer], output: &mut Output) -> Result<(), crate::output::OutputError> {
-    let mut table = Table::new(&["suspended", "reason"]);
+    let mut table = TextTable::new(&["suspended", "reason"]);
     for suspended in pages.iter().flat_map(|page| &page.suspended) {
         table.row(&[&suspended.agent, &suspended.reason]);
     }

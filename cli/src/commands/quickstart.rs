@@ -24,12 +24,12 @@ use tokio::task::JoinHandle;
 use tracing_subscriber::filter::LevelFilter;
 
 use self::folder::{FolderError, QuickstartFolder};
-use self::governing::{Decided, Governing};
-use self::shown::Shown;
+use self::governing::{DecisionCounts, GovernanceClient};
+use self::shown::QuickstartSummary;
 use crate::access::{Access, AccessError};
 use crate::admin_token;
 use crate::anchor::options_beside;
-use crate::append_retry::{Delivered, Delivery, Miss};
+use crate::append_retry::{AppendOutcome, Delivery, Miss};
 use crate::demo_data::{Hour, hour};
 use crate::descriptors;
 use crate::error::{CommandError, CommandFailure};
@@ -157,7 +157,7 @@ struct Quickstart<'a> {
 }
 
 /// The service, which runs beside its feeder.
-struct Running {
+struct RunningService {
     url: ServiceUrl,
     stop: oneshot::Sender<()>,
     ended: JoinHandle<Result<(), CloseFailures>>,
@@ -165,11 +165,11 @@ struct Running {
 
 /// The result of feeding.
 struct Fed {
-    delivered: Delivered,
+    delivered: AppendOutcome,
     json_bytes: u64,
     stored_bytes: Option<u64>,
     elapsed: Duration,
-    decided: Decided,
+    decided: DecisionCounts,
 }
 
 impl Quickstart<'_> {
@@ -195,7 +195,7 @@ impl Quickstart<'_> {
     }
 
     /// Makes the ledger and serves it.
-    async fn start(&mut self) -> Result<(Running, Arc<Keyring>), CommandError> {
+    async fn start(&mut self) -> Result<(RunningService, Arc<Keyring>), CommandError> {
         let environment = Environment::real();
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
         let options = options_beside(&keyring, &environment);
@@ -248,7 +248,7 @@ impl Quickstart<'_> {
             // A dropped sender is a request to end too.
             let _asked = stopped.await.is_ok();
         }));
-        Ok((Running { url: ServiceUrl::Tcp(address.to_string()), stop, ended }, keyring))
+        Ok((RunningService { url: ServiceUrl::Tcp(address.to_string()), stop, ended }, keyring))
     }
 
     /// Feeds, verifies and shows.
@@ -262,7 +262,7 @@ impl Quickstart<'_> {
         let fed = self.feed(url, &hour).await?;
         let report = self.verify(keyring).await?;
         let exit = if report.verdict() == Verdict::Alone { Exit::Done } else { Exit::Invalid };
-        let shown = Shown {
+        let shown = QuickstartSummary {
             folder: &self.folder,
             url,
             ledger: &self.global.ledger,
@@ -286,7 +286,7 @@ impl Quickstart<'_> {
         let missed = |miss| QuickstartFailure::Missed { miss: Box::new(miss), folder: self.folder.shown() };
         let token = admin_token::read(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
         let mut service = Connection::new(url.clone(), token);
-        let mut governing = Governing { service: &mut service, ledger: &self.global.ledger };
+        let mut governing = GovernanceClient { service: &mut service, ledger: &self.global.ledger };
         governing.begin().await.map_err(|error| match error.is_unauthorized() {
             true => QuickstartFailure::NoAdmin(self.folder.shown()),
             false => missed(Miss::Client(error)),

@@ -65,7 +65,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let access = Access::open_for_reading(global)?;
-    let mut reading = Reading { question: &arguments.question, as_json: global.json, output };
+    let mut reading = AnswerWriter { question: &arguments.question, as_json: global.json, output };
     interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
@@ -87,13 +87,13 @@ pub(crate) fn run(
 }
 
 /// The writer of an answer.
-struct Reading<'a> {
+struct AnswerWriter<'a> {
     question: &'a Question,
     as_json: bool,
     output: &'a mut Output,
 }
 
-impl Reading<'_> {
+impl AnswerWriter<'_> {
     async fn in_folder(&mut self, ledger: &Ledger) -> Result<(), CommandError> {
         let mut pages = self.question.pages();
         while let Some(query) = pages.next_query() {

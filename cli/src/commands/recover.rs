@@ -14,7 +14,7 @@ use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
-use self::archived::{ArchivedFailure, Lost, MadeAgain};
+use self::archived::{ArchivedFailure, DamagedLedger, MadeAgain};
 use crate::anchor::AnchorTrust;
 use crate::archives;
 use crate::error::{CommandError, CommandFailure};
@@ -108,14 +108,18 @@ pub(crate) fn run(
 }
 
 /// The locked data folder, and the environment and options for opening its ledger.
-struct Held {
+struct LockedFolder {
     environment: Environment,
     folder: DataFolder,
     options: Options,
     _lock: Box<dyn FolderLock>,
 }
 
-fn hold(arguments: &RecoverArguments, global: &Global, data: &std::path::Path) -> Result<Held, CommandError> {
+fn hold(
+    arguments: &RecoverArguments,
+    global: &Global,
+    data: &std::path::Path,
+) -> Result<LockedFolder, CommandError> {
     let environment = global.environment(data);
     let trust = AnchorTrust { required: true, is_new: global.new_anchor };
     let mut options = global.anchor()?.options(&environment, trust)?;
@@ -126,7 +130,7 @@ fn hold(arguments: &RecoverArguments, global: &Global, data: &std::path::Path) -
         DataError::InUse(folder) => RecoverFailure::Held(folder),
         error => error.into(),
     })?;
-    Ok(Held { environment, folder, options, _lock: lock })
+    Ok(LockedFolder { environment, folder, options, _lock: lock })
 }
 
 /// Puts the frames in quarantine back, and returns the last position.
@@ -136,7 +140,7 @@ fn put_back(
     data: &std::path::Path,
     keyring: Arc<bitacora_formats::Keyring>,
 ) -> Result<Position, CommandError> {
-    let Held { environment, folder, options, _lock } = hold(arguments, global, data)?;
+    let LockedFolder { environment, folder, options, _lock } = hold(arguments, global, data)?;
     let opened = Ledger::put_back(&environment, &folder.ledger(&global.ledger), keyring, options);
     let ledger = opened.map_err(RecoverFailure::from)?;
     ledger.close().map_err(RecoverFailure::from)?;
@@ -149,10 +153,10 @@ fn declare(
     data: &std::path::Path,
     keyring: &Arc<bitacora_formats::Keyring>,
 ) -> Result<(DeclaredLoss, Option<MadeAgain>), CommandError> {
-    let Held { environment, folder, options, _lock } = hold(arguments, global, data)?;
+    let LockedFolder { environment, folder, options, _lock } = hold(arguments, global, data)?;
     let has_anchor = options.heads.as_ref().is_some_and(|heads| heads.anchor.is_some());
     let place = folder.ledger(&global.ledger);
-    let lost = Lost { environment: &environment, folder: &place, keyring };
+    let lost = DamagedLedger { environment: &environment, folder: &place, keyring };
     let objects = archives::store_at(global.archive_place(data));
     let archived = match arguments.without_archives {
         true => None,

@@ -18,9 +18,9 @@ use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
 use clap::Args;
 
-use self::folding::{Begin, Stop};
-use self::tried::About;
-use self::what_if::Tried;
+use self::folding::{Begin, FoldStop};
+use self::tried::TrialContext;
+use self::what_if::TriedPolicy;
 use crate::access::{AccessError, OpenFolder, event_loop};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
@@ -64,7 +64,7 @@ pub(crate) struct ReplayArguments {
     what_if: bool,
     /// The policy to try: a published version, `v2`, or a file as `policy publish` takes it.
     #[arg(long, value_name = "vN|FILE", requires = "what_if")]
-    policy: Option<Tried>,
+    policy: Option<TriedPolicy>,
     /// Try it on calls decided after this position, or from this time on.
     #[arg(long, value_name = "POSITION|TIME", requires = "what_if")]
     since: Option<Since>,
@@ -207,9 +207,9 @@ pub(crate) fn run(
 
 /// Runs work on a separate thread, which an interruption tells to stop.
 fn interruptible<T: Send + 'static>(
-    work: impl FnOnce(Stop) -> Result<T, ReplayFailure> + Send + 'static,
+    work: impl FnOnce(FoldStop) -> Result<T, ReplayFailure> + Send + 'static,
 ) -> Result<T, CommandError> {
-    let stop = Stop::default();
+    let stop = FoldStop::default();
     let told = stop.clone();
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
@@ -237,7 +237,7 @@ impl ReplayArguments {
     /// Tries another policy on the recorded calls.
     fn what_if(
         &self,
-        tried: &Tried,
+        tried: &TriedPolicy,
         ledger: &Ledger,
         to: Position,
         global: &Global,
@@ -261,7 +261,7 @@ impl ReplayArguments {
         let trial = interruptible(move |stop| {
             what_if::try_on(&opened, (after, to), &judged_by, folded.state.tools(), stop)
         })?;
-        let about = About { name: &tried.name(), policy: &policy, after: after.get(), to };
+        let about = TrialContext { name: &tried.name(), policy: &policy, after: after.get(), to };
         if let Some(path) = &self.html {
             let page = tried_page::page(&about, &trial);
             new_file::write(path, page.as_bytes()).map_err(ReplayFailure::Page)?;

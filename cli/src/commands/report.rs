@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use self::gathered::Gathered;
+use self::gathered::ReportData;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::global::Global;
@@ -51,7 +51,7 @@ pub(crate) fn run(
     let ReportCommand::Learned { html, prices } = &arguments.command;
     html.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ReportFailure)?;
     let prices = prices.as_deref().map(Prices::read).transpose()?;
-    let gathered = with_read_models(global, Gathered::gather)?;
+    let gathered = with_read_models(global, ReportData::gather)?;
     if global.json {
         output.json_text(&gathered.to_json())?;
         return Ok(Exit::Done);

@@ -9,7 +9,7 @@ use bitacora_formats::{After, Position};
 use bitacora_ledger::{From as Place, Ledger, ReadError, ReadQuery};
 use clap::{Args, ValueEnum};
 
-use self::shown::Shown;
+use self::shown::TailWriter;
 use crate::access::{Access, AccessError, event_loop};
 use crate::commands::read::line::{AnswerLine, event_line, read_line};
 use crate::commands::read::{MAX_LINE_BYTES, ReadFailure};
@@ -34,7 +34,7 @@ pub(crate) struct TailArguments {
     last: Option<u16>,
     /// Begin with the event at this position, or at the `start`.
     #[arg(long, value_name = "POSITION|start", conflicts_with = "last")]
-    from: Option<Beginning>,
+    from: Option<TailStart>,
     /// Begin after this position: where an earlier tail ended.
     #[arg(long, value_name = "POSITION", conflicts_with_all = ["last", "from"])]
     after: Option<After>,
@@ -42,24 +42,24 @@ pub(crate) struct TailArguments {
     #[arg(long)]
     until_caught_up: bool,
     /// Colour lines for people; `auto` does on a terminal, unless NO_COLOR is set.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
-    color: When,
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    color: ColorChoice,
     #[command(flatten)]
     filters: Filters,
 }
 
 /// The beginning of a tail: a position, or the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Beginning(After);
+struct TailStart(After);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum When {
+enum ColorChoice {
     Auto,
     Always,
     Never,
 }
 
-impl FromStr for Beginning {
+impl FromStr for TailStart {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -116,7 +116,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let access = Access::open_for_reading(global)?;
-    let mut shown = Shown { output, as_json: global.json, coloured: arguments.color.applies() };
+    let mut shown = TailWriter { output, as_json: global.json, coloured: arguments.color.applies() };
     interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
@@ -134,7 +134,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-impl When {
+impl ColorChoice {
     fn applies(self) -> bool {
         match self {
             Self::Always => true,
@@ -162,7 +162,7 @@ async fn follow(
     arguments: &TailArguments,
     ledger: &bitacora_formats::LedgerName,
     mut client: Connection,
-    shown: &mut Shown<'_>,
+    shown: &mut TailWriter<'_>,
 ) -> Result<(), CommandError> {
     let (path, filters) = (format!("/v1/ledgers/{ledger}/events"), arguments.filters.to_query().join("&"));
     let after = match arguments.beginning() {
@@ -177,7 +177,7 @@ async fn follow(
 async fn show_following(
     mut following: Following,
     until_caught_up: bool,
-    shown: &mut Shown<'_>,
+    shown: &mut TailWriter<'_>,
 ) -> Result<(), CommandError> {
     loop {
         if !following.has_more() {
@@ -208,7 +208,7 @@ async fn show_last(
     count: u16,
     path: &str,
     client: &mut Connection,
-    shown: &mut Shown<'_>,
+    shown: &mut TailWriter<'_>,
 ) -> Result<After, CommandError> {
     // One is asked for in any case: its answer tells where the ledger stands.
     let path = format!("{path}&dir=backward&limit={}", count.max(1));
@@ -248,7 +248,7 @@ async fn show_last(
 async fn show_folder(
     arguments: &TailArguments,
     ledger: &Ledger,
-    shown: &mut Shown<'_>,
+    shown: &mut TailWriter<'_>,
 ) -> Result<(), CommandError> {
     let filter = arguments.filters.to_filter();
     let until = Some(ledger.head().position);

@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::global::Global;
 use crate::import::EventDraft;
 use crate::output::{Output, printable};
-use crate::table::{Table, to_the_second};
+use crate::table::{TextTable, to_the_second};
 use crate::token;
 use crate::ttl::ttl;
 use bitacora_client::{ClientError, Connection, Refusal};
@@ -213,11 +213,11 @@ fn append<T: EventData>(global: &Global, data: &T) -> Result<String, CommandErro
 }
 
 /// The holders of tokens, by id.
-type Listed = BTreeMap<Name, PrincipalCreated>;
+type PrincipalsById = BTreeMap<Name, PrincipalCreated>;
 
 /// A holder of a token, as it is shown to programs.
 #[derive(Serialize)]
-struct Shown {
+struct PrincipalRow {
     #[serde(flatten)]
     principal: PrincipalCreated,
     actor: String,
@@ -233,19 +233,19 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
         }
     };
     let now = SystemClock.now();
-    let shown: Vec<Shown> = fold(&events)
+    let shown: Vec<PrincipalRow> = fold(&events)
         .into_values()
         .map(|principal| {
             let expired = principal.expires.is_some_and(|expires| Micros(expires) <= now);
-            Shown { actor: principal.actor(), expired, principal }
+            PrincipalRow { actor: principal.actor(), expired, principal }
         })
         .collect();
     if global.json {
         let principals = serde_json::to_value(shown).map_err(TokenFailure::from)?;
         return Ok(output.json(&json!({"principals": principals}))?);
     }
-    let mut table = Table::new(&["principal", "actor", "taken", "name", "agent"]);
-    for Shown { principal, actor, expired } in &shown {
+    let mut table = TextTable::new(&["principal", "actor", "taken", "name", "agent"]);
+    for PrincipalRow { principal, actor, expired } in &shown {
         let expires = principal.expires.map(|expires| to_the_second(&format_time(Micros(expires))));
         let taken = match expires {
             Some(expires) if *expired => format!("expired {expires}"),
@@ -263,8 +263,8 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
 }
 
 /// Folds the events as the ledger does. Unreadable ones change nothing there either.
-fn fold(events: &[(String, Value)]) -> Listed {
-    let mut listed = Listed::new();
+fn fold(events: &[(String, Value)]) -> PrincipalsById {
+    let mut listed = PrincipalsById::new();
     for (kind, data) in events {
         if kind == PrincipalCreated::KIND {
             if let Ok(created) = serde_json::from_value::<PrincipalCreated>(data.clone()) {

@@ -22,8 +22,8 @@ use crate::global::Global;
 use crate::import::json_text::JsonObject;
 use crate::output::{Output, printable};
 use crate::pages::{each_page, pages_to_show};
-use crate::service::{Service, ServiceFailure, with_query, with_service};
-use crate::table::Table;
+use crate::service::{ServiceClient, ServiceFailure, with_query, with_service};
+use crate::table::TextTable;
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -79,9 +79,9 @@ pub(crate) fn run(
         ToolsCommand::Usage(arguments) => usage::list(arguments, global, output)?,
         ToolsCommand::Register { file, seen, .. } => with_service(global, |service| {
             let brought = match (file, seen.tool()) {
-                (Some(file), _) => Brought::read(Document::read(file)?.text(), &place_of(file))?,
-                (None, Some(seen)) => Brought::read(&seen.document(service)?, "the tool that was seen")?,
-                (None, None) => Brought::read(STARTER_TOOLS, "the tools to begin with")?,
+                (Some(file), _) => ToolsFile::read(Document::read(file)?.text(), &place_of(file))?,
+                (None, Some(seen)) => ToolsFile::read(&seen.document(service)?, "the tool that was seen")?,
+                (None, None) => ToolsFile::read(STARTER_TOOLS, "the tools to begin with")?,
             };
             register(&brought, service, global, output)
         })?,
@@ -100,7 +100,8 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
         let Some(pages) = pages_to_show::<ToolList>(service, "tools", global, output)? else {
             return Ok(());
         };
-        let mut table = Table::new(&["tool", "server", "version", "risk", "blast radius", "roles", "review"]);
+        let mut table =
+            TextTable::new(&["tool", "server", "version", "risk", "blast radius", "roles", "review"]);
         for tool in pages.iter().flat_map(|page| &page.tools) {
             let Ok(document) = serde_json::from_value::<ToolDocument>(tool.document.clone()) else {
                 return Err(ServiceFailure::Strange.into());
@@ -126,9 +127,9 @@ fn word(value: &serde_json::Value) -> &str {
 }
 
 /// The tools of a file, as written and parsed.
-struct Brought(Vec<(Box<RawValue>, ToolDocument)>);
+struct ToolsFile(Vec<(Box<RawValue>, ToolDocument)>);
 
-impl Brought {
+impl ToolsFile {
     fn read(text: &str, place: &str) -> Result<Self, DocumentError> {
         let unfit = |what: String| DocumentError::Unfit { place: place.to_owned(), what };
         let tools: Vec<Box<RawValue>> = if text.trim_start().starts_with('[') {
@@ -147,8 +148,8 @@ impl Brought {
 
 /// Registers tools one after the other. After a fault, a repeated command sends the missing ones.
 fn register(
-    brought: &Brought,
-    service: &mut Service,
+    brought: &ToolsFile,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {

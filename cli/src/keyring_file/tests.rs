@@ -8,11 +8,11 @@ use crate::key_generation::generate;
 
 const GIVEN: PassphraseSource = PassphraseSource::Given("correct horse");
 
-struct Place {
+struct TestKeyring {
     folder: TempDir,
 }
 
-impl Place {
+impl TestKeyring {
     fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
@@ -47,7 +47,7 @@ fn message<T>(path: &Path, result: Result<T, KeyringFileError>) -> String {
 
 #[test]
 fn a_new_keyring_is_for_its_owner_alone_and_reads_back() {
-    let place = Place::new();
+    let place = TestKeyring::new();
     let path = place.path("a/b/keyring");
     let keyring = generate().unwrap();
     create(&path, None, &keyring, None).unwrap();
@@ -57,7 +57,7 @@ fn a_new_keyring_is_for_its_owner_alone_and_reads_back() {
 
 #[test]
 fn an_existing_file_is_never_written_over() {
-    let place = Place::new();
+    let place = TestKeyring::new();
     let (path, text) = place.keyring();
     let refused = create(&path, None, &generate().unwrap(), None);
     assert!(matches!(refused, Err(KeyringFileError::Exists(_))));
@@ -66,7 +66,7 @@ fn an_existing_file_is_never_written_over() {
 
 #[test]
 fn a_keyring_that_is_missing_wrong_or_open_to_others_is_refused() {
-    let place = Place::new();
+    let place = TestKeyring::new();
     let (path, text) = place.keyring();
 
     let missing = place.path("nothing");
@@ -95,7 +95,7 @@ fn a_keyring_that_is_missing_wrong_or_open_to_others_is_refused() {
 
 #[test]
 fn a_keyring_in_the_data_folder_is_refused_under_every_name() {
-    let place = Place::new();
+    let place = TestKeyring::new();
     let (data, outside) = (place.path("data"), place.path("outside"));
     fs::create_dir_all(data.join("ledgers")).unwrap();
     fs::create_dir(&outside).unwrap();
@@ -127,7 +127,7 @@ fn a_keyring_in_the_data_folder_is_refused_under_every_name() {
 
 #[test]
 fn a_change_replaces_the_file_and_leaves_nothing_beside_it() {
-    let place = Place::new();
+    let place = TestKeyring::new();
     let (path, text) = place.keyring();
     fs::write(place.path("keyring.new"), "somebody's").unwrap();
     let rotated: Result<_, KeyringFileError> = change(&path, None, GIVEN, |loaded| {
@@ -143,7 +143,7 @@ fn a_change_replaces_the_file_and_leaves_nothing_beside_it() {
 
 #[test]
 fn a_change_that_fails_changes_nothing() {
-    let place = Place::new();
+    let place = TestKeyring::new();
     let (path, text) = place.keyring();
     let failed: Result<(), _> = change(&path, None, GIVEN, |loaded| {
         loaded.keyring.rotate_signing(&mut |bytes| bytes.fill(7)).unwrap();
@@ -155,7 +155,7 @@ fn a_change_that_fails_changes_nothing() {
 
 #[test]
 fn two_programs_do_not_change_it_at_once() {
-    let place = Place::new();
+    let place = TestKeyring::new();
     let (path, _) = place.keyring();
     let outer: Result<_, KeyringFileError> =
         change(&path, None, GIVEN, |_| Ok(change(&path, None, GIVEN, |_| Ok::<_, KeyringFileError>(()))));
@@ -164,7 +164,7 @@ fn two_programs_do_not_change_it_at_once() {
 
 #[test]
 fn a_link_to_the_keyring_stays_a_link() {
-    let place = Place::new();
+    let place = TestKeyring::new();
     let (path, _) = place.keyring();
     let link = place.path("link");
     symlink(&path, &link).unwrap();
@@ -178,7 +178,7 @@ fn a_link_to_the_keyring_stays_a_link() {
 
 #[test]
 fn a_locked_keyring_opens_with_its_passphrase_alone_and_stays_locked() {
-    let place = Place::new();
+    let place = TestKeyring::new();
     let path = place.path("keyring");
     let keyring = generate().unwrap();
     create(&path, None, &keyring, Some(&GIVEN.current().unwrap())).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::append_retry::{Delivered, Receipt};
+use crate::append_retry::{AppendOutcome, EventReceipt};
 use crate::output::printable;
 
 /// The events and requests acknowledged so far.
@@ -18,7 +18,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn add(&mut self, delivered: &Delivered) {
+    pub(super) fn add(&mut self, delivered: &AppendOutcome) {
         self.requests += 1;
         self.derived += delivered.derived;
         self.head = Some((delivered.head_position.clone(), delivered.head_hash.clone()));
@@ -70,7 +70,7 @@ impl Summary {
     }
 }
 
-pub(super) fn receipt_json(receipt: &Receipt) -> Value {
+pub(super) fn receipt_json(receipt: &EventReceipt) -> Value {
     json!({
         "id": receipt.id,
         "position": receipt.position,
@@ -80,10 +80,10 @@ pub(super) fn receipt_json(receipt: &Receipt) -> Value {
     })
 }
 
-pub(super) fn receipt_line(receipt: &Receipt) -> String {
+pub(super) fn receipt_line(receipt: &EventReceipt) -> String {
     format!("{:>10} {:<9} {}", receipt.position, status(receipt), printable(&receipt.id))
 }
 
-fn status(receipt: &Receipt) -> &'static str {
+fn status(receipt: &EventReceipt) -> &'static str {
     if receipt.is_new { "created" } else { "duplicate" }
 }

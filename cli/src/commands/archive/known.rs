@@ -20,7 +20,7 @@ use crate::global::Global;
 const NOTE: &str = "signing-keys.note";
 
 /// A ledger, its signing keys, and the store of its archives.
-pub(super) struct Known {
+pub(super) struct ArchivedLedger {
     pub(super) folder: PathBuf,
     pub(super) environment: Environment,
     pub(super) objects: Arc<dyn Objects>,
@@ -28,7 +28,7 @@ pub(super) struct Known {
     signers: SigningChain,
 }
 
-impl Known {
+impl ArchivedLedger {
     /// Opens the ledger with the keys of a keyring.
     pub(super) fn new(
         global: &Global,

@@ -9,13 +9,13 @@ use bitacora_formats::Micros;
 use bitacora_ledger::Released;
 use clap::{Args, ValueEnum};
 
-use super::{ArchiveFailure, Place, interruptible};
+use super::{ArchiveFailure, OpenedLedger, interruptible};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
 use crate::import::json_text::{JsonObject, json_array};
 use crate::output::{Output, OutputError};
-use crate::table::Table;
+use crate::table::TextTable;
 use crate::ttl::ttl;
 
 #[derive(Debug, Args)]
@@ -83,7 +83,7 @@ impl RulesArguments {
     }
 }
 
-impl Place {
+impl OpenedLedger {
     fn archiver(&self) -> Archiver {
         Archiver::new(
             self.ledger.clone(),
@@ -101,14 +101,14 @@ pub(super) fn plan(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let place = Place::for_reading(global)?;
+    let place = OpenedLedger::for_reading(global)?;
     let due = place.archiver().plan(&arguments.rules.rules()).map_err(ArchiveFailure::from)?;
     if global.json {
         let due = json_array(due.iter().map(|due| range_json(due).end()));
         output.json_text(&JsonObject::new().raw("due", due).end())?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["first", "last", "events"]);
+    let mut table = TextTable::new(&["first", "last", "events"]);
     for Due { first, last } in &due {
         let events = last.get() - first.get() + 1;
         table.row(&[&first.to_string(), &last.to_string(), &events.to_string()]);
@@ -127,7 +127,7 @@ pub(super) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let place = Place::for_writing(global)?;
+    let place = OpenedLedger::for_writing(global)?;
     let archiver = place.archiver();
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
     let run = Run {

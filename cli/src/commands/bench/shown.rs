@@ -1,6 +1,6 @@
 //! Benchmark results for people on a terminal, beside those of an earlier run if there is one.
 
-use crate::bench::{Failure, Figure, Floor, Measurement, Results, floors, reservations};
+use crate::bench::{Figure, Floor, Measurement, Results, UnmeasuredPart, floors, reservations};
 use crate::output::printable;
 
 /// The columns of measurements that have answers.
@@ -48,7 +48,7 @@ pub(super) fn setting(results: &Results) -> String {
     ))
 }
 
-pub(super) fn of_failure(failure: &Failure) -> String {
+pub(super) fn of_failure(failure: &UnmeasuredPart) -> String {
     printable(&format!("{} was not measured: {}", failure.part, failure.what))
 }
 

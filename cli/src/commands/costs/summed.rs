@@ -12,12 +12,12 @@ use crate::prices::{Estimate, Prices};
 pub(crate) struct Sum {
     /// The group's keys, in the order that was asked for.
     pub(crate) of: Vec<String>,
-    pub(crate) spending: Spending,
+    pub(crate) spending: CostSums,
 }
 
 /// Spending, as numbers.
 #[derive(Default)]
-pub(crate) struct Spending {
+pub(crate) struct CostSums {
     calls: u128,
     /// The number of calls without a reported cost or a price.
     unpriced: u128,
@@ -33,7 +33,7 @@ pub(crate) struct Spending {
     last: u128,
 }
 
-/// The headings of [`Spending::cells`].
+/// The headings of [`CostSums::cells`].
 pub(crate) fn heading(with_prices: bool) -> Vec<&'static str> {
     let estimated = with_prices.then_some("estimated");
     let rest = ["calls", "unpriced", "tokens in", "out", "from cache", "to cache", "positions"];
@@ -45,18 +45,18 @@ pub(crate) fn sums(
     list: &CostList,
     of: impl Fn(&CostAnswer) -> Vec<String>,
     prices: Option<&Prices>,
-) -> (Vec<Sum>, Spending) {
-    let (mut sums, mut total): (BTreeMap<Vec<String>, Spending>, _) = (BTreeMap::new(), Spending::default());
+) -> (Vec<Sum>, CostSums) {
+    let (mut sums, mut total): (BTreeMap<Vec<String>, CostSums>, _) = (BTreeMap::new(), CostSums::default());
     for cost in &list.costs {
         let (of, model) = (of(cost), cost.model.as_deref().unwrap_or("-"));
-        let spending = Spending::of(&cost.spending, prices.map(|prices| (prices, model)));
+        let spending = CostSums::of(&cost.spending, prices.map(|prices| (prices, model)));
         total.add(&spending);
         sums.entry(of).or_default().add(&spending);
     }
     (sums.into_iter().map(|(of, spending)| Sum { of, spending }).collect(), total)
 }
 
-impl Spending {
+impl CostSums {
     fn of(answer: &SpendingAnswer, priced: Option<(&Prices, &str)>) -> Self {
         let number = |text: &str| text.parse().unwrap_or_default();
         let place = |position: &Option<String>| position.as_deref().map_or(0, number);
@@ -169,7 +169,7 @@ impl Spending {
 }
 
 /// Returns the sums for programs; `names` are those of the parts of [`Sum::of`].
-pub(crate) fn to_json(names: &[&str], sums: &[Sum], total: &Spending) -> String {
+pub(crate) fn to_json(names: &[&str], sums: &[Sum], total: &CostSums) -> String {
     let one = |sum: &Sum| {
         let of = names.iter().zip(&sum.of);
         sum.spending.to_json(of.fold(JsonObject::new(), |object, (name, of)| object.text(name, of)))

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::dimension::dimension_words;
 use crate::output::{Output, OutputError, printable};
-use crate::table::{Table, to_the_second, write_fields};
+use crate::table::{TextTable, to_the_second, write_fields};
 
 /// Writes a decision. The verdict is the first word.
 pub(super) fn write(decision: &DecisionAnswer, output: &mut Output) -> Result<(), OutputError> {
@@ -55,7 +55,7 @@ fn explanation(decision: &DecisionAnswer, ladder: &[Value], output: &mut Output)
     let text = |step: &Value, member| step.get(member).and_then(Value::as_str).unwrap_or("-").to_owned();
     let strictest = ladder.iter().map(|step| strictness(&text(step, "verdict"))).max().unwrap_or_default();
     let first = ladder.iter().position(|step| strictness(&text(step, "verdict")) == strictest);
-    let mut table = Table::new(&["", "step", "verdict", "code"]);
+    let mut table = TextTable::new(&["", "step", "verdict", "code"]);
     for (index, step) in ladder.iter().enumerate() {
         let mark = if Some(index) == first { ">" } else { "" };
         table.row(&[mark, &text(step, "step"), &text(step, "verdict"), &text(step, "code")]);

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::{ImportFailure, summary};
 use crate::access::Access;
-use crate::append_retry::{Delivered, Delivery, Miss};
+use crate::append_retry::{AppendOutcome, Delivery, Miss};
 use crate::error::CommandError;
 use crate::import::EventDraft;
 use crate::import::{
@@ -201,13 +201,13 @@ impl Flow {
     }
 
     /// Takes in the landed requests until all lanes have ended.
-    async fn take_all(&mut self, heard: &mut mpsc::Receiver<LaneOutcome<Delivered>>) {
+    async fn take_all(&mut self, heard: &mut mpsc::Receiver<LaneOutcome<AppendOutcome>>) {
         while let Some(landed) = heard.recv().await {
             self.take(landed);
         }
     }
 
-    fn take(&mut self, landed: LaneOutcome<Delivered>) {
+    fn take(&mut self, landed: LaneOutcome<AppendOutcome>) {
         let totals = &mut self.landed;
         match landed {
             LaneOutcome::Acknowledged { acknowledgement: delivered, bytes } => {
@@ -240,7 +240,7 @@ impl Flow {
 async fn run_lane(
     mut lane: Lane<Delivery>,
     mut batches: mpsc::Receiver<EventBatch>,
-    news: mpsc::Sender<LaneOutcome<Delivered>>,
+    news: mpsc::Sender<LaneOutcome<AppendOutcome>>,
     mut stopped: watch::Receiver<bool>,
 ) -> LaneEnd {
     loop {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::durable_file::{Unfinished, folder_of};
+use crate::durable_file::{UnfinishedFile, folder_of};
 use crate::import::{FileIdentity, SourceFile};
 use crate::input_file;
 
@@ -40,7 +40,7 @@ pub(super) struct ReportPlace {
 /// A report that is being written.
 pub(super) struct Report {
     named: PathBuf,
-    unfinished: Unfinished,
+    unfinished: UnfinishedFile,
 }
 
 /// A line of a report.
@@ -95,7 +95,7 @@ impl ReportPlace {
     /// [`ReportError::Begin`].
     pub(super) fn begin(&self) -> Result<(Report, BufWriter<File>), ReportError> {
         let failed = |source| ReportError::Begin { path: self.named.clone(), source };
-        let unfinished = Unfinished::begin(&self.file).map_err(failed)?;
+        let unfinished = UnfinishedFile::begin(&self.file).map_err(failed)?;
         let file = unfinished.handle().map_err(failed)?;
         Ok((Report { named: self.named.clone(), unfinished }, BufWriter::new(file)))
     }

@@ -11,7 +11,7 @@ use bitacora_formats::{KekId, Keyring, LedgerName, OfflineKeys, RetirementError}
 use bitacora_ledger::{Environment, Governing, KnownSegments, Ledger, OpenError, Options};
 use bitacora_server::{DataError, DataFolder};
 
-use super::{Keys, KeysError, Shown};
+use super::{KeyringView, Keys, KeysError};
 use crate::access::environment_of;
 use crate::archives;
 use crate::error::CommandError;
@@ -34,23 +34,23 @@ pub(crate) enum RetireFailure {
     #[error("ledger {ledger}: {doubt}; recover it first, nothing was changed")]
     Doubt { ledger: LedgerName, doubt: String },
     #[error("key {id} is still needed: {need}; nothing was changed")]
-    Needed { id: KekId, need: Need },
+    Needed { id: KekId, need: KeyNeed },
     #[error("no key to retire: {}", .0.as_ref().map_or_else(|| "the keyring holds one alone; rotate first".to_owned(), |(id, need)| format!("key {id} is still needed: {need}")))]
-    Nothing(Option<(KekId, Need)>),
+    Nothing(Option<(KekId, KeyNeed)>),
     #[error(transparent)]
     Keys(#[from] RetirementError),
 }
 
 /// A ledger's need of a key.
 #[derive(Debug, Clone)]
-pub(crate) enum Need {
+pub(crate) enum KeyNeed {
     /// The ledger's segments that need the key begin at this position.
     Segment { ledger: LedgerName, first: u64 },
     /// The ledger's newest archive that needs the key begins at this position.
     Archive { ledger: LedgerName, first: u64 },
 }
 
-impl std::fmt::Display for Need {
+impl std::fmt::Display for KeyNeed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Segment { ledger, first } => write!(
@@ -81,7 +81,7 @@ impl Keys<'_> {
         global: &Global,
         into: &Path,
         named: &[KekId],
-    ) -> Result<Shown, CommandError> {
+    ) -> Result<KeyringView, CommandError> {
         let data = global.data()?;
         keyring_file::refuse_in_data(into, Some(data))?;
         let environment = environment_of(global, data)?;
@@ -106,7 +106,7 @@ impl Keys<'_> {
         })
     }
 
-    pub(super) fn restore(&self, from: &Path) -> Result<Shown, CommandError> {
+    pub(super) fn restore(&self, from: &Path) -> Result<KeyringView, CommandError> {
         let offline: OfflineKeys = offline_file::load(from, self.data, self.passphrase)?;
         self.change(|loaded| {
             let restored = loaded.keyring.restore(&offline);
@@ -156,14 +156,14 @@ impl Ledgers<'_> {
         &self,
         ledger: &LedgerName,
         keyring: &Keyring,
-        needs: &mut Vec<(KekId, Need)>,
+        needs: &mut Vec<(KekId, KeyNeed)>,
     ) -> Result<(), RetireFailure> {
         let (folder, disk) = (self.folder.ledger(ledger), &*self.environment.disk);
         let failed = |source| RetireFailure::Disk { ledger: ledger.clone(), source };
         let known = KnownSegments::read(disk, &folder).map_err(failed)?;
         for segment in known.segments.iter().filter(|segment| !segment.is_released) {
             let first = segment.start.first_position.get();
-            needs.push((segment.kek, Need::Segment { ledger: ledger.clone(), first }));
+            needs.push((segment.kek, KeyNeed::Segment { ledger: ledger.clone(), first }));
         }
         let Some(id) = known.ledger else { return Ok(()) };
         let objects = archives::store_at(self.global.archive_place(self.data));
@@ -176,7 +176,7 @@ impl Ledgers<'_> {
         if let Some(newest) = kept.archives.last() {
             let manifest = newest.manifest.manifest();
             let first = manifest.range.first().get();
-            needs.push((manifest.key.kek, Need::Archive { ledger: ledger.clone(), first }));
+            needs.push((manifest.key.kek, KeyNeed::Archive { ledger: ledger.clone(), first }));
         }
         Ok(())
     }

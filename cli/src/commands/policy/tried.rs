@@ -5,11 +5,15 @@ use bitacora_server::answers::{StepsAnswer, WhatIfAnswer};
 use crate::error::CommandError;
 use crate::global::Global;
 use crate::output::{Output, OutputError, printable};
-use crate::service::Answer;
-use crate::table::{Table, write_fields};
+use crate::service::ServiceAnswer;
+use crate::table::{TextTable, write_fields};
 
 /// Writes the answer, as it came or in words.
-pub(super) fn write(answer: &Answer, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+pub(super) fn write(
+    answer: &ServiceAnswer,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
     if global.json {
         return Ok(output.json_text(answer.text())?);
     }
@@ -43,7 +47,7 @@ fn shown(tried: &WhatIfAnswer, output: &mut Output) -> Result<(), OutputError> {
     for warning in &tried.warnings {
         output.line(printable(&format!("warning: {warning}")))?;
     }
-    let mut verdicts = Table::new(&["calls", "was", "would be"]);
+    let mut verdicts = TextTable::new(&["calls", "was", "would be"]);
     for verdict in &tried.verdicts {
         verdicts.row(&[&verdict.calls.to_string(), &verdict.before, &verdict.after]);
     }
@@ -55,7 +59,7 @@ fn shown(tried: &WhatIfAnswer, output: &mut Output) -> Result<(), OutputError> {
         return Ok(());
     }
     output.line("")?;
-    let mut examples = Table::new(&["position", "call", "tool", "was", "would be"]);
+    let mut examples = TextTable::new(&["position", "call", "tool", "was", "would be"]);
     for example in &tried.examples {
         let would_be = steps(&example.after);
         let would_be = if example.certain { would_be } else { format!("{would_be}, assumed") };

@@ -15,7 +15,7 @@ const PAGE_EVENTS: usize = 1_000;
 
 /// The decisions on all calls of the hour.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decided {
+pub(super) struct DecisionCounts {
     pub(super) allowed: u64,
     /// Calls that a person reviews.
     pub(super) reviewed: u64,
@@ -25,66 +25,66 @@ pub(super) struct Decided {
 }
 
 /// The ledger, through its interface.
-pub(super) struct Governing<'a> {
+pub(super) struct GovernanceClient<'a> {
     pub(super) service: &'a mut Connection,
     pub(super) ledger: &'a LedgerName,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct NamedTool {
     tool: String,
 }
 
 #[derive(Deserialize)]
-struct Published {
+struct PublishedPolicy {
     version: String,
 }
 
 #[derive(Deserialize)]
-struct Page {
-    events: Vec<Stored>,
+struct DecisionPage {
+    events: Vec<DecisionEnvelope>,
     next: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Stored {
-    event: Event,
+struct DecisionEnvelope {
+    event: DecisionEvent,
 }
 
 #[derive(Deserialize)]
-struct Event {
-    data: Said,
+struct DecisionEvent {
+    data: DecisionData,
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct DecisionData {
     verdict: Verdict,
     reason_code: ReasonCode,
 }
 
-impl Governing<'_> {
+impl GovernanceClient<'_> {
     /// Registers the starter's tools, and publishes and activates its policy.
     pub(super) async fn begin(&mut self) -> Result<(), ClientError> {
         let tools: Vec<&RawValue> =
             serde_json::from_str(STARTER_TOOLS).map_err(|_| self.service.strange())?;
         for tool in tools {
-            let named: Named = serde_json::from_str(tool.get()).map_err(|_| self.service.strange())?;
+            let named: NamedTool = serde_json::from_str(tool.get()).map_err(|_| self.service.strange())?;
             let path = format!("tools/{}", percent_encoded(&named.tool));
             self.ask(&Method::PUT, &path, Some(tool.get())).await?;
         }
         let published = self.ask(&Method::PUT, "policy", Some(STARTER_POLICY)).await?;
-        let Published { version } = self.read(&published)?;
+        let PublishedPolicy { version } = self.read(&published)?;
         self.ask(&Method::POST, &format!("policy/{version}:activate"), None).await?;
         Ok(())
     }
 
     /// Counts the decisions.
-    pub(super) async fn count(&mut self) -> Result<Decided, ClientError> {
-        let (mut decided, mut after) = (Decided::default(), "0".to_owned());
+    pub(super) async fn count(&mut self) -> Result<DecisionCounts, ClientError> {
+        let (mut decided, mut after) = (DecisionCounts::default(), "0".to_owned());
         loop {
             let path = format!("events?type=decision.made&limit={PAGE_EVENTS}&after={after}");
             let page = self.ask(&Method::GET, &path, None).await?;
-            let page: Page = self.read(&page)?;
+            let page: DecisionPage = self.read(&page)?;
             page.events.iter().for_each(|stored| decided.add(&stored.event.data));
             match page.next {
                 Some(next) => after = next,
@@ -104,8 +104,8 @@ impl Governing<'_> {
     }
 }
 
-impl Decided {
-    fn add(&mut self, said: &Said) {
+impl DecisionCounts {
+    fn add(&mut self, said: &DecisionData) {
         match said.verdict {
             Verdict::Allow => self.allowed += 1,
             Verdict::Review => self.reviewed += 1,

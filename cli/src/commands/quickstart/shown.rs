@@ -11,7 +11,7 @@ use crate::demo_data::Hour;
 use crate::verify::{Report, Verdict};
 use bitacora_client::ServiceUrl;
 
-pub(super) struct Shown<'a> {
+pub(super) struct QuickstartSummary<'a> {
     pub(super) folder: &'a QuickstartFolder,
     pub(super) url: &'a ServiceUrl,
     pub(super) ledger: &'a LedgerName,
@@ -24,7 +24,7 @@ pub(super) struct Shown<'a> {
     pub(super) is_served: bool,
 }
 
-impl Shown<'_> {
+impl QuickstartSummary<'_> {
     pub(super) fn to_json(&self) -> Value {
         let Fed { delivered, json_bytes, stored_bytes, elapsed, decided } = self.fed;
         json!({

@@ -41,14 +41,14 @@ impl Question {
     }
 
     /// Returns the queries to a ledger, page by page.
-    pub(super) fn pages(&self) -> Pages {
+    pub(super) fn pages(&self) -> ReadPages {
         let from = if self.backward {
             From::Before(self.until.and_then(Position::next))
         } else {
             From::After(self.after.unwrap_or(After::START))
         };
         let until = self.until.filter(|_| !self.backward);
-        Pages {
+        ReadPages {
             next: Some(from),
             until,
             left: self.limit.unwrap_or(u64::MAX),
@@ -58,14 +58,14 @@ impl Question {
 }
 
 /// The remaining pages of a query.
-pub(super) struct Pages {
+pub(super) struct ReadPages {
     next: Option<From>,
     until: Option<Position>,
     left: u64,
     filter: Filter,
 }
 
-impl Pages {
+impl ReadPages {
     pub(super) fn next_query(&self) -> Option<ReadQuery> {
         let from = self.next.filter(|_| self.left > 0)?;
         let limit = usize::try_from(self.left).unwrap_or(usize::MAX).min(MAX_PAGE_EVENTS);
@@ -89,14 +89,14 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Command {
+    struct TestCommand {
         #[command(flatten)]
         question: Question,
     }
 
     fn asked(arguments: &[&str]) -> Result<Question, clap::Error> {
         let arguments = std::iter::once(&"read").chain(arguments);
-        Command::try_parse_from(arguments).map(|command| command.question)
+        TestCommand::try_parse_from(arguments).map(|command| command.question)
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::ReplayFailure;
 use crate::progress::EventBar;
 
 /// A state with the statistics of its folding.
-pub(super) struct Folded {
+pub(super) struct FoldResult {
     pub(super) position: Position,
     pub(super) state: State,
     /// The number of events that concerned it.
@@ -54,9 +54,9 @@ pub(super) enum Begin {
 
 /// A signal that stops a folding early.
 #[derive(Clone, Default)]
-pub(super) struct Stop(Arc<AtomicBool>);
+pub(super) struct FoldStop(Arc<AtomicBool>);
 
-impl Stop {
+impl FoldStop {
     pub(super) fn now(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -72,11 +72,11 @@ impl Stop {
 }
 
 /// A state in the middle of its folding.
-pub(super) struct Folding {
+pub(super) struct FoldRun {
     state: State,
     governing: u64,
     reached: u64,
-    stop: Stop,
+    stop: FoldStop,
     bar: EventBar,
 }
 
@@ -86,11 +86,11 @@ pub(super) fn states(
     ledger: &Ledger,
     places: &[Position],
     begin: &Begin,
-    stop: Stop,
-) -> Result<Vec<Folded>, ReplayFailure> {
+    stop: FoldStop,
+) -> Result<Vec<FoldResult>, ReplayFailure> {
     let began = Instant::now();
     let bar = EventBar::new("replaying", places.last().map_or(0, |last| last.get()));
-    let mut folding = Folding { state: State::default(), governing: 0, reached: 0, stop, bar };
+    let mut folding = FoldRun { state: State::default(), governing: 0, reached: 0, stop, bar };
     let first = places.first().copied().unwrap_or(Position::FIRST);
     let progress = match begin {
         Begin::WhereItWasKept(file) => Some(file.as_path()),
@@ -110,7 +110,7 @@ pub(super) fn states(
             return Ok(folded);
         }
         after = After::new(place.get());
-        folded.push(Folded {
+        folded.push(FoldResult {
             position: *place,
             state: folding.state.clone(),
             governing: folding.governing,
@@ -124,7 +124,7 @@ pub(super) fn states(
     Ok(folded)
 }
 
-impl Folding {
+impl FoldRun {
     /// Resumes from an earlier replay's progress, unless that is beyond the target. Returns the last event that it folded.
     fn go_on_from(
         &mut self,
@@ -162,7 +162,7 @@ impl Folding {
     }
 }
 
-impl Fold for Folding {
+impl Fold for FoldRun {
     fn concerns(&self, kind: &str) -> bool {
         State::concerns(kind)
     }

@@ -4,7 +4,7 @@ use bitacora_governance::{StateDifference, StateDigests};
 use serde_json::{Value, json};
 
 use super::ReplayFailure;
-use super::folding::{Earlier, Folded};
+use super::folding::{Earlier, FoldResult};
 use crate::error::CommandError;
 use crate::output::{Output, OutputError, printable};
 
@@ -15,7 +15,7 @@ const SHOWN_VALUE_CHARACTERS: usize = 120;
 
 /// Writes one state.
 pub(super) fn state(
-    folded: &Folded,
+    folded: &FoldResult,
     digest_only: bool,
     as_json: bool,
     output: &mut Output,
@@ -34,12 +34,12 @@ pub(super) fn state(
 
 /// Writes the differences between two states; returns `true` if there are none.
 pub(super) fn differences(
-    one: &Folded,
-    other: &Folded,
+    one: &FoldResult,
+    other: &FoldResult,
     as_json: bool,
     output: &mut Output,
 ) -> Result<bool, CommandError> {
-    let digests = |folded: &Folded| folded.state.digests().map_err(ReplayFailure::from);
+    let digests = |folded: &FoldResult| folded.state.digests().map_err(ReplayFailure::from);
     let (digest, other_digest) = (digests(one)?, digests(other)?);
     let found = one.state.differences(&other.state, MAX_SHOWN_DIFFERENCES).map_err(ReplayFailure::from)?;
     let same = digest.state == other_digest.state;
@@ -64,7 +64,7 @@ pub(super) fn differences(
     Ok(same)
 }
 
-fn lines(folded: &Folded, digests: &StateDigests, output: &mut Output) -> Result<(), OutputError> {
+fn lines(folded: &FoldResult, digests: &StateDigests, output: &mut Output) -> Result<(), OutputError> {
     let counts = folded.state.counts();
     let policy = folded.state.all_policies().active_version();
     output.line(format_args!("position   {}", folded.position))?;
@@ -96,7 +96,7 @@ fn lines(folded: &Folded, digests: &StateDigests, output: &mut Output) -> Result
     }
 }
 
-fn whole_json(folded: &Folded, digests: &StateDigests) -> Value {
+fn whole_json(folded: &FoldResult, digests: &StateDigests) -> Value {
     let counts = folded.state.counts();
     let mut value = digest_json(folded, digests);
     let more = json!({
@@ -121,7 +121,7 @@ fn whole_json(folded: &Folded, digests: &StateDigests) -> Value {
     value
 }
 
-fn digest_json(folded: &Folded, digests: &StateDigests) -> Value {
+fn digest_json(folded: &FoldResult, digests: &StateDigests) -> Value {
     let after = |is_it: fn(&Earlier) -> bool| {
         let earlier = folded.began_after.filter(is_it);
         earlier.map(|earlier| earlier.position().to_string())
@@ -164,7 +164,7 @@ fn shortened(value: &Value) -> String {
 }
 
 /// Returns the number of events folded in a second.
-fn rate(folded: &Folded) -> u64 {
+fn rate(folded: &FoldResult) -> u64 {
     let millis = folded.took.as_millis().max(1);
     u64::try_from(u128::from(folded.position.get()) * 1_000 / millis).unwrap_or(u64::MAX)
 }

@@ -5,15 +5,15 @@ use bitacora_governance::{Policy, StepsVerdict};
 use serde_json::{Value, json};
 
 use super::ends::RejectedCalls;
-use super::what_if::{Example, Line, Lines, Trial};
+use super::what_if::{Example, Trial, TrialGroups, TrialRow};
 use crate::output::{Output, OutputError, printable};
-use crate::table::{Table, write_fields};
+use crate::table::{TextTable, write_fields};
 
 /// The most tools and agents that lines for people name: those with the most changes.
 const SHOWN_LINES: usize = 12;
 
 /// The tried policy, and the calls that it was tried on.
-pub(super) struct About<'a> {
+pub(super) struct TrialContext<'a> {
     /// The policy's name on the command line.
     pub(super) name: &'a str,
     pub(super) policy: &'a Policy,
@@ -23,7 +23,7 @@ pub(super) struct About<'a> {
 }
 
 /// Writes it as lines for people.
-pub(super) fn lines(about: &About<'_>, trial: &Trial, output: &mut Output) -> Result<(), OutputError> {
+pub(super) fn lines(about: &TrialContext<'_>, trial: &Trial, output: &mut Output) -> Result<(), OutputError> {
     let (calls, changed) = (trial.calls(), trial.changed());
     output.line(match (calls, changed) {
         (0, _) => "no call is recorded that it could be tried on".to_owned(),
@@ -70,7 +70,7 @@ pub(super) fn lines(about: &About<'_>, trial: &Trial, output: &mut Output) -> Re
     for warning in about.policy.warnings() {
         output.line(printable(&format!("warning: {}", json!(warning))))?;
     }
-    let mut verdicts = Table::new(&["calls", "was", "would be"]);
+    let mut verdicts = TextTable::new(&["calls", "was", "would be"]);
     for change in &trial.run.changes {
         verdicts.row(&[&change.calls.to_string(), change.earlier.as_str(), change.later.as_str()]);
     }
@@ -83,7 +83,7 @@ pub(super) fn lines(about: &About<'_>, trial: &Trial, output: &mut Output) -> Re
         return Ok(());
     }
     output.line("")?;
-    let mut examples = Table::new(&["position", "call", "tool", "agent", "was", "would be"]);
+    let mut examples = TextTable::new(&["position", "call", "tool", "agent", "was", "would be"]);
     for example in &trial.examples {
         let would_be = in_words(&example.found.otherwise);
         examples.row(&[
@@ -99,8 +99,8 @@ pub(super) fn lines(about: &About<'_>, trial: &Trial, output: &mut Output) -> Re
 }
 
 /// Returns the lines with changes, most changes first.
-pub(super) fn changed_most(lines: &Lines) -> Vec<(&str, &Line)> {
-    let mut changed: Vec<(&str, &Line)> = lines
+pub(super) fn changed_most(lines: &TrialGroups) -> Vec<(&str, &TrialRow)> {
+    let mut changed: Vec<(&str, &TrialRow)> = lines
         .0
         .iter()
         .filter(|(_, line)| line.changed() > 0)
@@ -110,16 +110,16 @@ pub(super) fn changed_most(lines: &Lines) -> Vec<(&str, &Line)> {
     changed
 }
 
-fn table(title: &str, lines: &Lines, output: &mut Output) -> Result<(), OutputError> {
+fn table(title: &str, lines: &TrialGroups, output: &mut Output) -> Result<(), OutputError> {
     let changed = changed_most(lines);
     if changed.is_empty() {
         return Ok(());
     }
     output.line("")?;
-    let mut table = Table::new(&[title, "calls", "stricter", "milder", "positions"]);
+    let mut table = TextTable::new(&[title, "calls", "stricter", "milder", "positions"]);
     for (name, line) in changed.iter().take(SHOWN_LINES) {
         let positions: Vec<String> = line.examples.iter().map(u64::to_string).collect();
-        let Line { calls, stricter, milder, .. } = line;
+        let TrialRow { calls, stricter, milder, .. } = line;
         table.row(&[
             name,
             &calls.to_string(),
@@ -146,9 +146,9 @@ fn code(steps: &StepsVerdict) -> String {
 }
 
 /// Returns all of it as JSON.
-pub(super) fn to_json(about: &About<'_>, trial: &Trial) -> Value {
-    let of_lines = |lines: &Lines| {
-        let line = |(name, line): (&String, &Line)| {
+pub(super) fn to_json(about: &TrialContext<'_>, trial: &Trial) -> Value {
+    let of_lines = |lines: &TrialGroups| {
+        let line = |(name, line): (&String, &TrialRow)| {
             json!({
                 "name": name,
                 "calls": line.calls,

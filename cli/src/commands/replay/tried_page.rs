@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use bitacora_formats::vocabulary::Verdict;
 
 use super::ends::RejectedCalls;
-use super::tried::{About, changed_most, in_words};
-use super::what_if::{Line, Trial};
+use super::tried::{TrialContext, changed_most, in_words};
+use super::what_if::{Trial, TrialRow};
 
 /// The most bars of one chart.
 const MAX_BARS: usize = 20;
@@ -25,7 +25,7 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}code{font-size:.9em
 .s{fill:var(--s);color:var(--s)}.m{fill:var(--m);color:var(--m)}.n0{fill:var(--n)}small{opacity:.75}";
 
 /// Returns the page, in HTML.
-pub(super) fn page(about: &About<'_>, trial: &Trial) -> String {
+pub(super) fn page(about: &TrialContext<'_>, trial: &Trial) -> String {
     let mut html = String::new();
     let (calls, changed) = (trial.calls(), trial.changed());
     let name = escaped(about.name);
@@ -158,7 +158,7 @@ fn positions(positions: &[u64]) -> String {
 
 /// Draws the calls of each day, with the changed ones at the bottom.
 fn days(trial: &Trial, html: &mut String) {
-    let days: Vec<(&String, &Line)> = trial.by_day.0.iter().rev().take(MAX_DAYS).collect();
+    let days: Vec<(&String, &TrialRow)> = trial.by_day.0.iter().rev().take(MAX_DAYS).collect();
     let most = days.iter().map(|(_, line)| line.calls).max().unwrap_or(0).max(1);
     let width = 10 * days.len() as u64;
     push(
@@ -168,7 +168,7 @@ fn days(trial: &Trial, html: &mut String) {
         ),
     );
     for (number, (day, line)) in (0_u64..).zip(days.iter().rev()) {
-        let Line { calls, stricter, milder, .. } = line;
+        let TrialRow { calls, stricter, milder, .. } = line;
         let title = format!("{}: {calls} calls, {stricter} stricter, {milder} milder", escaped(day));
         let mut bottom = HEIGHT;
         for (class, count) in [("s", *stricter), ("m", *milder), ("n0", calls - line.changed())] {
@@ -195,7 +195,7 @@ fn part(count: u64, most: u64, whole: u64) -> u64 {
     u64::try_from(exact).unwrap_or(whole).max(u64::from(count > 0))
 }
 
-fn bars(title: &str, lines: &[(&str, &Line)], html: &mut String) {
+fn bars(title: &str, lines: &[(&str, &TrialRow)], html: &mut String) {
     let most = lines.iter().map(|(_, line)| line.changed()).max().unwrap_or(0);
     push(
         html,
@@ -205,7 +205,7 @@ fn bars(title: &str, lines: &[(&str, &Line)], html: &mut String) {
         ),
     );
     for (name, line) in lines.iter().take(MAX_BARS) {
-        let Line { calls, stricter, milder, examples } = line;
+        let TrialRow { calls, stricter, milder, examples } = line;
         let (strict, mild) = (part(*stricter, most, WIDTH), part(*milder, most, WIDTH));
         push(
             html,

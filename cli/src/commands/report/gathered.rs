@@ -8,11 +8,11 @@ use crate::commands::gaps::{no_gap, open_calls};
 use crate::commands::trust::suggested::{positions, what_for};
 use crate::error::CommandError;
 use crate::import::json_text::JsonObject;
-use crate::merge_pages::Joined;
-use crate::pages::{Page, each_page};
+use crate::merge_pages::MergedPages;
+use crate::pages::{ListPage, each_page};
 use crate::prices::Prices;
 use crate::principal_names::KnownPeople;
-use crate::service::{Service, with_query};
+use crate::service::{ServiceClient, with_query};
 use crate::table::to_the_second;
 
 /// The kinds of suggestions, each with a heading and a meaning.
@@ -29,31 +29,31 @@ const KINDS: [(&str, &str, &str); 5] = [
 ];
 
 /// The pages of a list, joined as JSON and parsed.
-struct Pages<T> {
-    joined: Joined,
+struct JoinedPages<T> {
+    joined: MergedPages,
     pages: Vec<T>,
 }
 
 /// The data of a report.
-pub(super) struct Gathered {
+pub(super) struct ReportData {
     position: String,
-    open: Pages<SuggestionList>,
-    candidates: Pages<SuggestionList>,
-    imported: Pages<SuggestionList>,
-    accepted: Pages<SuggestionList>,
-    rejected: Pages<SuggestionList>,
-    by_model: Pages<CostList>,
-    by_day: Pages<CostList>,
-    gaps: Pages<GapList>,
+    open: JoinedPages<SuggestionList>,
+    candidates: JoinedPages<SuggestionList>,
+    imported: JoinedPages<SuggestionList>,
+    accepted: JoinedPages<SuggestionList>,
+    rejected: JoinedPages<SuggestionList>,
+    by_model: JoinedPages<CostList>,
+    by_day: JoinedPages<CostList>,
+    gaps: JoinedPages<GapList>,
     /// The number of calls without an outcome.
     open_calls: usize,
-    approvals: Pages<ApprovalList>,
-    answerers: Pages<AnswererList>,
+    approvals: JoinedPages<ApprovalList>,
+    answerers: JoinedPages<AnswererList>,
     people: KnownPeople,
 }
 
-impl Gathered {
-    pub(super) fn gather(service: &mut Service) -> Result<Self, CommandError> {
+impl ReportData {
+    pub(super) fn gather(service: &mut ServiceClient) -> Result<Self, CommandError> {
         let mut suggestions = |state: &str| {
             let path = with_query("suggestions", &[("state", Some(state))]);
             all_pages(service, &path)
@@ -274,7 +274,7 @@ impl Gathered {
     }
 }
 
-impl Gathered {
+impl ReportData {
     fn answerers(&self) -> Section {
         let all = self.answerers.pages.iter().flat_map(|page| &page.answerers);
         let rows = all.map(|one| {
@@ -309,7 +309,7 @@ const NO_IMPORT: &str = "-";
 
 fn costs(
     title: &str,
-    list: &Pages<CostList>,
+    list: &JoinedPages<CostList>,
     of: impl Fn(&CostAnswer) -> Vec<Option<String>>,
     names: &[&'static str],
     prices: Option<&Prices>,
@@ -328,14 +328,14 @@ fn costs(
     }
 }
 
-impl<T> Pages<T> {
+impl<T> JoinedPages<T> {
     fn json(&self) -> String {
         self.joined.to_json()
     }
 }
 
-fn all_pages<T: Page>(service: &mut Service, path: &str) -> Result<Pages<T>, CommandError> {
-    let mut all = Pages { joined: Joined::new(T::LISTS), pages: Vec::new() };
+fn all_pages<T: ListPage>(service: &mut ServiceClient, path: &str) -> Result<JoinedPages<T>, CommandError> {
+    let mut all = JoinedPages { joined: MergedPages::new(T::LISTS), pages: Vec::new() };
     each_page(service, path, |text, page| {
         all.joined.take(text)?;
         all.pages.push(page);
@@ -345,11 +345,11 @@ fn all_pages<T: Page>(service: &mut Service, path: &str) -> Result<Pages<T>, Com
 }
 
 fn one_page<T: serde::de::DeserializeOwned>(
-    service: &mut Service,
+    service: &mut ServiceClient,
     path: &str,
-) -> Result<Pages<T>, CommandError> {
+) -> Result<JoinedPages<T>, CommandError> {
     let answer = service.get(path)?;
-    let mut joined = Joined::new(&[]);
+    let mut joined = MergedPages::new(&[]);
     joined.take(answer.text())?;
-    Ok(Pages { joined, pages: vec![answer.read()?] })
+    Ok(JoinedPages { joined, pages: vec![answer.read()?] })
 }

@@ -23,13 +23,13 @@ const MAGENTA: &str = "\u{1b}[35m";
 const PLAIN: &str = "\u{1b}[0m";
 
 /// The writer of events.
-pub(super) struct Shown<'a> {
+pub(super) struct TailWriter<'a> {
     pub(super) output: &'a mut Output,
     pub(super) as_json: bool,
     pub(super) coloured: bool,
 }
 
-impl Shown<'_> {
+impl TailWriter<'_> {
     /// Writes a stored event, given as the service's NDJSON line.
     pub(super) fn event(&mut self, line: &[u8]) -> Result<(), OutputError> {
         if self.as_json { self.output.bytes(line) } else { self.output.line(for_people(line, self.coloured)) }
@@ -78,7 +78,9 @@ fn for_people(line: &[u8], coloured: bool) -> String {
 
 /// Formats the members of an object as `name=value`, anything else unchanged, as far as it fits a line.
 fn gist(json: &str) -> String {
-    let Ok(Members(members)) = serde_json::from_str(json) else { return shortened(json, GIST_CHARACTERS) };
+    let Ok(EventMembers(members)) = serde_json::from_str(json) else {
+        return shortened(json, GIST_CHARACTERS);
+    };
     let mut gist = String::new();
     for (name, value) in members {
         let text = serde_json::from_str::<Cow<'_, str>>(value.get());
@@ -98,25 +100,25 @@ fn gist(json: &str) -> String {
 }
 
 /// The members of a JSON object, in their order.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+struct EventMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for EventMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct InOrder;
 
         impl<'de> Visitor<'de> for InOrder {
-            type Value = Members<'de>;
+            type Value = EventMembers<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EventMembers<'de>, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(EventMembers(members))
             }
         }
 
