@@ -67,7 +67,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "BITACORA_LEDGER", value_name = "NAME", default_value = DEFAULT_LEDGER)]
     pub(crate) ledger: LedgerName,
     #[arg(skip)]
-    said: GivenOptions,
+    given: GivenOptions,
     /// The doubt about the ledger that was named in answers.
     #[arg(skip)]
     pub(crate) doubt: Doubt,
@@ -99,7 +99,7 @@ impl Global {
     pub(crate) fn settle(&mut self, matches: &ArgMatches, takes_both: bool) -> Result<(), UsageError> {
         let is_said = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         let (data, url) = (is_said("data"), is_said("url"));
-        (self.said.place, self.said.ledger) = (data || url, is_said("ledger"));
+        (self.given.place, self.given.ledger) = (data || url, is_said("ledger"));
         match (data, url) {
             _ if takes_both => {}
             (true, true) => return Err(UsageError::TwoPlaces),
@@ -112,12 +112,12 @@ impl Global {
 
     /// Returns `true` if the ledger's name stands on the command line.
     pub(crate) fn is_ledger_named(&self) -> bool {
-        self.said.ledger
+        self.given.ledger
     }
 
     /// Describes the ledger that was asked, where the command line itself does not name its place.
     pub(crate) fn asked_elsewhere(&self) -> Option<String> {
-        if self.said.place || !self.said.is_chosen.load(Ordering::Relaxed) {
+        if self.given.place || !self.given.is_chosen.load(Ordering::Relaxed) {
             return None;
         }
         let (place, said) = match (&self.url, &self.data) {
@@ -136,7 +136,7 @@ impl Global {
     /// Returns the place of the ledger: the service that is named, else the data folder that is named, else the service
     /// at its default address.
     pub(crate) fn place(&self) -> LedgerLocation<'_> {
-        self.said.is_chosen.store(true, Ordering::Relaxed);
+        self.given.is_chosen.store(true, Ordering::Relaxed);
         match (&self.url, self.data.as_deref()) {
             (Some(url), _) => LedgerLocation::Service(url.clone()),
             (None, Some(data)) => LedgerLocation::Folder(data),

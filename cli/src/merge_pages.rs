@@ -94,10 +94,10 @@ impl<'de> Visitor<'de> for InOrder {
 mod tests {
     use super::*;
 
-    fn joined(lists: &'static [&'static str], pages: &[&str]) -> String {
-        let mut joined = MergedPages::new(lists);
-        pages.iter().for_each(|page| joined.take(page).unwrap());
-        joined.to_json()
+    fn merged(lists: &'static [&'static str], pages: &[&str]) -> String {
+        let mut merged = MergedPages::new(lists);
+        pages.iter().for_each(|page| merged.take(page).unwrap());
+        merged.to_json()
     }
 
     #[test]
@@ -107,13 +107,13 @@ mod tests {
             r#"{"as_of":"2","calls":[],"tags":[1],"next":"q"}"#,
             r#"{"as_of":"2","calls":[ 3 ],"tags":[1]}"#,
         ];
-        assert_eq!(joined(&["calls"], &pages), r#"{"as_of":"2","calls":[{"a":1e400},"x]",3],"tags":[1]}"#);
+        assert_eq!(merged(&["calls"], &pages), r#"{"as_of":"2","calls":[{"a":1e400},"x]",3],"tags":[1]}"#);
     }
 
     #[test]
     fn one_page_is_as_it_came() {
         for page in [r#"{"limits":[],"buckets":[{"left":1}],"next":"n"}"#, "{}"] {
-            assert_eq!(joined(&["limits", "buckets"], &[page]), page);
+            assert_eq!(merged(&["limits", "buckets"], &[page]), page);
         }
     }
 

@@ -150,11 +150,11 @@ mod tests {
     #[test]
     fn json_means_the_same_and_steers_no_terminal_either() {
         let value = serde_json::json!({"a\u{9b}": "b\u{202e}c\u{7f}\u{1b}\u{e9}\n"});
-        let kept = MemoryWriter::default();
-        let mut output = Output::to(Box::new(kept.clone()));
+        let memory = MemoryWriter::default();
+        let mut output = Output::to(Box::new(memory.clone()));
         output.json(&value).unwrap();
         output.flush().unwrap();
-        let written = String::from_utf8(kept.0.borrow().clone()).unwrap();
+        let written = String::from_utf8(memory.0.borrow().clone()).unwrap();
         assert_eq!(printable(written.trim_end()), written.trim_end());
         assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), value);
         assert!(written.contains('\u{e9}'), "{written}");

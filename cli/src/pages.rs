@@ -164,16 +164,16 @@ fn shown<T: ListPage>(
     output: &mut Output,
     all: impl FnOnce(&mut dyn FnMut(&str, T) -> Result<(), CommandError>) -> Result<(), CommandError>,
 ) -> Result<Option<Vec<T>>, CommandError> {
-    let (mut pages, mut joined) = (Vec::new(), MergedPages::new(T::LISTS));
+    let (mut pages, mut merged) = (Vec::new(), MergedPages::new(T::LISTS));
     all(&mut |text, page| {
         if global.json {
-            return Ok(joined.take(text)?);
+            return Ok(merged.take(text)?);
         }
         pages.push(page);
         Ok(())
     })?;
     if global.json {
-        output.json_text(&joined.to_json())?;
+        output.json_text(&merged.to_json())?;
         return Ok(None);
     }
     Ok(Some(pages))
@@ -184,7 +184,7 @@ pub(crate) fn joined_pages<T: ListPage>(
     service: &mut ServiceClient,
     path: &str,
 ) -> Result<MergedPages, CommandError> {
-    let mut joined = MergedPages::new(T::LISTS);
-    each_page(service, path, |text, _: T| Ok(joined.take(text)?))?;
-    Ok(joined)
+    let mut merged = MergedPages::new(T::LISTS);
+    each_page(service, path, |text, _: T| Ok(merged.take(text)?))?;
+    Ok(merged)
 }

@@ -26,14 +26,14 @@ pub(super) fn measure(
     scratch: &Scratch,
     plan: &BenchPlan,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let shapes = if plan.shapes.is_empty() { &SHAPES[..] } else { &plan.shapes };
     let runtime = event_loop()?;
     let measurements = shapes.iter().map(|shape| {
         let what = format!("in process, {shape}");
-        told(&what);
+        listener(&what);
         let place = scratch.place(&format!("append-{}", shape.name()))?;
         let options = Options::default();
         let keyring = place.begin(environment, &options)?;

@@ -70,18 +70,18 @@ impl Write for ByteCounter {
 pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
-    reading: ImportPlan,
+    plan: ImportPlan,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
-    let paths: Vec<PathBuf> = reading.files.iter().filter_map(|file| file.path.clone()).collect();
+    let paths: Vec<PathBuf> = plan.files.iter().filter_map(|file| file.path.clone()).collect();
     let place = scratch.place("archived")?;
     let heads = HeadOptions::default();
     let options = Options { heads: Some(heads), governing: Governing::Nothing, ..Options::default() };
     let keyring = place.begin(environment, &options)?;
     let ledger = Ledger::open(environment, &place.ledger()?, Arc::clone(&keyring), options)?;
-    told("recording the events that are archived");
-    let lines = fill(&ledger, reading)?;
+    listener("recording the events that are archived");
+    let lines = fill(&ledger, plan)?;
     stop.check()?;
 
     let folder = place.data().join("archives");
@@ -89,7 +89,7 @@ pub(super) fn measure(
     let objects: Arc<dyn Objects> = Arc::new(ArchiveStore::at(cold, StoreSettings::default()));
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let whole = format!("archived, read back and compared, on {threads} cores");
-    told(&whole);
+    listener(&whole);
     let archiver = Archiver::new(
         ledger.clone(),
         &place.ledger()?,
@@ -108,7 +108,7 @@ pub(super) fn measure(
         Measurement::new("archive/whole", whole).with(Figure::EventsPerS, as_number(events) / seconds);
     stop.check()?;
 
-    told("groups of events, opened and sealed on one core");
+    listener("groups of events, opened and sealed on one core");
     let mut sizes = Sizes::default();
     let (mut opened_s, mut sealed_s) = (0.0, 0.0);
     let few = Latencies::new();
@@ -121,7 +121,7 @@ pub(super) fn measure(
         stop.check()?;
     }
     ledger.close()?;
-    told("the archive, checked without keys");
+    listener("the archive, checked without keys");
     let files: Vec<PathBuf> = archived.iter().map(|one| folder.join(&one.name)).collect();
     let checked = verifying::measure_archives(&files, keyring.signing_chain(), stop)?;
     let per_s = |seconds: f64| as_number(events) / seconds;
@@ -134,9 +134,9 @@ pub(super) fn measure(
         few.describe(Measurement::new("archive/few", format!("{FEW_EVENTS} events out of one sealed group"))),
     ];
     measurements.extend(checked);
-    let long = packed(&paths, 19, true, told)?;
+    let long = packed(&paths, 19, true, listener)?;
     stop.check()?;
-    let short = packed(&paths, 3, false, told)?;
+    let short = packed(&paths, 3, false, listener)?;
     let what = format!("{events} events of {lines} records: archive, index, proofs and encryption");
     measurements.push(sizes.to_measurement(what, short.lines, long.bytes));
     measurements.push(short.to_measurement("archive/zstd-3", "the lines themselves, by zstd -3"));
@@ -150,11 +150,11 @@ pub(super) fn measure(
 }
 
 /// Records the events of the files; returns the number of records.
-fn fill(ledger: &Ledger, reading: ImportPlan) -> Result<u64, BenchError> {
+fn fill(ledger: &Ledger, plan: ImportPlan) -> Result<u64, BenchError> {
     let (sender, mut batches) = channel::<EventBatch>(2);
     // One channel for all lanes: the events keep the order of their files.
     let lanes = vec![sender; LANES];
-    let reader = thread::spawn(move || reading.run(ImportTally::new(str::to_owned, None), &lanes, &Untold));
+    let reader = thread::spawn(move || plan.run(ImportTally::new(str::to_owned, None), &lanes, &Untold));
     while let Some(batch) = batches.blocking_recv() {
         let body = batch.body();
         let events = parse_events(&body, BodyForm::Batch, None);
@@ -164,7 +164,7 @@ fn fill(ledger: &Ledger, reading: ImportPlan) -> Result<u64, BenchError> {
     let defect = || BenchError::Nothing("reading the files");
     let tally = reader.join().map_err(|_| defect())?;
     let tally = tally.map_err(|source| BenchError::System { what: "reading the files", source })?;
-    if let Some(fault) = tally.sources.iter().find_map(|told| told.fault.clone()) {
+    if let Some(fault) = tally.sources.iter().find_map(|source| source.fault.clone()) {
         return Err(BenchError::Service(format!("cannot archive the files: {fault}")));
     }
     // Whole groups of the tree, with a frame behind them.
@@ -275,9 +275,9 @@ fn packed(
     paths: &[PathBuf],
     level: i32,
     is_long: bool,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<ZstdResult, BenchError> {
-    told(&format!("the same lines by zstd -{level}"));
+    listener(&format!("the same lines by zstd -{level}"));
     let failed = |source| BenchError::System { what: "packing the lines with zstd", source };
     let began = Instant::now();
     let mut encoder = zstd::stream::write::Encoder::new(ByteCounter::default(), level).map_err(failed)?;

@@ -21,13 +21,13 @@ pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     SIZES_KIB
         .iter()
         .map(|kib| {
             let what = format!("bare write and sync of {kib} KiB");
-            told(&what);
+            listener(&what);
             let latencies = write_and_sync(environment, scratch, kib * 1024, stop)?;
             Ok(latencies.describe(Measurement::new(&format!("disk/sync-{kib}k"), what)))
         })

@@ -24,14 +24,14 @@ pub(super) fn measure(
     scratch: &Scratch,
     measured: Duration,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let (mut with, mut without) = (0.0, 0.0);
     for turn in 0..TURNS {
         for heads in [true, false] {
             let name = format!("heads-{turn}-{heads}");
-            told(&format!("{}, turn {}", said(heads), turn + 1));
+            listener(&format!("{}, turn {}", said(heads), turn + 1));
             let place = scratch.place(&name)?;
             let anchored = options_beside(&place.keyring(), environment);
             let options = if heads { anchored } else { Options { heads: None, ..anchored } };

@@ -35,7 +35,7 @@ pub(super) fn measure(
     scratch: &Scratch,
     plan: &BenchPlan,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let shapes = if plan.shapes.is_empty() { &SHAPES[..] } else { &plan.shapes };
@@ -46,7 +46,7 @@ pub(super) fn measure(
         let load = Load { service: &service, shape: *shape, form: form_of(*shape) };
         let name = format!("http/{}", shape.name());
         let what = format!("over HTTP, {shape}{}", form_named(load.form));
-        told(&format!("{what} (service {})", service.id()));
+        listener(&format!("{what} (service {})", service.id()));
         let into = Measurement::new(&name, what);
         let measurement = runtime.block_on(load.run(into, counting(plan.measured), stop))?;
         let ended = Instant::now();

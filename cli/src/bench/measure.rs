@@ -18,7 +18,7 @@ use super::{append, archiving, bare, heads, http, machine, opening, reading, rep
 pub(crate) fn measure(
     plan: &mut BenchPlan,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Results, BenchError> {
     let environment = Environment::real();
     let scratch = Scratch::make(&plan.folder)?;
@@ -29,21 +29,21 @@ pub(crate) fn measure(
     let on_load: Vec<BenchGroup> =
         BenchGroup::ALL.into_iter().filter(planned).filter(|group| group.needs_load()).collect();
     if !on_load.is_empty() {
-        measure_on_load(&environment, &scratch, &on_load, &mut results, (stop, told))?;
+        measure_on_load(&environment, &scratch, &on_load, &mut results, (stop, listener))?;
     }
     for group in BenchGroup::ALL.into_iter().filter(planned).filter(|group| !group.needs_load()) {
         let measurements = match group {
-            BenchGroup::Disk => bare::measure(&environment, &scratch, stop, told),
-            BenchGroup::Append => append::measure(&environment, &scratch, plan, stop, told),
-            BenchGroup::Http => http::measure(&scratch, plan, stop, told),
-            BenchGroup::Decide => http::deciding::measure(&scratch, plan, stop, told),
-            BenchGroup::Replay => replaying::measure(&environment, &scratch, plan.events, stop, told),
+            BenchGroup::Disk => bare::measure(&environment, &scratch, stop, listener),
+            BenchGroup::Append => append::measure(&environment, &scratch, plan, stop, listener),
+            BenchGroup::Http => http::measure(&scratch, plan, stop, listener),
+            BenchGroup::Decide => http::deciding::measure(&scratch, plan, stop, listener),
+            BenchGroup::Replay => replaying::measure(&environment, &scratch, plan.events, stop, listener),
             BenchGroup::Archive => match plan.records.take() {
-                Some(records) => archiving::measure(&environment, &scratch, records, stop, told),
+                Some(records) => archiving::measure(&environment, &scratch, records, stop, listener),
                 None => Ok(Vec::new()),
             },
-            BenchGroup::Heads => heads::measure(&environment, &scratch, plan.measured, stop, told),
-            _ => rolling::measure(&environment, &scratch, plan.measured, stop, told),
+            BenchGroup::Heads => heads::measure(&environment, &scratch, plan.measured, stop, listener),
+            _ => rolling::measure(&environment, &scratch, plan.measured, stop, listener),
         };
         results.take(group.name(), measurements)?;
     }
@@ -56,9 +56,9 @@ fn measure_on_load(
     scratch: &Scratch,
     groups: &[BenchGroup],
     results: &mut Results,
-    (stop, told): (&StopSignal, MeasurementListener<'_>),
+    (stop, listener): (&StopSignal, MeasurementListener<'_>),
 ) -> Result<(), BenchError> {
-    let made = Dataset::make(environment, scratch, results.events, stop, told);
+    let made = Dataset::make(environment, scratch, results.events, stop, listener);
     let (dataset, load) = match made {
         Ok(made) => made,
         Err(error) => return results.take(BenchGroup::Load.name(), Err(error)),
@@ -66,9 +66,9 @@ fn measure_on_load(
     results.measurements.push(load);
     for group in groups {
         let measurements = match group {
-            BenchGroup::Read => reading::measure(environment, &dataset, stop, told),
-            BenchGroup::Open => opening::measure(environment, &dataset, stop, told),
-            BenchGroup::Verify => verifying::measure(&dataset, stop, told),
+            BenchGroup::Read => reading::measure(environment, &dataset, stop, listener),
+            BenchGroup::Open => opening::measure(environment, &dataset, stop, listener),
+            BenchGroup::Verify => verifying::measure(&dataset, stop, listener),
             _ => Ok(Vec::new()),
         };
         results.take(group.name(), measurements)?;

@@ -19,11 +19,11 @@ pub(super) fn measure(
     environment: &Environment,
     dataset: &Dataset,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let openings = |name: &str, warmth: &str, count: usize| -> Result<Measurement, BenchError> {
         let what = format!("opening {} events again, {warmth}", dataset.events);
-        told(&what);
+        listener(&what);
         let latencies = Latencies::new();
         for _ in 0..count {
             stop.check()?;

@@ -27,11 +27,11 @@ pub(super) fn measure(
     environment: &Environment,
     dataset: &Dataset,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let mut measurements =
-        vec![scan(environment, dataset, stop, told)?, pages(environment, dataset, stop, told)?];
-    measurements.extend(over_http(dataset, stop, told)?);
+        vec![scan(environment, dataset, stop, listener)?, pages(environment, dataset, stop, listener)?];
+    measurements.extend(over_http(dataset, stop, listener)?);
     Ok(measurements)
 }
 
@@ -40,10 +40,10 @@ fn scan(
     environment: &Environment,
     dataset: &Dataset,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Measurement, BenchError> {
     let what = "full scan in process, records as they lie".to_owned();
-    told(&what);
+    listener(&what);
     let ledger = dataset.open(environment)?;
     let (began, mut events, mut reached) = (Instant::now(), 0, After::START);
     let head = ledger.head().position;
@@ -63,10 +63,10 @@ fn pages(
     environment: &Environment,
     dataset: &Dataset,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Measurement, BenchError> {
     let what = format!("full scan in process, pages of {MAX_PAGE_EVENTS}");
-    told(&what);
+    listener(&what);
     let ledger = dataset.open(environment)?;
     let (latencies, began) = (Latencies::new(), Instant::now());
     let (mut from, mut events) = (From::After(After::START), 0);
@@ -90,7 +90,7 @@ fn pages(
 fn over_http(
     dataset: &Dataset,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     // Twice: the first service makes whatever it keeps about the ledger, the second finds it.
     drop(ServiceProcess::start(&dataset.place)?.caught_up(stop)?);
@@ -101,7 +101,7 @@ fn over_http(
     for (sought, name, what) in
         [(Sought::Session, "read/stream", session), (Sought::Scattered, "read/scattered", scattered)]
     {
-        told(&what);
+        listener(&what);
         dataset.forget_cached()?;
         let cold = Latencies::new();
         cold.add(expect(&service, &sought.path(), SOUGHT_EVENTS, stop)?);
@@ -115,7 +115,7 @@ fn over_http(
     }
     let events = dataset.events.min(MAX_HTTP_SCAN_EVENTS);
     let all = format!("scan of {events} events over HTTP, NDJSON");
-    told(&all);
+    listener(&all);
     let took = expect(&service, &format!("/v1/ledgers/main/events?after=0&limit={events}"), events, stop)?;
     let rate = as_number(events) / took.as_secs_f64();
     measurements.push(Measurement::new("read/scan-http", all).with(Figure::EventsPerS, rate));

@@ -39,14 +39,14 @@ pub(super) fn measure(
     scratch: &Scratch,
     events: u64,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let place = scratch.place("decided")?;
     let keyring = place.begin(environment, &options_beside(&place.keyring(), environment))?;
     let rounds = (events.min(MAX_EVENTS) / EVENTS_A_CALL).div_ceil(CALLS_A_REQUEST * CALLERS).max(1);
     let calls = rounds * CALLS_A_REQUEST * CALLERS;
     let made = format!("{calls} calls decided and ended, in process, {CALLERS} × {CALLS_A_REQUEST}");
-    told(&made);
+    listener(&made);
     let ledger = open(environment, &place, &keyring)?;
     govern(&ledger)?;
     let began = Instant::now();
@@ -56,7 +56,7 @@ pub(super) fn measure(
 
     let head = ledger.head().position;
     let what = format!("the state that decides, made again from {head} events on one core");
-    told(&what);
+    listener(&what);
     let began = Instant::now();
     let mut again = Again(State::default());
     ledger.fold(After::START, head, &mut again)?;
@@ -75,7 +75,7 @@ pub(super) fn measure(
     let openings = |name: &str, how: &str| -> Result<Measurement, BenchError> {
         stop.check()?;
         let what = format!("opening {head} events of decided calls again, {how}");
-        told(&what);
+        listener(&what);
         let (latencies, began) = (Latencies::new(), Instant::now());
         let ledger = open(environment, &place, &keyring)?;
         latencies.add(began.elapsed());

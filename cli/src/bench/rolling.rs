@@ -24,11 +24,11 @@ pub(super) fn measure(
     scratch: &Scratch,
     measured: Duration,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let what = format!("segments of 8 MiB rolling, {SHAPE}");
-    told(&what);
+    listener(&what);
     let place = scratch.place("roll")?;
     let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
     let keyring = place.begin(environment, &options)?;

@@ -26,10 +26,10 @@ const ARCHIVE_ROUNDS: usize = 10;
 pub(super) fn measure(
     dataset: &Dataset,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let what = "BLAKE3 of 64 KiB at a time, one thread".to_owned();
-    told(&what);
+    listener(&what);
     let blake3_bytes_per_s = hash_speed();
     let blake3 = Measurement::new("verify/blake3", what).with(Figure::BytesPerS, blake3_bytes_per_s);
     stop.check()?;
@@ -38,7 +38,7 @@ pub(super) fn measure(
     verify(dataset, None, LeavesWanted::WhereThere)?;
     stop.check()?;
     let what = "verify without keys: chain and signatures".to_owned();
-    told(&what);
+    listener(&what);
     let chain = verify(dataset, None, LeavesWanted::None)?;
     let chain = described(&chain, Measurement::new("verify/chain", what));
     let share = chain.figures.get(&Figure::BytesPerS).map_or(0.0, |speed| speed / blake3_bytes_per_s);
@@ -46,13 +46,13 @@ pub(super) fn measure(
     stop.check()?;
 
     let what = "verify without keys: tree too".to_owned();
-    told(&what);
+    listener(&what);
     let tree = verify(dataset, None, LeavesWanted::All)?;
     let tree = described(&tree, Measurement::new("verify/tree", what));
     stop.check()?;
 
     let what = "verify with keys: records too".to_owned();
-    told(&what);
+    listener(&what);
     let records = verify(dataset, Some(&dataset.keyring), LeavesWanted::WhereThere)?;
     let records = described(&records, Measurement::new("verify/records", what));
     Ok(vec![blake3, chain, tree, records])

@@ -90,19 +90,19 @@ pub(crate) fn run(
     let batches = open_input(arguments).map_err(AppendFailure::from)?;
     let access = Access::open(global)?;
     let mut delivery = Delivery::new(&access, &global.ledger, arguments.stream.as_deref());
-    let mut appending = AppendRun { arguments, as_json: global.json, summary: Summary::default() };
+    let mut run = AppendRun { arguments, as_json: global.json, summary: Summary::default() };
     let ended = event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         let batches = read_ahead(batches, arguments.stream.clone());
         tokio::select! {
-            done = appending.append_all(batches, &mut delivery, output) => done,
+            done = run.append_all(batches, &mut delivery, output) => done,
             () = interrupts.next() => Err(InterruptError.into()),
         }
     });
     let retries = delivery.retries;
     let closed = access.end();
     // Acknowledged events are reported also after a failure.
-    appending.tell(retries, output)?;
+    run.tell(retries, output)?;
     ended?;
     closed.map_err(AppendFailure::from)?;
     Ok(Exit::Done)

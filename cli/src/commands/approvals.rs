@@ -52,7 +52,7 @@ enum ApprovalsCommand {
     /// Let the call run once, with other arguments.
     Edit {
         #[command(flatten)]
-        word: AnswerArguments,
+        answer: AnswerArguments,
         /// The approved arguments, as JSON.
         #[arg(
             long,
@@ -101,14 +101,14 @@ pub(crate) fn run(
         }
         ApprovalsCommand::Answered(arguments) => answered::answered(arguments, global, output)?,
         ApprovalsCommand::People => answered::people(global, output)?,
-        ApprovalsCommand::Approve(word) => say("approve", word, JsonObject::new(), global, output)?,
-        ApprovalsCommand::Reject(word) => say("reject", word, JsonObject::new(), global, output)?,
-        ApprovalsCommand::Withdraw(word) => say("withdraw", word, JsonObject::new(), global, output)?,
-        ApprovalsCommand::Edit { word, args, args_file, cwd } => {
+        ApprovalsCommand::Approve(answer) => say("approve", answer, JsonObject::new(), global, output)?,
+        ApprovalsCommand::Reject(answer) => say("reject", answer, JsonObject::new(), global, output)?,
+        ApprovalsCommand::Withdraw(answer) => say("withdraw", answer, JsonObject::new(), global, output)?,
+        ApprovalsCommand::Edit { answer, args, args_file, cwd } => {
             let brought = args_file.as_deref().map(Document::read).transpose()?;
             let args = brought.as_ref().or(args.as_ref()).map_or("{}", Document::text);
             let body = JsonObject::new().raw("args", args).maybe("cwd", cwd.as_deref());
-            say("edit", word, body, global, output)?;
+            say("edit", answer, body, global, output)?;
         }
     }
     Ok(Exit::Done)
@@ -173,14 +173,14 @@ fn parts_of(approval: &ApprovalAnswer) -> Option<String> {
 /// Sends a person's answer, and shows its effect.
 fn say(
     act: &str,
-    word: &AnswerArguments,
+    answer: &AnswerArguments,
     body: JsonObject,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
-    let body = body.maybe("note", word.note.as_deref()).end();
+    let body = body.maybe("note", answer.note.as_deref()).end();
     with_service(global, |service| {
-        let answer = service.post(&path_of(&word.approval, &format!(":{act}")), Some(body))?;
+        let answer = service.post(&path_of(&answer.approval, &format!(":{act}")), Some(body))?;
         show(service, answer.text(), &answer.read()?, global, output)
     })
 }
@@ -206,10 +206,10 @@ fn write(
     people: &KnownPeople,
     output: &mut Output,
 ) -> Result<(), OutputError> {
-    let word = approval.resolution.as_ref();
-    let said = word.map(|word| {
-        let at = word.at.as_deref().map(|at| format!(", {}", to_the_second(at)));
-        format!("{} by {}{}", word.resolution, people.named(&word.by), at.unwrap_or_default())
+    let answer = approval.resolution.as_ref();
+    let said = answer.map(|answer| {
+        let at = answer.at.as_deref().map(|at| format!(", {}", to_the_second(at)));
+        format!("{} by {}{}", answer.resolution, people.named(&answer.by), at.unwrap_or_default())
     });
     let used = approval.consumed.as_ref();
     let used = used.map(|used| format!("by call {}, {}", used.call, to_the_second(&used.at)));
@@ -231,7 +231,7 @@ fn write(
             ("since", Some(&asked)),
             ("until", Some(&expires)),
             ("said", said.as_deref()),
-            ("note", word.and_then(|word| word.note.as_deref())),
+            ("note", answer.and_then(|answer| answer.note.as_deref())),
             ("used", used.as_deref()),
             ("action", approval.action_digest.as_deref()),
             ("policy", approval.policy_version.as_deref()),

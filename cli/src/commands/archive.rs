@@ -1,7 +1,7 @@
 //! `archive`: sealed archives of old events, from the plan to a ledger restored from them.
 
+mod archived_ledger;
 mod checking;
-mod known;
 mod listing;
 mod restoring;
 mod running;
@@ -16,8 +16,8 @@ use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::{CloseError, Environment, Ledger, ReadError};
 use clap::{Args, Subcommand};
 
+use self::archived_ledger::ArchivedLedger;
 use self::checking::{FetchArguments, VerifyArguments};
-use self::known::ArchivedLedger;
 use self::listing::ShowArguments;
 use self::restoring::RestoreArguments;
 use self::running::{PlanArguments, RunArguments};

@@ -2,8 +2,8 @@
 
 mod plot;
 mod saved;
-mod shown;
 mod tables;
+mod text;
 
 use std::path::PathBuf;
 use std::thread;
@@ -111,7 +111,7 @@ pub(crate) fn run(
     } else if arguments.markdown {
         tables::lines(&results).iter().try_for_each(|line| output.line(line))?;
     } else {
-        shown::lines(&results, earlier.as_ref()).iter().try_for_each(|line| output.line(line))?;
+        text::lines(&results, earlier.as_ref()).iter().try_for_each(|line| output.line(line))?;
     }
     output.flush()?;
     if let Some(path) = &arguments.plot {
@@ -159,9 +159,9 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
         let (sender, mut receiver) = oneshot::channel();
         let stopped = stop.clone();
         thread::spawn(move || {
-            let doing = WorkSpinner::new();
-            let measured = bench::measure(&mut plan, &stopped, &|what| doing.tell(what));
-            drop(doing);
+            let spinner = WorkSpinner::new();
+            let measured = bench::measure(&mut plan, &stopped, &|what| spinner.tell(what));
+            drop(spinner);
             // The receiver may be gone.
             let _unheard = sender.send(measured).is_err();
         });

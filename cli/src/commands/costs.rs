@@ -1,13 +1,13 @@
 //! `costs`: costs and usage of models and tools.
 
-pub(crate) mod summed;
+pub(crate) mod sums;
 
 use std::path::PathBuf;
 
 use bitacora_server::answers::{CostAnswer, CostList};
 use clap::{Args, ValueEnum};
 
-use self::summed::{heading, sums};
+use self::sums::{heading, sums};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;
@@ -143,7 +143,7 @@ pub(crate) fn run(
         let of = |cost: &CostAnswer| parts.iter().map(|by| by.of(cost).to_owned()).collect();
         let (sums, total) = sums(&list, of, prices.as_ref());
         if global.json {
-            return Ok(output.json_text(&summed::to_json(&names, &sums, &total))?);
+            return Ok(output.json_text(&sums::to_json(&names, &sums, &total))?);
         }
         let mut table = TextTable::new(&[&names[..], &heading(prices.is_some())].concat());
         for sum in &sums {

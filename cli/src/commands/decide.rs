@@ -1,6 +1,6 @@
 //! `decide`: asks for a decision on a tool call, as an executor does.
 
-mod shown;
+mod text;
 
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ pub(crate) fn run(
         if global.json {
             output.json_text(answer.text())?;
         } else {
-            shown::write(&decision, output)?;
+            text::write(&decision, output)?;
         }
         // Every other verdict is a no.
         Ok(if decision.verdict == "allow" { Exit::Done } else { Exit::Refused })

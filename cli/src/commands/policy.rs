@@ -1,7 +1,7 @@
 //! `policy`: versions of the rules that decide calls.
 
 pub(super) mod differences;
-mod tried;
+mod trial;
 
 use std::path::PathBuf;
 
@@ -135,12 +135,12 @@ pub(crate) fn run(
             let body = brought.as_ref().map_or(STARTER_POLICY, Document::text).to_owned();
             with_service(global, |service| {
                 let answer = service.ask_with(&calls.of("policy:dry-run", None), Some(body))?;
-                tried::write(&answer, global, output)
+                trial::write(&answer, global, output)
             })?;
         }
         PolicyCommand::WhatIf { version, calls } => with_service(global, |service| {
             let answer = service.get(&calls.of("replay", Some(&version.to_string())))?;
-            tried::write(&answer, global, output)
+            trial::write(&answer, global, output)
         })?,
         PolicyCommand::Activate(version) => change("activate", version, global, output)?,
         PolicyCommand::Retire(version) => change("retire", version, global, output)?,

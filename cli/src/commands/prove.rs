@@ -122,11 +122,11 @@ pub(crate) fn run(
             let data = global.data()?;
             let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
             let folder = data.join("ledgers").join(global.ledger.as_str());
-            let prover = ProofSource::open(&global.environment(data), &folder, keyring, &global.ledger)
+            let source = ProofSource::open(&global.environment(data), &folder, keyring, &global.ledger)
                 .map_err(ProveFailure::from)?;
             let proof = match arguments.receipt {
-                true => prover.receipt(position),
-                false => prover.evidence(position, arguments.disclosed()),
+                true => source.receipt(position),
+                false => source.evidence(position, arguments.disclosed()),
             };
             proof.map_err(ProveFailure::from)?
         }

@@ -2,8 +2,8 @@
 //! It lies in a folder of its own and holds an invented hour of several agents.
 
 mod folder;
-mod governing;
-mod shown;
+mod governance;
+mod summary;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -24,8 +24,8 @@ use tokio::task::JoinHandle;
 use tracing_subscriber::filter::LevelFilter;
 
 use self::folder::{FolderError, QuickstartFolder};
-use self::governing::{DecisionCounts, GovernanceClient};
-use self::shown::QuickstartSummary;
+use self::governance::{DecisionCounts, GovernanceClient};
+use self::summary::QuickstartSummary;
 use crate::access::{Access, AccessError};
 use crate::admin_token;
 use crate::anchor::options_beside;

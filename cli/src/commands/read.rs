@@ -1,13 +1,13 @@
 //! `read`: stored events, from the service or from their folder.
 
 pub(crate) mod line;
-mod question;
+mod selection;
 
 use bitacora_ledger::{ColdErrorKind, Ledger, ReadError};
 use clap::Args;
 
 use self::line::{AnswerLine, event_line, for_people, read_line};
-use self::question::Question;
+use self::selection::ReadSelection;
 use crate::access::{Access, AccessError, event_loop};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
@@ -23,7 +23,7 @@ pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Debug, Args)]
 pub(crate) struct ReadArguments {
     #[command(flatten)]
-    question: Question,
+    selection: ReadSelection,
 }
 
 /// The reason why not everything was read.
@@ -65,20 +65,20 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let access = Access::open_for_reading(global)?;
-    let mut reading = AnswerWriter { question: &arguments.question, as_json: global.json, output };
+    let mut writer = AnswerWriter { selection: &arguments.selection, as_json: global.json, output };
     interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         match access {
             Access::Service(mut client) => {
-                let path = format!("/v1/ledgers/{}/events?{}", global.ledger, arguments.question.to_query());
+                let path = format!("/v1/ledgers/{}/events?{}", global.ledger, arguments.selection.to_query());
                 tokio::select! {
-                    done = reading.through_service(&mut client, &path) => done,
+                    done = writer.through_service(&mut client, &path) => done,
                     () = interrupts.next() => Err(InterruptError.into()),
                 }
             }
             Access::Folder(folder) => tokio::select! {
-                done = reading.in_folder(&folder.ledger) => done,
+                done = writer.in_folder(&folder.ledger) => done,
                 () = interrupts.next() => Err(InterruptError.into()),
             },
         }
@@ -88,14 +88,14 @@ pub(crate) fn run(
 
 /// The writer of an answer.
 struct AnswerWriter<'a> {
-    question: &'a Question,
+    selection: &'a ReadSelection,
     as_json: bool,
     output: &'a mut Output,
 }
 
 impl AnswerWriter<'_> {
     async fn in_folder(&mut self, ledger: &Ledger) -> Result<(), CommandError> {
-        let mut pages = self.question.pages();
+        let mut pages = self.selection.pages();
         while let Some(query) = pages.next_query() {
             let page = ledger.read(&query).map_err(ReadFailure::from)?;
             pages.take(&page);

@@ -156,16 +156,16 @@ fn declare(
     let LockedFolder { environment, folder, options, _lock } = hold(arguments, global, data)?;
     let has_anchor = options.heads.as_ref().is_some_and(|heads| heads.anchor.is_some());
     let place = folder.ledger(&global.ledger);
-    let lost = DamagedLedger { environment: &environment, folder: &place, keyring };
+    let damaged = DamagedLedger { environment: &environment, folder: &place, keyring };
     let objects = archives::store_at(global.archive_place(data));
     let archived = match arguments.without_archives {
         true => None,
-        false => lost.archived(&objects).map_err(RecoverFailure::from)?,
+        false => damaged.archived(&objects).map_err(RecoverFailure::from)?,
     };
     let declare = |options| Ledger::declare_loss(&environment, &place, Arc::clone(keyring), options);
     let (declared, again) = match declare(Options { archived, ..options.clone() }) {
         Err(OpenError::Archived { .. } | OpenError::Corrupt(_)) if archived.is_some() => {
-            let again = lost.make_again(&objects).map_err(RecoverFailure::from)?;
+            let again = damaged.make_again(&objects).map_err(RecoverFailure::from)?;
             (declare(options), Some(again))
         }
         declared => (declared, None),

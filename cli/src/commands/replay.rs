@@ -1,12 +1,12 @@
 //! `replay`: rebuilds the state that decides from the log, and compares it.
 
 mod ends;
-mod folding;
+mod fold;
 mod live;
+mod output;
 mod rejudged;
-mod shown;
-mod tried;
-mod tried_page;
+mod trial_page;
+mod trial_report;
 mod what_if;
 
 use std::path::PathBuf;
@@ -18,8 +18,8 @@ use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
 use clap::Args;
 
-use self::folding::{Begin, FoldStop};
-use self::tried::TrialContext;
+use self::fold::{Begin, FoldStop};
+use self::trial_report::TrialContext;
 use self::what_if::TriedPolicy;
 use crate::access::{AccessError, OpenFolder, event_loop};
 use crate::error::{CommandError, CommandFailure};
@@ -195,13 +195,13 @@ pub(crate) fn run(
         None if arguments.from_archive => Begin::InArchives,
         None => Begin::AtTheFirstEvent,
     };
-    let mut folded = interruptible(move |stop| folding::states(&ledger, &places, &begin, stop))?;
+    let mut folded = interruptible(move |stop| fold::states(&ledger, &places, &begin, stop))?;
     let Some(last) = folded.pop() else { return Ok(Exit::Failed) };
     let Some(earlier) = folded.pop() else {
-        shown::state(&last, arguments.digest, global.json, output)?;
+        output::state(&last, arguments.digest, global.json, output)?;
         return Ok(Exit::Done);
     };
-    let same = shown::differences(&earlier, &last, global.json, output)?;
+    let same = output::differences(&earlier, &last, global.json, output)?;
     Ok(if same { Exit::Done } else { Exit::Failed })
 }
 
@@ -254,22 +254,22 @@ impl ReplayArguments {
         };
         let opened = ledger.clone();
         let begin = Begin::AtTheFirstEvent;
-        let mut folded = interruptible(move |stop| folding::states(&opened, &[to], &begin, stop))?;
+        let mut folded = interruptible(move |stop| fold::states(&opened, &[to], &begin, stop))?;
         let Some(folded) = folded.pop() else { return Ok(Exit::Failed) };
         let policy = Arc::new(tried.policy(&folded.state)?);
         let (opened, judged_by) = (ledger.clone(), Arc::clone(&policy));
         let trial = interruptible(move |stop| {
             what_if::try_on(&opened, (after, to), &judged_by, folded.state.tools(), stop)
         })?;
-        let about = TrialContext { name: &tried.name(), policy: &policy, after: after.get(), to };
+        let context = TrialContext { name: &tried.name(), policy: &policy, after: after.get(), to };
         if let Some(path) = &self.html {
-            let page = tried_page::page(&about, &trial);
+            let page = trial_page::page(&context, &trial);
             new_file::write(path, page.as_bytes()).map_err(ReplayFailure::Page)?;
         }
         if global.json {
-            output.json(&tried::to_json(&about, &trial))?;
+            output.json(&trial_report::to_json(&context, &trial))?;
         } else {
-            tried::lines(&about, &trial, output)?;
+            trial_report::lines(&context, &trial, output)?;
             if let Some(path) = &self.html {
                 output.line(format_args!("\nwritten to {}", printable(&path.display().to_string())))?;
             }

@@ -1,6 +1,6 @@
 //! `report`: a summary of a ledger's history, on one page.
 
-mod gathered;
+mod data;
 mod html;
 mod section;
 
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use self::gathered::ReportData;
+use self::data::ReportData;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::global::Global;

@@ -1,6 +1,6 @@
 //! `tail`: the newest events and those to come of a service; or the contents of a folder.
 
-mod shown;
+mod writer;
 
 use std::io::{self, IsTerminal, Write};
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use bitacora_formats::{After, Position};
 use bitacora_ledger::{From as Place, Ledger, ReadError, ReadQuery};
 use clap::{Args, ValueEnum};
 
-use self::shown::TailWriter;
+use self::writer::TailWriter;
 use crate::access::{Access, AccessError, event_loop};
 use crate::commands::read::line::{AnswerLine, event_line, read_line};
 use crate::commands::read::{MAX_LINE_BYTES, ReadFailure};
@@ -116,17 +116,17 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let access = Access::open_for_reading(global)?;
-    let mut shown = TailWriter { output, as_json: global.json, coloured: arguments.color.applies() };
+    let mut writer = TailWriter { output, as_json: global.json, coloured: arguments.color.applies() };
     interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         match access {
             Access::Service(client) => tokio::select! {
-                done = follow(arguments, &global.ledger, client, &mut shown) => done,
+                done = follow(arguments, &global.ledger, client, &mut writer) => done,
                 () = interrupts.next() => Err(InterruptError.into()),
             },
             Access::Folder(folder) => tokio::select! {
-                done = show_folder(arguments, &folder.ledger, &mut shown) => done,
+                done = show_folder(arguments, &folder.ledger, &mut writer) => done,
                 () = interrupts.next() => Err(InterruptError.into()),
             },
         }
@@ -162,26 +162,26 @@ async fn follow(
     arguments: &TailArguments,
     ledger: &bitacora_formats::LedgerName,
     mut client: Connection,
-    shown: &mut TailWriter<'_>,
+    writer: &mut TailWriter<'_>,
 ) -> Result<(), CommandError> {
     let (path, filters) = (format!("/v1/ledgers/{ledger}/events"), arguments.filters.to_query().join("&"));
     let after = match arguments.beginning() {
         Some(after) => after,
-        None => show_last(arguments.last(), &format!("{path}?{filters}"), &mut client, shown).await?,
+        None => show_last(arguments.last(), &format!("{path}?{filters}"), &mut client, writer).await?,
     };
     let following = Following::past(client, &path, &filters, after).map_err(TailFailure::from)?;
-    show_following(following, arguments.until_caught_up, shown).await
+    show_following(following, arguments.until_caught_up, writer).await
 }
 
 /// Shows new events, across the service's restarts: each once, in order.
 async fn show_following(
     mut following: Following,
     until_caught_up: bool,
-    shown: &mut TailWriter<'_>,
+    writer: &mut TailWriter<'_>,
 ) -> Result<(), CommandError> {
     loop {
         if !following.has_more() {
-            shown.output.flush()?;
+            writer.output.flush()?;
         }
         let position = following.seen();
         let next = following.next().await.map_err(|error| match error {
@@ -191,9 +191,9 @@ async fn show_following(
         match next? {
             Followed::Event { mut line, .. } => {
                 line.push(b'\n');
-                shown.event(&line)?;
+                writer.event(&line)?;
             }
-            Followed::CaughtUp { .. } if until_caught_up => return Ok(shown.output.flush()?),
+            Followed::CaughtUp { .. } if until_caught_up => return Ok(writer.output.flush()?),
             Followed::CaughtUp { .. } => {}
             Followed::Away { why } => {
                 tell(&format!("{}; coming back past position {}", printable(&why), following.seen()));
@@ -208,7 +208,7 @@ async fn show_last(
     count: u16,
     path: &str,
     client: &mut Connection,
-    shown: &mut TailWriter<'_>,
+    writer: &mut TailWriter<'_>,
 ) -> Result<After, CommandError> {
     // One is asked for in any case: its answer tells where the ledger stands.
     let path = format!("{path}&dir=backward&limit={}", count.max(1));
@@ -226,9 +226,9 @@ async fn show_last(
                 Some(AnswerLine::Event { .. }) => lines.push(line),
                 Some(AnswerLine::End { position: Some(position) }) => {
                     for line in lines.iter().take(count.into()).rev() {
-                        shown.event(line)?;
+                        writer.event(line)?;
                     }
-                    shown.output.flush()?;
+                    writer.output.flush()?;
                     return position.parse().map_err(|_| strange(client));
                 }
                 Some(AnswerLine::Error { what }) => {
@@ -248,7 +248,7 @@ async fn show_last(
 async fn show_folder(
     arguments: &TailArguments,
     ledger: &Ledger,
-    shown: &mut TailWriter<'_>,
+    writer: &mut TailWriter<'_>,
 ) -> Result<(), CommandError> {
     let filter = arguments.filters.to_filter();
     let until = Some(ledger.head().position);
@@ -261,9 +261,9 @@ async fn show_folder(
                 query.from = from;
                 let page = ledger.read(&query).map_err(failed)?;
                 for stored in &page.events {
-                    shown.event(&event_line(stored))?;
+                    writer.event(&event_line(stored))?;
                 }
-                shown.output.flush()?;
+                writer.output.flush()?;
                 next = page.next;
                 // A page is read without a pause; here an interruption is heard.
                 tokio::task::yield_now().await;
@@ -280,9 +280,9 @@ async fn show_folder(
                 tokio::task::yield_now().await;
             }
             for line in lines.iter().rev() {
-                shown.event(line)?;
+                writer.event(line)?;
             }
-            shown.output.flush()?;
+            writer.output.flush()?;
         }
     }
     if !arguments.until_caught_up {

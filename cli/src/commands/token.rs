@@ -264,17 +264,17 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
 
 /// Folds the events as the ledger does. Unreadable ones change nothing there either.
 fn fold(events: &[(String, Value)]) -> PrincipalsById {
-    let mut listed = PrincipalsById::new();
+    let mut principals = PrincipalsById::new();
     for (kind, data) in events {
         if kind == PrincipalCreated::KIND {
             if let Ok(created) = serde_json::from_value::<PrincipalCreated>(data.clone()) {
-                listed.insert(created.principal.clone(), created);
+                principals.insert(created.principal.clone(), created);
             }
         } else if let Ok(gone) = serde_json::from_value::<PrincipalExpired>(data.clone()) {
-            listed.remove(&gone.principal);
+            principals.remove(&gone.principal);
         }
     }
-    listed
+    principals
 }
 
 fn kinds() -> [&'static str; 3] {

@@ -78,12 +78,12 @@ pub(crate) fn run(
         ToolsCommand::Seen => seen::list(global, output)?,
         ToolsCommand::Usage(arguments) => usage::list(arguments, global, output)?,
         ToolsCommand::Register { file, seen, .. } => with_service(global, |service| {
-            let brought = match (file, seen.tool()) {
+            let file = match (file, seen.tool()) {
                 (Some(file), _) => ToolsFile::read(Document::read(file)?.text(), &place_of(file))?,
                 (None, Some(seen)) => ToolsFile::read(&seen.document(service)?, "the tool that was seen")?,
                 (None, None) => ToolsFile::read(STARTER_TOOLS, "the tools to begin with")?,
             };
-            register(&brought, service, global, output)
+            register(&file, service, global, output)
         })?,
         ToolsCommand::Revoke { tool, server, reason } => {
             let path = format!("tools/{}", percent_encoded(tool));
@@ -148,7 +148,7 @@ impl ToolsFile {
 
 /// Registers tools one after the other. After a fault, a repeated command sends the missing ones.
 fn register(
-    brought: &ToolsFile,
+    file: &ToolsFile,
     service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
@@ -161,7 +161,7 @@ fn register(
         );
         Ok(())
     })?;
-    for (text, document) in &brought.0 {
+    for (text, document) in &file.0 {
         let name = (Some(document.tool.to_string()), document.server.as_ref().map(ToString::to_string));
         // As the service would answer it: space and the order of members mean nothing.
         let meant = serde_json::to_value(document).ok();

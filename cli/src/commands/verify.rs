@@ -7,7 +7,7 @@ mod evidence;
 mod failure;
 mod generations;
 mod places;
-mod shown;
+mod report_view;
 mod witnesses;
 
 use std::fs;
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use self::failure::VerifyFailure;
 use self::places::LedgerPlace;
-use self::shown::ReportView;
+use self::report_view::ReportView;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::global::Global;

@@ -80,7 +80,7 @@ impl Runs {
         } else if self.seen.len() < MAX_NAMES {
             self.seen.insert(name.clone());
         }
-        let telling = RunMapping { run: &name, source: format!("runs/{}", self.set) };
+        let mapping = RunMapping { run: &name, source: format!("runs/{}", self.set) };
         let mut mapped = MappedEvents::default();
         let started = JsonObject::new()
             .text("run", &name)
@@ -88,8 +88,8 @@ impl Runs {
             .text("case", task)
             .maybe_raw("trial", run.trial)
             .text("assurance", "imported");
-        mapped.events.push(telling.event("started", "run.started", started));
-        mapped.without_outcome = telling.messages(&run.traj, &mut mapped.events);
+        mapped.events.push(mapping.event("started", "run.started", started));
+        mapped.without_outcome = mapping.messages(&run.traj, &mut mapped.events);
         let calls = run.traj.iter().map(|message| message.tool_calls.as_deref().unwrap_or_default().len());
         // The run came to its end either way; the label says whether the end was the wanted one.
         let completed = JsonObject::new()
@@ -99,7 +99,7 @@ impl Runs {
             .raw("messages", run.traj.len())
             .raw("calls", calls.sum::<usize>())
             .text("assurance", "imported");
-        mapped.events.push(telling.event("completed", "run.completed", completed));
+        mapped.events.push(mapping.event("completed", "run.completed", completed));
         Ok(mapped)
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Transcript {
     call_order: VecDeque<String>,
     /// The number of forgotten calls that had no result by then.
     forgotten: u64,
-    answer: Option<PartialMessage>,
+    partial: Option<PartialMessage>,
 }
 
 struct WaitingCall {
@@ -78,17 +78,17 @@ impl Transcript {
         let is_past =
             |time: Option<Micros>| time.is_some_and(|time| time.0.saturating_add(PATIENCE.0) < now.0);
         let time_of =
-            |answer: &PartialMessage| answer.event.time.as_deref().and_then(|time| parse_time(time).ok());
-        let answer = self.answer.take().filter(|answer| is_past(time_of(answer)));
+            |partial: &PartialMessage| partial.event.time.as_deref().and_then(|time| parse_time(time).ok());
+        let partial = self.partial.take().filter(|partial| is_past(time_of(partial)));
         let without_outcome = self.calls.len() as u64 + self.forgotten;
         let left = self.call_order.drain(..).filter_map(|call| self.calls.remove(&call));
         let gaps = left.filter(|open| is_past(open.at)).map(|open| open.gap);
-        let events = answer.map(PartialMessage::into_event).into_iter().chain(gaps).collect();
+        let events = partial.map(PartialMessage::into_event).into_iter().chain(gaps).collect();
         MappedEvents { events, without_outcome, passed_over: None }
     }
 
     fn assistant(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, Unmappable> {
-        let about = LineOrigin::of(entry)?;
+        let origin = LineOrigin::of(entry)?;
         let message = entry.message("assistant")?;
         let MessageContent::Blocks(blocks) = message.content()? else {
             return Err(Unmappable::new("an assistant's message without a list of contents"));
@@ -96,15 +96,15 @@ impl Transcript {
         let mut requested = Vec::new();
         for block in &blocks {
             if block.kind == "tool_use" {
-                requested.push(about.requested(entry, &message, block)?);
+                requested.push(origin.requested(entry, &message, block)?);
             }
         }
         let mut mapped = MappedEvents::default();
-        mapped.events.extend(self.start(entry, &about));
-        mapped.events.extend(self.go_on(entry, &about, &message, &blocks));
+        mapped.events.extend(self.start(entry, &origin));
+        mapped.events.extend(self.go_on(entry, &origin, &message, &blocks));
         for (call, tool, event) in requested {
             let gap = gap_of(&event, "no result of it follows in the transcript");
-            let open = WaitingCall { tool, model: message.model.clone(), at: about.at, gap };
+            let open = WaitingCall { tool, model: message.model.clone(), at: origin.at, gap };
             self.remember(call, open);
             mapped.events.push(event);
         }
@@ -115,17 +115,17 @@ impl Transcript {
     }
 
     fn user(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, Unmappable> {
-        let about = LineOrigin::of(entry)?;
+        let origin = LineOrigin::of(entry)?;
         let message = entry.message("user")?;
         let (mut told, mut ended) = (Vec::new(), Vec::new());
         match message.content()? {
             MessageContent::Text(_) if entry.is_meta => {}
-            MessageContent::Text(text) => told.extend(about.prompt(entry, &text)?),
+            MessageContent::Text(text) => told.extend(origin.prompt(entry, &text)?),
             MessageContent::Blocks(blocks) => {
                 let mut prompt = String::new();
                 for block in &blocks {
                     match block.kind.as_str() {
-                        "tool_result" => ended.push(self.result(entry, &about, block)?),
+                        "tool_result" => ended.push(self.result(entry, &origin, block)?),
                         "text" if !entry.is_meta => {
                             prompt.push_str(block.text.as_deref().unwrap_or_default());
                         }
@@ -133,13 +133,13 @@ impl Transcript {
                     }
                 }
                 if !prompt.is_empty() {
-                    told.extend(about.prompt(entry, &prompt)?);
+                    told.extend(origin.prompt(entry, &prompt)?);
                 }
             }
         }
         // Nothing fails from here on: a line that makes no event leaves no trace.
         let mut mapped = MappedEvents::default();
-        mapped.events.extend(self.start(entry, &about));
+        mapped.events.extend(self.start(entry, &origin));
         mapped.events.append(&mut told);
         for (call, event) in ended {
             if self.calls.remove(&call).is_none() {
@@ -165,36 +165,36 @@ impl Transcript {
                 what.chars().take(40).collect::<String>()
             )));
         };
-        let about = LineOrigin::of(entry)?;
+        let origin = LineOrigin::of(entry)?;
         let data = JsonObject::new()
             .text("stop_reason", "end_turn")
             .raw("duration_ms", duration_ms)
             .text("assurance", "imported");
-        let ended = about.event(about.own_id(entry, "turn-ended")?, "turn.ended", data);
+        let ended = origin.event(origin.own_id(entry, "turn-ended")?, "turn.ended", data);
         Ok(MappedEvents { events: vec![ended], ..MappedEvents::default() })
     }
 
     /// Returns the start of a session, at the first line of a person or a model. Lines of subagents do not start it.
-    fn start(&mut self, entry: &TranscriptEntry<'_>, about: &LineOrigin) -> Option<EventDraft> {
+    fn start(&mut self, entry: &TranscriptEntry<'_>, origin: &LineOrigin) -> Option<EventDraft> {
         let is_own = !entry.is_sidechain && entry.agent_id.is_none();
-        if !is_own || self.started.len() >= MAX_SESSIONS || self.started.contains(&about.session) {
+        if !is_own || self.started.len() >= MAX_SESSIONS || self.started.contains(&origin.session) {
             return None;
         }
-        self.started.insert(about.session.clone());
+        self.started.insert(origin.session.clone());
         let data = JsonObject::new()
             .text("harness", "claude-code")
             .maybe("version", entry.version.as_deref())
             .maybe("cwd", entry.cwd.as_deref())
             .maybe("branch", entry.branch.as_deref())
             .text("assurance", "imported");
-        Some(about.event(format!("{}#started", about.session), "session.started", data))
+        Some(origin.event(format!("{}#started", origin.session), "session.started", data))
     }
 
     /// Takes in a line of an answer; returns the event of the answer before it, which is complete now.
     fn go_on(
         &mut self,
         entry: &TranscriptEntry<'_>,
-        about: &LineOrigin,
+        origin: &LineOrigin,
         message: &TranscriptMessage<'_>,
         blocks: &[Block<'_>],
     ) -> Option<EventDraft> {
@@ -207,9 +207,9 @@ impl Transcript {
         let calls = blocks.iter().filter(|block| block.kind == "tool_use").count() as u64;
         let text = blocks.iter().filter_map(|block| block.text.as_deref()).map(str::len).sum::<usize>();
         let mut ended = None;
-        if self.answer.as_ref().is_none_or(|answer| answer.id != *id) {
-            let event = about.event(format!("{id}#called"), "model.called", JsonObject::new());
-            let answer = PartialMessage {
+        if self.partial.as_ref().is_none_or(|partial| partial.id != *id) {
+            let event = origin.event(format!("{id}#called"), "model.called", JsonObject::new());
+            let partial = PartialMessage {
                 id: id.clone(),
                 event,
                 model: model.clone(),
@@ -219,14 +219,14 @@ impl Transcript {
                 text_bytes: 0,
                 calls: 0,
             };
-            ended = self.answer.replace(answer);
+            ended = self.partial.replace(partial);
         }
-        if let Some(answer) = &mut self.answer {
-            answer.usage = usage;
-            answer.stop_reason = message.stop_reason.clone().or(answer.stop_reason.take());
-            answer.event.time.clone_from(&about.time);
-            answer.text_bytes += text;
-            answer.calls += calls;
+        if let Some(partial) = &mut self.partial {
+            partial.usage = usage;
+            partial.stop_reason = message.stop_reason.clone().or(partial.stop_reason.take());
+            partial.event.time.clone_from(&origin.time);
+            partial.text_bytes += text;
+            partial.calls += calls;
         }
         ended.map(PartialMessage::into_event)
     }
@@ -235,7 +235,7 @@ impl Transcript {
     fn result(
         &self,
         entry: &TranscriptEntry<'_>,
-        about: &LineOrigin,
+        origin: &LineOrigin,
         block: &Block<'_>,
     ) -> Result<(String, EventDraft), Unmappable> {
         let call = block.tool_use_id.clone().filter(|id| !id.is_empty());
@@ -243,7 +243,7 @@ impl Transcript {
         let text = result_text(block.content)?;
         let ending = CallEnding::of_result(&text, block.is_error.unwrap_or_default());
         let open = self.calls.get(&call);
-        let duration = open.and_then(|open| Some(about.at?.0.checked_sub(open.at?.0)? / 1_000));
+        let duration = open.and_then(|open| Some(origin.at?.0.checked_sub(open.at?.0)? / 1_000));
         let data = JsonObject::new()
             .text("call", &call)
             .maybe("tool", open.map(|open| open.tool.as_str()))
@@ -257,7 +257,7 @@ impl Transcript {
             .maybe("summary", Some(summary(&text)).filter(|summary| !summary.is_empty()))
             .maybe("cwd", entry.cwd.as_deref())
             .text("assurance", "imported");
-        let mut event = about.event(format!("{call}#outcome"), ending.kind(), data);
+        let mut event = origin.event(format!("{call}#outcome"), ending.kind(), data);
         event.call = Some(call.clone());
         Ok((call, event))
     }

@@ -47,8 +47,8 @@ fn message<T>(path: &Path, result: Result<T, KeyringFileError>) -> String {
 
 #[test]
 fn a_new_keyring_is_for_its_owner_alone_and_reads_back() {
-    let place = TestKeyring::new();
-    let path = place.path("a/b/keyring");
+    let test = TestKeyring::new();
+    let path = test.path("a/b/keyring");
     let keyring = generate().unwrap();
     create(&path, None, &keyring, None).unwrap();
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
@@ -57,8 +57,8 @@ fn a_new_keyring_is_for_its_owner_alone_and_reads_back() {
 
 #[test]
 fn an_existing_file_is_never_written_over() {
-    let place = TestKeyring::new();
-    let (path, text) = place.keyring();
+    let test = TestKeyring::new();
+    let (path, text) = test.keyring();
     let refused = create(&path, None, &generate().unwrap(), None);
     assert!(matches!(refused, Err(KeyringFileError::Exists(_))));
     assert_eq!(loaded(&path).unwrap(), text);
@@ -66,12 +66,12 @@ fn an_existing_file_is_never_written_over() {
 
 #[test]
 fn a_keyring_that_is_missing_wrong_or_open_to_others_is_refused() {
-    let place = TestKeyring::new();
-    let (path, text) = place.keyring();
+    let test = TestKeyring::new();
+    let (path, text) = test.keyring();
 
-    let missing = place.path("nothing");
+    let missing = test.path("nothing");
     assert!(message(&missing, loaded(&missing)).contains("bitacora keys new"));
-    assert!(message(place.folder.path(), loaded(place.folder.path())).contains("not a file"));
+    assert!(message(test.folder.path(), loaded(test.folder.path())).contains("not a file"));
 
     for others in [0o604, 0o640, 0o660, 0o666, 0o601, 0o620] {
         fs::set_permissions(&path, fs::Permissions::from_mode(others)).unwrap();
@@ -95,11 +95,11 @@ fn a_keyring_that_is_missing_wrong_or_open_to_others_is_refused() {
 
 #[test]
 fn a_keyring_in_the_data_folder_is_refused_under_every_name() {
-    let place = TestKeyring::new();
-    let (data, outside) = (place.path("data"), place.path("outside"));
+    let test = TestKeyring::new();
+    let (data, outside) = (test.path("data"), test.path("outside"));
     fs::create_dir_all(data.join("ledgers")).unwrap();
     fs::create_dir(&outside).unwrap();
-    symlink(&data, place.path("data-link")).unwrap();
+    symlink(&data, test.path("data-link")).unwrap();
     symlink(data.join("keyring"), outside.join("into")).unwrap();
     symlink(outside.join("keyring"), data.join("out-of")).unwrap();
 
@@ -109,16 +109,16 @@ fn a_keyring_in_the_data_folder_is_refused_under_every_name() {
     assert!(in_data(&data.join("keyring"), &data));
     assert!(in_data(&data.join("not/there/yet"), &data));
     assert!(in_data(&outside.join("../data/keyring"), &data));
-    assert!(in_data(&place.path("data-link/keyring"), &data));
-    assert!(in_data(&data.join("keyring"), &place.path("data-link")));
+    assert!(in_data(&test.path("data-link/keyring"), &data));
+    assert!(in_data(&data.join("keyring"), &test.path("data-link")));
     assert!(in_data(&data.join("out-of"), &data), "the name lies in the data");
     fs::write(data.join("keyring"), "").unwrap();
     assert!(in_data(&outside.join("into"), &data), "the file lies in the data");
 
     assert!(!in_data(&outside.join("keyring"), &data));
-    assert!(!in_data(&place.path("data-of-others"), &data), "a longer name is another folder");
-    assert!(!in_data(&outside.join("keyring"), &place.path("not-there-yet")));
-    assert!(in_data(&place.path("not-there-yet/keyring"), &place.path("not-there-yet")));
+    assert!(!in_data(&test.path("data-of-others"), &data), "a longer name is another folder");
+    assert!(!in_data(&outside.join("keyring"), &test.path("not-there-yet")));
+    assert!(in_data(&test.path("not-there-yet/keyring"), &test.path("not-there-yet")));
 
     let refused = create(&data.join("new"), Some(&data), &generate().unwrap(), None);
     assert!(matches!(refused, Err(KeyringFileError::InData { .. })) && !data.join("new").exists());
@@ -127,9 +127,9 @@ fn a_keyring_in_the_data_folder_is_refused_under_every_name() {
 
 #[test]
 fn a_change_replaces_the_file_and_leaves_nothing_beside_it() {
-    let place = TestKeyring::new();
-    let (path, text) = place.keyring();
-    fs::write(place.path("keyring.new"), "somebody's").unwrap();
+    let test = TestKeyring::new();
+    let (path, text) = test.keyring();
+    fs::write(test.path("keyring.new"), "somebody's").unwrap();
     let rotated: Result<_, KeyringFileError> = change(&path, None, GIVEN, |loaded| {
         loaded.keyring.rotate_signing(&mut |bytes| bytes.fill(7)).unwrap();
         Ok(loaded.keyring.to_text().to_string())
@@ -137,14 +137,14 @@ fn a_change_replaces_the_file_and_leaves_nothing_beside_it() {
     let rotated = rotated.unwrap();
     assert_ne!(rotated, text);
     assert_eq!((loaded(&path).unwrap(), mode(&path)), (rotated, 0o600));
-    assert_eq!(fs::read_to_string(place.path("keyring.new")).unwrap(), "somebody's");
+    assert_eq!(fs::read_to_string(test.path("keyring.new")).unwrap(), "somebody's");
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 2);
 }
 
 #[test]
 fn a_change_that_fails_changes_nothing() {
-    let place = TestKeyring::new();
-    let (path, text) = place.keyring();
+    let test = TestKeyring::new();
+    let (path, text) = test.keyring();
     let failed: Result<(), _> = change(&path, None, GIVEN, |loaded| {
         loaded.keyring.rotate_signing(&mut |bytes| bytes.fill(7)).unwrap();
         Err(KeyringFileError::NotLocked(path.clone()))
@@ -155,8 +155,8 @@ fn a_change_that_fails_changes_nothing() {
 
 #[test]
 fn two_programs_do_not_change_it_at_once() {
-    let place = TestKeyring::new();
-    let (path, _) = place.keyring();
+    let test = TestKeyring::new();
+    let (path, _) = test.keyring();
     let outer: Result<_, KeyringFileError> =
         change(&path, None, GIVEN, |_| Ok(change(&path, None, GIVEN, |_| Ok::<_, KeyringFileError>(()))));
     assert!(matches!(outer.unwrap(), Err(KeyringFileError::Busy(_))));
@@ -164,9 +164,9 @@ fn two_programs_do_not_change_it_at_once() {
 
 #[test]
 fn a_link_to_the_keyring_stays_a_link() {
-    let place = TestKeyring::new();
-    let (path, _) = place.keyring();
-    let link = place.path("link");
+    let test = TestKeyring::new();
+    let (path, _) = test.keyring();
+    let link = test.path("link");
     symlink(&path, &link).unwrap();
     let rotated: Result<_, KeyringFileError> = change(&link, None, GIVEN, |loaded| {
         loaded.keyring.rotate_encryption(&mut |bytes| bytes.fill(9)).unwrap();
@@ -178,8 +178,8 @@ fn a_link_to_the_keyring_stays_a_link() {
 
 #[test]
 fn a_locked_keyring_opens_with_its_passphrase_alone_and_stays_locked() {
-    let place = TestKeyring::new();
-    let path = place.path("keyring");
+    let test = TestKeyring::new();
+    let path = test.path("keyring");
     let keyring = generate().unwrap();
     create(&path, None, &keyring, Some(&GIVEN.current().unwrap())).unwrap();
     let file = fs::read(&path).unwrap();

@@ -155,11 +155,11 @@ fn check_parts(
     let order: Vec<usize> = (groups..all.len()).chain(0..groups).collect();
     let next = AtomicUsize::new(0);
     let check = || {
-        let mut reading = PartReader { file, piece: vec![0; PIECE_BYTES], progress };
+        let mut reader = PartReader { file, piece: vec![0; PIECE_BYTES], progress };
         let mut roots = None;
         while let Some(number) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let Some(entry) = all.get(*number) else { break };
-            roots = reading.check(entry, outline).map_err(|problem| (*number, problem))?.or(roots);
+            roots = reader.check(entry, outline).map_err(|problem| (*number, problem))?.or(roots);
         }
         Ok::<_, (usize, ArchiveProblem)>(roots)
     };

@@ -39,7 +39,7 @@ pub(in crate::bench) fn measure(
     scratch: &Scratch,
     plan: &BenchPlan,
     stop: &StopSignal,
-    told: MeasurementListener<'_>,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let runtime = one_thread()?;
@@ -50,7 +50,7 @@ pub(in crate::bench) fn measure(
         let shape = LoadShape::new(callers, 1);
         let load = Load { service: &service, shape, form: form_of(shape) };
         let what = format!("plain appends beside decisions, {shape}");
-        told(&what);
+        listener(&what);
         let into = Measurement::new(&format!("decide/append-{callers}"), what);
         let appends = runtime.block_on(load.run(into, counting(plan.measured), stop))?;
         drop((service, place));
@@ -62,12 +62,12 @@ pub(in crate::bench) fn measure(
             let place = scratch.place(&format!("decide-{name}{callers}"))?;
             let service = ServiceProcess::start(&place)?;
             let what = format!("decisions over HTTP, {callers} callers, {how}");
-            told(&what);
+            listener(&what);
             let into = Measurement::new(&format!("decide/{name}{callers}"), what);
             let deciding = async {
                 govern(&service).await?;
-                let asking = DecideLoad { callers, ends: name.is_empty() };
-                decide(&service, asking, into, counting(measured), stop).await
+                let decisions = DecideLoad { callers, ends: name.is_empty() };
+                decide(&service, decisions, into, counting(measured), stop).await
             };
             let decisions = runtime.block_on(deciding)?;
             let times = p50(&decisions) / p50(&appends).max(f64::MIN_POSITIVE);
@@ -76,7 +76,7 @@ pub(in crate::bench) fn measure(
         measurements.push(appends);
         measurements.extend(decided);
     }
-    told("decisions beside uploads");
+    listener("decisions beside uploads");
     measurements.extend(runtime.block_on(beside_uploads(scratch, plan, stop))?);
     Ok(measurements)
 }
@@ -101,10 +101,10 @@ async fn beside_uploads(
         format!("decisions over HTTP, 1 callers, each with its outcome, beside {UPLOADS}"),
     );
     let counts = counting(plan.measured);
-    let asking = DecideLoad { callers: 1, ends: true };
+    let decisions = DecideLoad { callers: 1, ends: true };
     let (uploads, decisions) = tokio::join!(
         load.run(uploads, counts.clone(), stop),
-        decide(&service, asking, into, counts.clone(), stop)
+        decide(&service, decisions, into, counts.clone(), stop)
     );
     let (uploads, decisions) = (uploads?, decisions?);
     let times = p50(&decisions) / p50(&uploads).max(f64::MIN_POSITIVE);
@@ -158,18 +158,18 @@ async fn act(
 
 async fn decide(
     service: &ServiceProcess,
-    asking: DecideLoad,
+    decisions: DecideLoad,
     into: Measurement,
     counts: Range<Instant>,
     stop: &StopSignal,
 ) -> Result<Measurement, BenchError> {
     let latencies = Arc::new(Latencies::new());
     let mut callers = JoinSet::new();
-    for number in 0..asking.callers {
+    for number in 0..decisions.callers {
         let connection = HttpConnection::open(service.address).await.map_err(|error| broken(&error))?;
         callers.spawn(call(
             connection,
-            RepeatedCall::of(number, asking.ends, &service.authorization),
+            RepeatedCall::of(number, decisions.ends, &service.authorization),
             Arc::clone(&latencies),
             counts.clone(),
         ));

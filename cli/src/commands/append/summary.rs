@@ -18,11 +18,11 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn add(&mut self, delivered: &AppendOutcome) {
+    pub(super) fn add(&mut self, outcome: &AppendOutcome) {
         self.requests += 1;
-        self.derived += delivered.derived;
-        self.head = Some((delivered.head_position.clone(), delivered.head_hash.clone()));
-        for receipt in &delivered.receipts {
+        self.derived += outcome.derived;
+        self.head = Some((outcome.head_position.clone(), outcome.head_hash.clone()));
+        for receipt in &outcome.receipts {
             if receipt.is_new {
                 self.created += 1;
             } else {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::shown::grouped;
+use super::text::grouped;
 use crate::bench::{Figure, Measurement, Results};
 
 /// The size of the drawing and of the panel of each half, in units of the drawing.

@@ -92,14 +92,14 @@ impl Flow {
     /// soon; answers to requests in flight are still taken in.
     pub(super) async fn run(
         &mut self,
-        reading: ImportPlan,
+        plan: ImportPlan,
         tally: ImportTally,
         way: (&Access, &LedgerName),
         description: &ImportDescription<'_>,
         has_answered: bool,
         interrupts: &mut Interrupts,
     ) -> Result<(), CommandError> {
-        let tally = self.carry(reading, tally, way, has_answered, interrupts).await?;
+        let tally = self.carry(plan, tally, way, has_answered, interrupts).await?;
         tokio::select! {
             done = self.conclude(tally, way, description) => done,
             () = interrupts.next() => Err(InterruptError.into()),
@@ -109,7 +109,7 @@ impl Flow {
     /// Appends all events to the ledger, and returns the tally of the files.
     async fn carry(
         &mut self,
-        reading: ImportPlan,
+        plan: ImportPlan,
         tally: ImportTally,
         (access, ledger): (&Access, &LedgerName),
         has_answered: bool,
@@ -128,7 +128,7 @@ impl Flow {
             lanes.spawn(run_lane(lane, batches, news.clone(), stopped.clone()));
         }
         drop(news);
-        let read = read(reading, tally, doors, &self.bar)?;
+        let read = read(plan, tally, doors, &self.bar)?;
         let is_interrupted = tokio::select! {
             () = self.take_all(&mut heard) => false,
             () = interrupts.next() => true,
@@ -265,7 +265,7 @@ async fn run_lane(
 }
 
 fn read(
-    reading: ImportPlan,
+    plan: ImportPlan,
     tally: ImportTally,
     doors: Vec<mpsc::Sender<EventBatch>>,
     bar: &ImportBar,
@@ -273,7 +273,7 @@ fn read(
     let (done, read) = oneshot::channel();
     let bar = bar.clone();
     let started = thread::Builder::new().name("bitacora-import".to_owned()).spawn(move || {
-        let read = reading.run(tally, &doors, &bar);
+        let read = plan.run(tally, &doors, &bar);
         drop(doors);
         // An interrupted import does not wait for it.
         let _unheard = done.send(read).is_err();

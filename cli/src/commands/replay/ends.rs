@@ -67,7 +67,7 @@ pub(super) struct WatchedCalls {
     /// The calls that wait for an approval, by its id.
     waiting: HashMap<String, Vec<String>>,
     pub(super) ends: Ends,
-    pub(super) rejected: RejectionCounts,
+    pub(super) rejections: RejectionCounts,
 }
 
 /// A judged call.
@@ -130,6 +130,6 @@ impl WatchedCalls {
     fn reject(&mut self, call: &str) {
         let Some(watched) = self.by_id.get_mut(call).filter(|watched| !watched.is_rejected) else { return };
         watched.is_rejected = true;
-        self.rejected.count(watched.after, watched.decided);
+        self.rejections.count(watched.after, watched.decided);
     }
 }

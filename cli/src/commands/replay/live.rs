@@ -5,8 +5,8 @@ use bitacora_governance::REACTOR_VERSION;
 use bitacora_server::answers::StateAnswer;
 use serde_json::json;
 
-use super::folding::Begin;
-use super::{ReplayFailure, folding, interruptible};
+use super::fold::Begin;
+use super::{ReplayFailure, fold, interruptible};
 use crate::access::{OpenFolder, event_loop};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -35,7 +35,7 @@ pub(super) fn compare(global: &Global, output: &mut Output) -> Result<Exit, Comm
     }
     let ledger = folder.ledger.clone();
     let mut folded =
-        interruptible(move |stop| folding::states(&ledger, &[place], &Begin::AtTheFirstEvent, stop))?;
+        interruptible(move |stop| fold::states(&ledger, &[place], &Begin::AtTheFirstEvent, stop))?;
     let Some(replayed) = folded.pop() else { return Ok(Exit::Failed) };
     let digests = replayed.state.digests().map_err(ReplayFailure::from)?;
     let own = digests.state.to_string();

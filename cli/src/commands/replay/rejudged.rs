@@ -8,7 +8,7 @@ use bitacora_ledger::{Fold, Ledger};
 use serde_json::{Value, json};
 
 use super::ReplayFailure;
-use super::folding::FoldStop;
+use super::fold::FoldStop;
 use crate::exit::Exit;
 use crate::output::{Output, OutputError, printable};
 use crate::progress::EventBar;

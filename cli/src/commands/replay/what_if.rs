@@ -18,7 +18,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::ReplayFailure;
 use super::ends::{Ends, RejectionCounts, WatchedCalls};
-use super::folding::FoldStop;
+use super::fold::FoldStop;
 use crate::document::Document;
 use crate::error::CommandError;
 use crate::progress::EventBar;
@@ -151,7 +151,7 @@ pub(super) struct Trial {
     /// The outcomes of the calls with another verdict.
     pub(super) ends: Ends,
     /// The rejected ones of all calls.
-    pub(super) rejected: RejectionCounts,
+    pub(super) rejections: RejectionCounts,
 }
 
 /// Calls grouped by a common property.
@@ -233,7 +233,7 @@ pub(super) fn try_on(
     tools: &Registry,
     stop: FoldStop,
 ) -> Result<Trial, ReplayFailure> {
-    let mut trying = TrialRun {
+    let mut run = TrialRun {
         policy,
         tools,
         trial: Trial::default(),
@@ -244,10 +244,10 @@ pub(super) fn try_on(
         stop,
         bar: EventBar::new("judging", to.get()),
     };
-    trying.bar.advance(after.get());
-    ledger.fold(after, to, &mut trying)?;
-    let TrialRun { mut trial, newest, watched, .. } = trying;
-    (trial.ends, trial.rejected) = (watched.ends, watched.rejected);
+    run.bar.advance(after.get());
+    ledger.fold(after, to, &mut run)?;
+    let TrialRun { mut trial, newest, watched, .. } = run;
+    (trial.ends, trial.rejections) = (watched.ends, watched.rejections);
     trial.examples = newest.into_iter().rev().collect();
     Ok(trial)
 }

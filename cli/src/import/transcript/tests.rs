@@ -141,7 +141,7 @@ fn a_wrong_type_in_any_field_is_told_and_leaves_no_trace() {
             let mapped = transcript.map(wrong.to_string().as_bytes());
             assert!(mapped.is_err(), "{field}: {wrong}");
             assert!(
-                transcript.calls.is_empty() && transcript.answer.is_none() && transcript.started.is_empty()
+                transcript.calls.is_empty() && transcript.partial.is_none() && transcript.started.is_empty()
             );
         }
     }

@@ -23,7 +23,11 @@ pub(super) struct TrialContext<'a> {
 }
 
 /// Writes it as lines for people.
-pub(super) fn lines(about: &TrialContext<'_>, trial: &Trial, output: &mut Output) -> Result<(), OutputError> {
+pub(super) fn lines(
+    context: &TrialContext<'_>,
+    trial: &Trial,
+    output: &mut Output,
+) -> Result<(), OutputError> {
     let (calls, changed) = (trial.calls(), trial.changed());
     output.line(match (calls, changed) {
         (0, _) => "no call is recorded that it could be tried on".to_owned(),
@@ -40,21 +44,21 @@ pub(super) fn lines(about: &TrialContext<'_>, trial: &Trial, output: &mut Output
             ends.milder_ok, ends.milder_failed, ends.milder_blocked
         )
     });
-    let rejected = &trial.rejected;
-    let agreed = (rejected.calls() > 0).then(|| {
+    let rejections = &trial.rejections;
+    let agreed = (rejections.calls() > 0).then(|| {
         format!(
             "{} by people: this policy would deny {}, review {}, allow {}",
-            rejected.calls(),
-            rejected.deny.calls,
-            rejected.review.calls,
-            rejected.allow.calls
+            rejections.calls(),
+            rejections.deny.calls,
+            rejections.review.calls,
+            rejections.allow.calls
         )
     });
     write_fields(
         &[
-            ("policy", Some(about.name)),
-            ("digest", Some(&about.policy.digest().to_string())),
-            ("decided", Some(&format!("past position {}, up to {}", about.after, about.to))),
+            ("policy", Some(context.name)),
+            ("digest", Some(&context.policy.digest().to_string())),
+            ("decided", Some(&format!("past position {}, up to {}", context.after, context.to))),
             ("stricter", stricter.as_deref()),
             ("milder", milder.as_deref()),
             ("rejected", agreed.as_deref()),
@@ -67,7 +71,7 @@ pub(super) fn lines(about: &TrialContext<'_>, trial: &Trial, output: &mut Output
         ],
         output,
     )?;
-    for warning in about.policy.warnings() {
+    for warning in context.policy.warnings() {
         output.line(printable(&format!("warning: {}", json!(warning))))?;
     }
     let mut verdicts = TextTable::new(&["calls", "was", "would be"]);
@@ -146,7 +150,7 @@ fn code(steps: &StepsVerdict) -> String {
 }
 
 /// Returns all of it as JSON.
-pub(super) fn to_json(about: &TrialContext<'_>, trial: &Trial) -> Value {
+pub(super) fn to_json(context: &TrialContext<'_>, trial: &Trial) -> Value {
     let of_lines = |lines: &TrialGroups| {
         let line = |(name, line): (&String, &TrialRow)| {
             json!({
@@ -170,11 +174,11 @@ pub(super) fn to_json(about: &TrialContext<'_>, trial: &Trial) -> Value {
     });
     let ends = &trial.ends;
     json!({
-        "policy": about.name,
-        "digest": about.policy.digest().to_string(),
-        "warnings": about.policy.warnings(),
-        "after": about.after.to_string(),
-        "to": about.to.to_string(),
+        "policy": context.name,
+        "digest": context.policy.digest().to_string(),
+        "warnings": context.policy.warnings(),
+        "after": context.after.to_string(),
+        "to": context.to.to_string(),
         "calls": trial.calls(),
         "changed": trial.changed(),
         "uncertain": trial.uncertain(),
@@ -184,9 +188,9 @@ pub(super) fn to_json(about: &TrialContext<'_>, trial: &Trial) -> Value {
             "milder": {"ok": ends.milder_ok, "failed": ends.milder_failed, "blocked": ends.milder_blocked},
         },
         "rejected": {
-            "deny": rejected_json(&trial.rejected.deny),
-            "review": rejected_json(&trial.rejected.review),
-            "allow": rejected_json(&trial.rejected.allow),
+            "deny": rejected_json(&trial.rejections.deny),
+            "review": rejected_json(&trial.rejections.review),
+            "allow": rejected_json(&trial.rejections.allow),
         },
         "verdicts": changes.collect::<Vec<_>>(),
         "tools": of_lines(&trial.by_tool),
@@ -196,9 +200,9 @@ pub(super) fn to_json(about: &TrialContext<'_>, trial: &Trial) -> Value {
     })
 }
 
-fn rejected_json(rejected: &RejectedCalls) -> Value {
-    let examples: Vec<_> = rejected.examples.iter().map(u64::to_string).collect();
-    json!({"calls": rejected.calls, "examples": examples})
+fn rejected_json(rejections: &RejectedCalls) -> Value {
+    let examples: Vec<_> = rejections.examples.iter().map(u64::to_string).collect();
+    json!({"calls": rejections.calls, "examples": examples})
 }
 
 fn example_json(example: &Example) -> Value {

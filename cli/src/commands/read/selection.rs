@@ -8,7 +8,7 @@ use clap::Args;
 use crate::filters::Filters;
 
 #[derive(Debug, Args)]
-pub(crate) struct Question {
+pub(crate) struct ReadSelection {
     /// Only events past this position.
     #[arg(long, value_name = "POSITION", conflicts_with = "backward")]
     after: Option<After>,
@@ -25,7 +25,7 @@ pub(crate) struct Question {
     filters: Filters,
 }
 
-impl Question {
+impl ReadSelection {
     /// Returns the query string of a request to the service.
     pub(super) fn to_query(&self) -> String {
         let mut query = Vec::new();
@@ -91,17 +91,17 @@ mod tests {
     #[derive(Parser)]
     struct TestCommand {
         #[command(flatten)]
-        question: Question,
+        selection: ReadSelection,
     }
 
-    fn asked(arguments: &[&str]) -> Result<Question, clap::Error> {
+    fn asked(arguments: &[&str]) -> Result<ReadSelection, clap::Error> {
         let arguments = std::iter::once(&"read").chain(arguments);
-        TestCommand::try_parse_from(arguments).map(|command| command.question)
+        TestCommand::try_parse_from(arguments).map(|command| command.selection)
     }
 
     #[test]
     fn everything_that_can_be_asked_is_in_the_query() {
-        let question = asked(&[
+        let selection = asked(&[
             "--after=5",
             "--until=9",
             "--limit=3",
@@ -119,7 +119,7 @@ mod tests {
         ]);
         let expected = "after=5&until=9&limit=3&type=x.y&type=z&stream=run%2F7&actor=a&agent=b&session=c&run=d\
             &call=e&tag=f&since=2026-11-20T13%3A00%3A00.000000Z&before=2026-11-20T23%3A00%3A00.000000Z";
-        assert_eq!(question.unwrap().to_query(), expected);
+        assert_eq!(selection.unwrap().to_query(), expected);
         assert_eq!(asked(&["--backward", "--until=7"]).unwrap().to_query(), "until=7&dir=backward");
         assert_eq!(asked(&[]).unwrap().to_query(), "");
     }

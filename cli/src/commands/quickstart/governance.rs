@@ -105,12 +105,12 @@ impl GovernanceClient<'_> {
 }
 
 impl DecisionCounts {
-    fn add(&mut self, said: &DecisionData) {
-        match said.verdict {
+    fn add(&mut self, data: &DecisionData) {
+        match data.verdict {
             Verdict::Allow => self.allowed += 1,
             Verdict::Review => self.reviewed += 1,
             Verdict::Deny => self.denied += 1,
         }
-        self.unregistered += u64::from(said.reason_code == ReasonCode::ToolUnknown);
+        self.unregistered += u64::from(data.reason_code == ReasonCode::ToolUnknown);
     }
 }

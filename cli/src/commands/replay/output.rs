@@ -4,7 +4,7 @@ use bitacora_governance::{StateDifference, StateDigests};
 use serde_json::{Value, json};
 
 use super::ReplayFailure;
-use super::folding::{Earlier, FoldResult};
+use super::fold::{Earlier, FoldResult};
 use crate::error::CommandError;
 use crate::output::{Output, OutputError, printable};
 
@@ -15,19 +15,19 @@ const SHOWN_VALUE_CHARACTERS: usize = 120;
 
 /// Writes one state.
 pub(super) fn state(
-    folded: &FoldResult,
+    result: &FoldResult,
     digest_only: bool,
     as_json: bool,
     output: &mut Output,
 ) -> Result<(), CommandError> {
-    let digests = folded.state.digests().map_err(ReplayFailure::from)?;
+    let digests = result.state.digests().map_err(ReplayFailure::from)?;
     if as_json {
-        let value = if digest_only { digest_json(folded, &digests) } else { whole_json(folded, &digests) };
+        let value = if digest_only { digest_json(result, &digests) } else { whole_json(result, &digests) };
         output.json(&value)?;
     } else if digest_only {
-        output.line(format_args!("{} {}", folded.position, digests.state))?;
+        output.line(format_args!("{} {}", result.position, digests.state))?;
     } else {
-        lines(folded, &digests, output)?;
+        lines(result, &digests, output)?;
     }
     Ok(())
 }
@@ -39,7 +39,7 @@ pub(super) fn differences(
     as_json: bool,
     output: &mut Output,
 ) -> Result<bool, CommandError> {
-    let digests = |folded: &FoldResult| folded.state.digests().map_err(ReplayFailure::from);
+    let digests = |result: &FoldResult| result.state.digests().map_err(ReplayFailure::from);
     let (digest, other_digest) = (digests(one)?, digests(other)?);
     let found = one.state.differences(&other.state, MAX_SHOWN_DIFFERENCES).map_err(ReplayFailure::from)?;
     let same = digest.state == other_digest.state;
@@ -64,12 +64,12 @@ pub(super) fn differences(
     Ok(same)
 }
 
-fn lines(folded: &FoldResult, digests: &StateDigests, output: &mut Output) -> Result<(), OutputError> {
-    let counts = folded.state.counts();
-    let policy = folded.state.all_policies().active_version();
-    output.line(format_args!("position   {}", folded.position))?;
+fn lines(result: &FoldResult, digests: &StateDigests, output: &mut Output) -> Result<(), OutputError> {
+    let counts = result.state.counts();
+    let policy = result.state.all_policies().active_version();
+    output.line(format_args!("position   {}", result.position))?;
     output.line(format_args!("digest     {}", digests.state))?;
-    match folded.began_after {
+    match result.began_after {
         None => {}
         Some(Earlier::Replay(after)) => {
             output.line(format_args!("resumed    after {after}, as an earlier replay left it"))?;
@@ -80,9 +80,9 @@ fn lines(folded: &FoldResult, digests: &StateDigests, output: &mut Output) -> Re
     }
     output.line(format_args!(
         "events     {} of {} govern, {} a second",
-        folded.governing,
-        folded.position,
-        rate(folded)
+        result.governing,
+        result.position,
+        rate(result)
     ))?;
     let imported = counts.imported_dimensions;
     output.line(format_args!("dimensions {}, and {imported} brought from elsewhere", counts.dimensions))?;
@@ -96,14 +96,14 @@ fn lines(folded: &FoldResult, digests: &StateDigests, output: &mut Output) -> Re
     }
 }
 
-fn whole_json(folded: &FoldResult, digests: &StateDigests) -> Value {
-    let counts = folded.state.counts();
-    let mut value = digest_json(folded, digests);
+fn whole_json(result: &FoldResult, digests: &StateDigests) -> Value {
+    let counts = result.state.counts();
+    let mut value = digest_json(result, digests);
     let more = json!({
-        "events": folded.position.to_string(),
-        "governing": folded.governing.to_string(),
-        "tookMs": u64::try_from(folded.took.as_millis()).unwrap_or(u64::MAX),
-        "eventsPerSecond": rate(folded),
+        "events": result.position.to_string(),
+        "governing": result.governing.to_string(),
+        "tookMs": u64::try_from(result.took.as_millis()).unwrap_or(u64::MAX),
+        "eventsPerSecond": rate(result),
         "dimensions": counts.dimensions,
         "importedDimensions": counts.imported_dimensions,
         "breakers": counts.breakers,
@@ -113,7 +113,7 @@ fn whole_json(folded: &FoldResult, digests: &StateDigests) -> Value {
         "approvalsPending": counts.approvals_pending,
         "tools": counts.tools,
         "policies": counts.policies,
-        "policyVersion": folded.state.all_policies().active_version().map(|version| version.to_string()),
+        "policyVersion": result.state.all_policies().active_version().map(|version| version.to_string()),
     });
     if let (Value::Object(all), Value::Object(more)) = (&mut value, more) {
         all.extend(more);
@@ -121,14 +121,14 @@ fn whole_json(folded: &FoldResult, digests: &StateDigests) -> Value {
     value
 }
 
-fn digest_json(folded: &FoldResult, digests: &StateDigests) -> Value {
+fn digest_json(result: &FoldResult, digests: &StateDigests) -> Value {
     let after = |is_it: fn(&Earlier) -> bool| {
-        let earlier = folded.began_after.filter(is_it);
+        let earlier = result.began_after.filter(is_it);
         earlier.map(|earlier| earlier.position().to_string())
     };
     let parts = digests.parts.iter().map(|(part, digest)| (part.name.to_owned(), digest.to_string().into()));
     json!({
-        "position": folded.position.to_string(),
+        "position": result.position.to_string(),
         "digest": digests.state.to_string(),
         "parts": parts.collect::<serde_json::Map<_, _>>(),
         "resumedAfter": after(|earlier| matches!(earlier, Earlier::Replay(_))),
@@ -164,7 +164,7 @@ fn shortened(value: &Value) -> String {
 }
 
 /// Returns the number of events folded in a second.
-fn rate(folded: &FoldResult) -> u64 {
-    let millis = folded.took.as_millis().max(1);
-    u64::try_from(u128::from(folded.position.get()) * 1_000 / millis).unwrap_or(u64::MAX)
+fn rate(result: &FoldResult) -> u64 {
+    let millis = result.took.as_millis().max(1);
+    u64::try_from(u128::from(result.position.get()) * 1_000 / millis).unwrap_or(u64::MAX)
 }

@@ -3,7 +3,7 @@
 use bitacora_server::answers::{AnswererList, ApprovalList, CostAnswer, CostList, GapList, SuggestionList};
 
 use super::section::Section;
-use crate::commands::costs::summed::{heading, sums};
+use crate::commands::costs::sums::{heading, sums};
 use crate::commands::gaps::{no_gap, open_calls};
 use crate::commands::trust::suggested::{positions, what_for};
 use crate::error::CommandError;

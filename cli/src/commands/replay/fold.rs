@@ -90,7 +90,7 @@ pub(super) fn states(
 ) -> Result<Vec<FoldResult>, ReplayFailure> {
     let began = Instant::now();
     let bar = EventBar::new("replaying", places.last().map_or(0, |last| last.get()));
-    let mut folding = FoldRun { state: State::default(), governing: 0, reached: 0, stop, bar };
+    let mut run = FoldRun { state: State::default(), governing: 0, reached: 0, stop, bar };
     let first = places.first().copied().unwrap_or(Position::FIRST);
     let progress = match begin {
         Begin::WhereItWasKept(file) => Some(file.as_path()),
@@ -98,22 +98,22 @@ pub(super) fn states(
     };
     let began_after = match begin {
         Begin::AtTheFirstEvent => None,
-        Begin::WhereItWasKept(file) => folding.go_on_from(ledger, file, first)?.map(Earlier::Replay),
-        Begin::InArchives => Some(Earlier::Archive(folding.begin_in_archives(ledger, first)?)),
+        Begin::WhereItWasKept(file) => run.go_on_from(ledger, file, first)?.map(Earlier::Replay),
+        Begin::InArchives => Some(Earlier::Archive(run.begin_in_archives(ledger, first)?)),
     };
     let mut folded = Vec::with_capacity(places.len());
     let mut after = began_after.map_or(After::START, |earlier| After::new(earlier.position().get()));
     for place in places {
-        ledger.fold(after, *place, &mut folding)?;
-        if let Some(file) = progress.filter(|_| folding.stop.is_told()) {
-            folding.keep(ledger, file)?;
+        ledger.fold(after, *place, &mut run)?;
+        if let Some(file) = progress.filter(|_| run.stop.is_told()) {
+            run.keep(ledger, file)?;
             return Ok(folded);
         }
         after = After::new(place.get());
         folded.push(FoldResult {
             position: *place,
-            state: folding.state.clone(),
-            governing: folding.governing,
+            state: run.state.clone(),
+            governing: run.governing,
             took: began.elapsed(),
             began_after,
         });

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use bitacora_formats::vocabulary::Verdict;
 
 use super::ends::RejectedCalls;
-use super::tried::{TrialContext, changed_most, in_words};
+use super::trial_report::{TrialContext, changed_most, in_words};
 use super::what_if::{Trial, TrialRow};
 
 /// The most bars of one chart.
@@ -25,19 +25,19 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}code{font-size:.9em
 .s{fill:var(--s);color:var(--s)}.m{fill:var(--m);color:var(--m)}.n0{fill:var(--n)}small{opacity:.75}";
 
 /// Returns the page, in HTML.
-pub(super) fn page(about: &TrialContext<'_>, trial: &Trial) -> String {
+pub(super) fn page(context: &TrialContext<'_>, trial: &Trial) -> String {
     let mut html = String::new();
     let (calls, changed) = (trial.calls(), trial.changed());
-    let name = escaped(about.name);
+    let name = escaped(context.name);
     head(&name, &mut html);
     push(
         &mut html,
         format_args!(
             "<h1>Under {name}, {changed} of {calls} calls would be judged otherwise</h1>\n<p>Decided past position {} up to {}. \
          All else is taken as it was recorded: no other outcomes are imagined. Digest <code>{}</code>.</p>\n",
-            about.after,
-            about.to,
-            about.policy.digest()
+            context.after,
+            context.to,
+            context.policy.digest()
         ),
     );
     remarks(trial, &mut html);
@@ -90,8 +90,8 @@ fn remarks(trial: &Trial, html: &mut String) {
             ),
         );
     }
-    let rejected = &trial.rejected;
-    if rejected.calls() > 0 {
+    let rejections = &trial.rejections;
+    if rejections.calls() > 0 {
         let part = |verdict: &str, calls: &RejectedCalls| {
             let at = if calls.calls > 0 {
                 format!(" <small>({})</small>", positions(&calls.examples))
@@ -104,10 +104,10 @@ fn remarks(trial: &Trial, html: &mut String) {
             html,
             format_args!(
                 "<li>Of the {} calls that people rejected, it would {}, {} and {}.</li>\n",
-                rejected.calls(),
-                part("deny", &rejected.deny),
-                part("review", &rejected.review),
-                part("allow", &rejected.allow)
+                rejections.calls(),
+                part("deny", &rejections.deny),
+                part("review", &rejections.review),
+                part("allow", &rejections.allow)
             ),
         );
     }
