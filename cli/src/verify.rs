@@ -43,14 +43,14 @@ use std::time::Instant;
 
 pub use archive::{ArchiveProblem, CheckedArchive};
 pub use archives::ArchivesChecked;
-pub use assurance::{Assurance, Divergence, KnownHead};
+pub use assurance::{Assurance, Divergence};
 pub use cosigned::{CosignedChecked, WitnessedHead};
 pub use declared::{DeclaredLoss, LostHead, LostNote};
 pub use fault::{EvidenceKind, Fault, FaultKind, Gap};
 pub(crate) use folder::LedgerFolder;
 pub use head_faults::{CosignedFault, HeadFault};
 pub use ledger_head::Head;
-pub use options::{LeavesWanted, Patience, Progress, VerifyOptions};
+pub use options::{KnownHead, LeavesWanted, Patience, Progress, VerifyOptions};
 pub use parts::PartCounts;
 pub(crate) use parts::{FoundParts, SubjectKeyStore};
 pub use report::{BegunGeneration, ContentsChecked, HeadsChecked, LeavesChecked, Report, Verdict};

@@ -3,6 +3,7 @@
 mod flow;
 mod report;
 mod summary;
+mod totals;
 
 use std::io;
 use std::path::PathBuf;

@@ -15,16 +15,8 @@ use super::cosigned::{PlacedEnd, WitnessedHead};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::NOTE;
 use super::ledger_head::Head;
+use super::options::KnownHead;
 use super::report::Report;
-
-/// A tree head that the verifier has kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownHead {
-    /// The file that it was read from.
-    pub file: String,
-    /// The head.
-    pub head: UnverifiedTreeHead,
-}
 
 /// The contradiction between the ledger and the one that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

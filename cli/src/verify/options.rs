@@ -4,9 +4,7 @@ use std::num::NonZero;
 use std::path::Path;
 use std::time::Duration;
 
-use bitacora_formats::{Keyring, VerifierKey, WitnessPolicy};
-
-use super::assurance::KnownHead;
+use bitacora_formats::{Keyring, UnverifiedTreeHead, VerifierKey, WitnessPolicy};
 
 /// The options of a verification.
 #[derive(Clone, Copy)]
@@ -52,6 +50,15 @@ impl Default for VerifyOptions<'_> {
             progress: None,
         }
     }
+}
+
+/// A tree head that the verifier has kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownHead {
+    /// The file that it was read from.
+    pub file: String,
+    /// The head.
+    pub head: UnverifiedTreeHead,
 }
 
 /// The leaves beside the segments that are checked.

@@ -11,7 +11,7 @@ use bitacora_formats::{
 };
 
 use super::archives::{self, ArchiveChecks, LedgerArchives};
-use super::assurance::{ClaimedIdentity, KnownHead, VerifierEvidence};
+use super::assurance::{ClaimedIdentity, VerifierEvidence};
 use super::checks::{Checks, Workspace, decompressors};
 use super::cosigned::{CosignedHeads, PlacedEnd};
 use super::fault::{Fault, FaultKind, Gap};
@@ -22,7 +22,7 @@ use super::heads::{HeadsExpected, ReleasedHead};
 use super::heads_past_end;
 use super::helpers::{IdleThreads, PassGuard};
 use super::level::{CompletingFrame, StoredLevel};
-use super::options::{LeavesWanted, Progress, VerifyOptions};
+use super::options::{KnownHead, LeavesWanted, Progress, VerifyOptions};
 use super::plan::{NoPlan, SegmentPlan};
 use super::released::{NoLinks, ReleasedSegments};
 use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};

@@ -9,6 +9,7 @@ use super::checks::{Checks, FrameFindings, FrameWorkspace, SegmentChecks};
 use super::fault::{Fault, FaultKind};
 use super::folder::shown;
 use super::heads::ReadHeads;
+use super::history::PastSegment;
 
 /// A segment, or its valid part: every frame is linked, and its writer proven.
 pub(super) struct CheckedSegment {
@@ -31,6 +32,16 @@ pub(super) struct CheckedSegment {
 impl CheckedSegment {
     pub(super) fn events(&self) -> u64 {
         self.end.next_position.get() - self.header.first_position.get()
+    }
+
+    /// Returns the part of it that events of later segments are compared with.
+    pub(super) fn past(&self) -> PastSegment {
+        PastSegment {
+            number: self.number,
+            first_position: self.header.first_position,
+            next_position: self.end.next_position,
+            last_hash: self.head_hash,
+        }
     }
 
     /// Returns `true` if it continues the end of the one before, or, if it is the first one, begins a ledger.

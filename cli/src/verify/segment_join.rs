@@ -192,7 +192,7 @@ impl<'a> SegmentJoin<'a> {
             leaves.add(&segment.found.tree, segment.end.next_position);
         }
         self.leaves_behind = fault.is_none().then(|| leaves_behind(&segment)).flatten();
-        self.history.add(&segment);
+        self.history.add(segment.past());
         let FrameFindings { contents, key_gap, tree, heads } = segment.found;
         self.report.gaps.extend(tree.gap);
         if let Some(cut) = tree.cut {

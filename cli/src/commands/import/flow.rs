@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::totals::Totals;
 use super::{ImportFailure, summary};
 use crate::access::Access;
 use crate::append_retry::{AppendOutcome, Delivery, Miss};
@@ -30,36 +31,6 @@ const NEWS_AHEAD: usize = 64;
 const MAX_REJECTED: usize = 10_000;
 /// The time that requests in flight get after an interruption.
 const UNDER_WAY_PATIENCE: Duration = Duration::from_secs(3);
-
-/// The ledger's answers to the import, summed up.
-#[derive(Debug, Default)]
-pub(super) struct Totals {
-    pub(super) created: u64,
-    pub(super) duplicates: u64,
-    pub(super) derived: u64,
-    /// Events whose identity stands in the ledger with other content.
-    pub(super) differing: u64,
-    /// All events that the ledger refused because of their content, the differing ones included.
-    pub(super) rejected: u64,
-    pub(super) rejected_listed: Vec<RejectedEvent>,
-    /// Requests acknowledged, and their bytes.
-    pub(super) requests: u64,
-    pub(super) sent_bytes: u64,
-    pub(super) retries: u64,
-    /// Set when requests were in flight at an interruption and their answers never came.
-    pub(super) unheard: bool,
-    pub(super) head: Option<(String, String)>,
-    /// Bytes written to the ledger's segments meanwhile.
-    pub(super) stored: Option<u64>,
-    /// The import's digest, where there was anything to import.
-    pub(super) digest: Option<String>,
-    /// Set when the import itself is recorded, now or before.
-    pub(super) recorded: bool,
-    /// Set when it counts towards trust, by this command or an earlier one.
-    pub(super) accepted: bool,
-    /// The position from which on it counted before.
-    pub(super) counts_since: Option<String>,
-}
 
 /// One import.
 pub(super) struct Flow {

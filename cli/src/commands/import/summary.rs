@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::ImportFailure;
-use super::flow::Totals;
+use super::totals::Totals;
 use crate::import::{ImportTally, RecordLocation, RejectedEvent};
 use crate::output::printable;
 
