@@ -207,8 +207,8 @@ impl AppendChannel for Delivery {
     type Acknowledgement = AppendOutcome;
     type Miss = Miss;
 
-    async fn append(&mut self, events: &Bytes) -> Result<AppendOutcome, Miss> {
-        self.deliver(BodyForm::Batch, events).await
+    async fn append(&mut self, events: Vec<u8>) -> Result<AppendOutcome, Miss> {
+        self.deliver(BodyForm::Batch, &events.into()).await
     }
 
     fn retries(&self) -> u64 {

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_ledger::CloseError;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use self::flow::{Flow, ImportDescription};
 use self::report::{Report, ReportError, ReportPlace};
@@ -35,7 +35,7 @@ pub(crate) struct ImportArguments {
     paths: Vec<PathBuf>,
     /// The format of the files. [default: detected from their contents]
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<FormatName>,
     /// Write lines that made no event to this file as JSON objects, at the import's end; only an earlier report is replaced.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -48,6 +48,33 @@ pub(crate) struct ImportArguments {
     accept: bool,
     #[command(flatten)]
     mapping: MappingArguments,
+}
+
+/// The name of a format on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum FormatName {
+    /// One CloudEvent a line.
+    Cloudevents,
+    /// A transcript of Claude Code.
+    ClaudeCode,
+    /// One tool call of a coding agent's session a line, with its outcome.
+    Actions,
+    /// Labelled runs of an agent with the messages of each, as tau-bench writes them.
+    Runs,
+    /// Any JSON, mapped by `--type` and the flags beside it.
+    Lines,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Cloudevents => Self::Cloudevents,
+            FormatName::ClaudeCode => Self::ClaudeCode,
+            FormatName::Actions => Self::Actions,
+            FormatName::Runs => Self::Runs,
+            FormatName::Lines => Self::Lines,
+        }
+    }
 }
 
 /// The reason why not everything was imported. Events acknowledged before stay, and the same command resumes from there.
@@ -87,7 +114,11 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let began = Instant::now();
-    let reading = arguments.mapping.reading(&arguments.paths, arguments.format, arguments.batch.into())?;
+    let reading = arguments.mapping.reading(
+        &arguments.paths,
+        arguments.format.map(Format::from),
+        arguments.batch.into(),
+    )?;
     let mapping = format!("import/1{}", reading.lines.flags());
     let place = |path: &PathBuf| ReportPlace::check(path, &reading.files);
     let place = arguments.report.as_ref().map(place).transpose().map_err(ImportFailure::from)?;

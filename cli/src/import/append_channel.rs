@@ -2,8 +2,6 @@
 
 use std::fmt::Display;
 
-use hyper::body::Bytes;
-
 /// A channel to a ledger, which takes one request at a time.
 pub(crate) trait AppendChannel {
     /// The ledger's acknowledgement of a request.
@@ -12,7 +10,7 @@ pub(crate) trait AppendChannel {
     type Miss: AppendMiss;
 
     /// Appends an array of CloudEvents, with retries until the outcome is known. Returned `Ok` ⇒ they are acknowledged.
-    async fn append(&mut self, events: &Bytes) -> Result<Self::Acknowledgement, Self::Miss>;
+    async fn append(&mut self, events: Vec<u8>) -> Result<Self::Acknowledgement, Self::Miss>;
 
     /// Returns the number of retries so far.
     fn retries(&self) -> u64;

@@ -6,7 +6,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bitacora_formats::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
-use hyper::body::Bytes;
 
 /// The number of requests in flight at once.
 pub(crate) const LANES: usize = 4;
@@ -34,7 +33,7 @@ pub(crate) struct EventBatch(pub(crate) Vec<Item>);
 
 impl EventBatch {
     /// Returns the events as an array.
-    pub(crate) fn body(&self) -> Bytes {
+    pub(crate) fn body(&self) -> Vec<u8> {
         let bytes: usize = self.0.iter().map(|item| item.json.len() + 1).sum();
         let mut body = Vec::with_capacity(bytes + 1);
         for item in &self.0 {
@@ -42,7 +41,7 @@ impl EventBatch {
             body.extend_from_slice(&item.json);
         }
         body.push(b']');
-        body.into()
+        body
     }
 }
 
@@ -110,7 +109,7 @@ mod tests {
         assert!(packer.push("s", "a", item("1", 1)).is_none());
         assert!(packer.push("s", "b", item("1", 1)).is_none());
         let (lane, full) = packer.push("s", "a", item("3", MAX_EVENT_BYTES)).unwrap();
-        assert_eq!((full.0.len(), full.body().as_ref()), (2, b"[7,7]".as_slice()));
+        assert_eq!((full.0.len(), full.body()), (2, b"[7,7]".to_vec()));
         let (same, full) = packer.push("s", "a", item("4", 1)).unwrap();
         assert_eq!((same, full.body().len()), (lane, MAX_REQUEST_BYTES));
         assert_eq!(packer.push("s", "a", item("4", 1)).unwrap().1.0.len(), 1);

@@ -1,7 +1,6 @@
 //! The format of a file, detected from its first records, and the mapping for it.
 
 use bitacora_formats::Micros;
-use clap::ValueEnum;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -13,7 +12,7 @@ use super::runs::Runs;
 use super::transcript::Transcript;
 
 /// The format of a file's lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Format {
     /// One CloudEvent a line.
     Cloudevents,

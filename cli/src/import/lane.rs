@@ -118,9 +118,10 @@ impl<C: AppendChannel> Lane<C> {
                 continue;
             }
             let body = batch.body();
-            let miss = match self.channel.append(&body).await {
+            let bytes = body.len() as u64;
+            let miss = match self.channel.append(body).await {
                 Ok(acknowledgement) => {
-                    outcomes.push(LaneOutcome::Acknowledged { acknowledgement, bytes: body.len() as u64 });
+                    outcomes.push(LaneOutcome::Acknowledged { acknowledgement, bytes });
                     self.size.change(|size| size.grow(batch.0.len()));
                     continue;
                 }
