@@ -45,7 +45,7 @@ use crate::commands::token::TokenCommand;
 use crate::commands::tools::ToolsArguments;
 use crate::commands::trust::TrustArguments;
 use crate::commands::verify::VerifyArguments;
-use crate::global::Global;
+use crate::options::global::Global;
 
 /// A ledger that records what AI agents do, and decides what they may do.
 #[derive(Debug, Parser)]
@@ -170,8 +170,8 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::global::LedgerLocation;
-    use crate::usage::UsageError;
+    use crate::options::global::LedgerLocation;
+    use crate::options::usage::UsageError;
 
     #[test]
     fn the_arguments_do_not_contradict_each_other() {

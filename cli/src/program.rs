@@ -9,7 +9,7 @@ use crate::arguments::{CommandLine, ProgramCommand};
 use crate::commands;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::output::{Output, OutputError, printable};
+use crate::terminal::output::{Output, OutputError, printable};
 
 /// Runs the program on this process's arguments, environment and standard streams.
 #[must_use]

@@ -28,8 +28,8 @@ use super::results::Measurement;
 use super::scratch::Scratch;
 use super::stop::StopSignal;
 use super::verifying;
+use crate::files::input_file;
 use crate::import::{EventBatch, ImportPlan, ImportTally, LANES, ReadProgress, Record, Records};
-use crate::input_file;
 
 /// The figure of an earlier compressor, by its own measure: JSON lines as a multiple of its output, without encryption,
 /// index and proofs. It is of the 100,000 trust events of this project's samples.

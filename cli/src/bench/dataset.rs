@@ -10,7 +10,7 @@ use bitacora_formats::Keyring;
 use bitacora_ledger::{AppendRequest, Environment, Ledger};
 use rustix::fs::{Advice, fadvise};
 
-use crate::anchor::options_beside;
+use crate::data_folder::anchor::options_beside;
 
 use super::append::{describe_work, event_loop};
 use super::error::BenchError;

@@ -7,8 +7,8 @@ use bitacora_archiver::ArchiverError;
 use bitacora_ledger::{AppendError, CloseError, CreateError, OpenError, ReadError};
 use bitacora_server::DataError;
 
-use crate::key_generation::KeyGenerationError;
-use crate::keyring_file::KeyringFileError;
+use crate::keys::key_generation::KeyGenerationError;
+use crate::keys::keyring_file::KeyringFileError;
 
 /// The reason why not everything was measured.
 #[derive(Debug, thiserror::Error)]

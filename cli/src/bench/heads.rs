@@ -13,7 +13,7 @@ use super::results::Measurement;
 use super::scratch::Scratch;
 use super::shape::LoadShape;
 use super::stop::StopSignal;
-use crate::anchor::options_beside;
+use crate::data_folder::anchor::options_beside;
 
 const SHAPE: LoadShape = LoadShape { callers: 16, events: 100 };
 /// The number of measurements of each: variations of the disk then affect both.

@@ -199,7 +199,7 @@ async fn call(
 
 fn refused(answer: &HttpAnswer) -> BenchError {
     let why = String::from_utf8_lossy(&answer.start).into_owned();
-    BenchError::Service(format!("answered {}: {}", answer.status, crate::output::printable(&why)))
+    BenchError::Service(format!("answered {}: {}", answer.status, crate::terminal::output::printable(&why)))
 }
 
 fn broken(error: &std::io::Error) -> BenchError {

@@ -22,7 +22,7 @@ use super::results::Figure;
 use super::results::Measurement;
 use super::scratch::{Scratch, ScratchLedger};
 use super::stop::StopSignal;
-use crate::anchor::options_beside;
+use crate::data_folder::anchor::options_beside;
 
 /// The most events: the number that openings are promised for.
 const MAX_EVENTS: u64 = 10_000_000;

@@ -10,8 +10,8 @@ use bitacora_ledger::{Environment, Ledger, Options};
 use bitacora_server::DataFolder;
 
 use super::error::BenchError;
-use crate::key_generation;
-use crate::keyring_file;
+use crate::keys::key_generation;
+use crate::keys::keyring_file;
 
 /// The number of attempts to remove a folder in which files may still be created meanwhile.
 const REMOVALS: u32 = 3;

@@ -15,7 +15,7 @@ use super::machine;
 use super::scratch::ScratchLedger;
 use super::scratch::ledger_name;
 use super::stop::StopSignal;
-use crate::admin_token;
+use crate::keys::admin_token;
 
 /// The time that read models get to catch up with the ledger.
 const CATCH_UP_PATIENCE: Duration = Duration::from_secs(120);

@@ -3,16 +3,16 @@
 use bitacora_server::answers::{AnnotationAnswer, AnnotationList};
 use clap::Args;
 
-use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::json_text::JsonObject;
-use crate::output::{Output, printable};
-use crate::pages::pages_to_show;
-use crate::service::{with_query, with_read_models, with_service};
-use crate::table::{TextTable, to_the_second};
-use crate::usage::UsageError;
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::{with_query, with_read_models, with_service};
+use crate::options::dimension::{DimensionArguments, dimension_words};
+use crate::options::global::Global;
+use crate::options::usage::UsageError;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second};
 
 #[derive(Debug, Args)]
 pub(crate) struct AnnotateArguments {

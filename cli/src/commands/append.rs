@@ -15,15 +15,15 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use self::input::{AppendBody, Batches, InputError};
 use self::summary::{Summary, receipt_json, receipt_line};
-use crate::access::{Access, AccessError, event_loop};
-use crate::append_retry::{Delivery, Miss};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::input_file;
-use crate::interrupt::{InterruptError, Interrupts};
-use crate::output::Output;
-use crate::progress::EventCount;
+use crate::files::input_file;
+use crate::ledger_access::access::{Access, AccessError, event_loop};
+use crate::ledger_access::append_retry::{Delivery, Miss};
+use crate::ledger_access::interrupt::{InterruptError, Interrupts};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::progress::EventCount;
 use bitacora_client::{ClientError, Refusal};
 
 /// The default number of events a request.

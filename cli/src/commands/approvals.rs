@@ -10,16 +10,16 @@ use clap::{Args, Subcommand};
 
 use self::answered::AnsweredArguments;
 use self::asked_for::asked_for;
-use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
+use crate::files::document::Document;
 use crate::import::json_text::JsonObject;
-use crate::output::{Output, OutputError};
-use crate::pages::pages_to_show;
-use crate::principal_names::KnownPeople;
-use crate::service::{ServiceClient, with_service};
-use crate::table::{TextTable, to_the_second, write_fields};
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::principal_names::KnownPeople;
+use crate::ledger_access::service::{ServiceClient, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 /// The number of approvals in a list whose request is shown; for the others, only the tool is.

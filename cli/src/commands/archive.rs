@@ -21,13 +21,13 @@ use self::checking::{FetchArguments, VerifyArguments};
 use self::listing::ShowArguments;
 use self::restoring::RestoreArguments;
 use self::running::{PlanArguments, RunArguments};
-use crate::access::{AccessError, OpenFolder, before_opening, event_loop};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::interrupt::Interrupts;
-use crate::new_file::NewFileError;
-use crate::output::Output;
+use crate::files::new_file::NewFileError;
+use crate::ledger_access::access::{AccessError, OpenFolder, before_opening, event_loop};
+use crate::ledger_access::interrupt::Interrupts;
+use crate::options::global::Global;
+use crate::terminal::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ArchiveArguments {

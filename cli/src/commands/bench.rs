@@ -15,17 +15,17 @@ use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
 use self::saved::SavedError;
-use crate::access::{AccessError, event_loop};
 use crate::bench::{self, BenchError, BenchGroup, BenchPlan, LoadShape, Results, StopSignal, UnmeasuredPart};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::interrupt::{InterruptError, Interrupts};
-use crate::logging::{self, LogForm};
-use crate::mapping_arguments::MappingArguments;
-use crate::new_file::{self, NewFileError};
-use crate::output::Output;
-use crate::progress::WorkSpinner;
+use crate::files::new_file::{self, NewFileError};
+use crate::ledger_access::access::{AccessError, event_loop};
+use crate::ledger_access::interrupt::{InterruptError, Interrupts};
+use crate::options::global::Global;
+use crate::options::mapping_arguments::MappingArguments;
+use crate::terminal::logging::{self, LogForm};
+use crate::terminal::output::Output;
+use crate::terminal::progress::WorkSpinner;
 
 /// The default of the seconds that a measurement runs; their limits follow.
 const DEFAULT_SECONDS: &str = "4";

@@ -4,15 +4,15 @@ use bitacora_formats::vocabulary::BreakerSettings;
 use bitacora_server::answers::BreakerList;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::json_text::JsonObject;
-use crate::output::Output;
-use crate::pages::pages_to_show;
-use crate::service::{with_query, with_service};
-use crate::table::{TextTable, to_the_second};
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::{with_query, with_service};
+use crate::options::dimension::{DimensionArguments, dimension_words};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -7,11 +7,11 @@ use clap::Args;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::output::Output;
-use crate::pages::{pages_to_show_up_to, wanted};
-use crate::service::{with_query, with_read_models};
-use crate::table::{TextTable, to_the_second, write_fields};
+use crate::ledger_access::pages::{pages_to_show_up_to, wanted};
+use crate::ledger_access::service::{with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -145,7 +145,7 @@ fn show(call: &str, global: &Global, output: &mut Output) -> Result<(), CommandE
     })
 }
 
-fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::OutputError> {
+fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::terminal::output::OutputError> {
     let at = |position: &str, what: String| format!("{what} (position {position})");
     let decision = call.decision.as_ref().map(|decision| {
         let rule = decision.rule.as_ref().map_or(String::new(), |rule| format!(", rule {rule}"));

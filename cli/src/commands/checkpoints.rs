@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use bitacora_server::answers::{CheckpointActAnswer, CheckpointAnswer, CheckpointList, ContentValue};
 use clap::{Args, Subcommand};
 
-use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
+use crate::files::document::Document;
 use crate::import::json_text::JsonObject;
-use crate::output::{Output, printable};
-use crate::pages::pages_to_show;
-use crate::service::{ServiceAnswer, ServiceClient, with_query, with_read_models};
-use crate::table::{TextTable, to_the_second, write_fields};
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]

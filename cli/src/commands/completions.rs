@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::output::Output;
+use crate::options::global::Global;
+use crate::terminal::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {

@@ -5,11 +5,11 @@ use clap::{Args, Subcommand};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::output::Output;
-use crate::pages::pages_to_show;
-use crate::service::{ServiceClient, with_query, with_read_models, with_service};
-use crate::table::{TextTable, to_the_second, write_fields};
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::{ServiceClient, with_query, with_read_models, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]

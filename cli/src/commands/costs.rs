@@ -10,11 +10,11 @@ use clap::{Args, ValueEnum};
 use self::sums::{heading, sums};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::output::Output;
-use crate::prices::Prices;
-use crate::service::{with_query, with_read_models};
-use crate::table::TextTable;
+use crate::ledger_access::service::{with_query, with_read_models};
+use crate::options::global::Global;
+use crate::options::prices::Prices;
+use crate::terminal::output::Output;
+use crate::terminal::table::TextTable;
 
 #[derive(Debug, Args)]
 pub(crate) struct CostsArguments {

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use bitacora_server::answers::DecisionAnswer;
 use clap::Args;
 
-use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
+use crate::files::document::Document;
 use crate::import::json_text::JsonObject;
-use crate::output::Output;
-use crate::service::{with_query, with_service_for_agents};
+use crate::ledger_access::service::{with_query, with_service_for_agents};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct DecideArguments {

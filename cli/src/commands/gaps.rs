@@ -5,11 +5,11 @@ use clap::Args;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::output::Output;
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{ServiceClient, with_query, with_read_models};
-use crate::table::{TextTable, to_the_second};
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second};
 
 /// The page size for calls that are only counted.
 const PAGE_CALLS: &str = "1000";

@@ -7,12 +7,12 @@ use clap::{Args, Subcommand};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::json_text::{JsonObject, json_array, json_text};
-use crate::output::{Output, printable};
-use crate::pages::pages_to_show;
-use crate::service::with_service;
-use crate::table::{TextTable, to_the_second};
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::with_service;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second};
 use crate::ttl::ttl;
 use bitacora_client::percent_encoded;
 

@@ -16,16 +16,16 @@ use clap::{Args, ValueEnum};
 use self::flow::{Flow, ImportDescription};
 use self::report::{Report, ReportError, ReportPlace};
 use self::summary::ImportSummary;
-use crate::access::{Access, AccessError, event_loop};
-use crate::append_retry::Miss;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::{Format, ImportTally};
-use crate::interrupt::Interrupts;
-use crate::mapping_arguments::MappingArguments;
-use crate::output::{Output, printable};
-use crate::progress::ImportBar;
+use crate::ledger_access::access::{Access, AccessError, event_loop};
+use crate::ledger_access::append_retry::Miss;
+use crate::ledger_access::interrupt::Interrupts;
+use crate::options::global::Global;
+use crate::options::mapping_arguments::MappingArguments;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::progress::ImportBar;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {

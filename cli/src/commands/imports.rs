@@ -3,16 +3,16 @@
 use bitacora_server::answers::{ImportAnswer, ImportList, ImportListed, StandingsAnswer};
 use clap::{Args, Subcommand};
 
-use crate::dimension::dimension_words;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::json_text::JsonObject;
-use crate::output::Output;
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{ServiceClient, with_query, with_read_models, with_service};
-use crate::table::{TextTable, write_fields};
-use crate::usage::UsageError;
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, with_query, with_read_models, with_service};
+use crate::options::dimension::dimension_words;
+use crate::options::global::Global;
+use crate::options::usage::UsageError;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, write_fields};
 use bitacora_client::percent_encoded;
 
 /// The fewest characters that may stand for a digest.

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use self::retiring::{RetireFailure, kek_id};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::key_generation::{self, KeyGenerationError, with_random};
-use crate::keyring_file::{self, KeyringFileError, LoadedKeyring};
-use crate::output::Output;
-use crate::passphrase::PassphraseSource;
+use crate::keys::key_generation::{self, KeyGenerationError, with_random};
+use crate::keys::keyring_file::{self, KeyringFileError, LoadedKeyring};
+use crate::keys::passphrase::PassphraseSource;
+use crate::options::global::Global;
+use crate::terminal::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {

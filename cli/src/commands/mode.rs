@@ -5,12 +5,12 @@ use clap::{Args, Subcommand};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::json_text::JsonObject;
-use crate::output::Output;
-use crate::pages::pages_to_show;
-use crate::service::with_service;
-use crate::table::TextTable;
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::with_service;
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::TextTable;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

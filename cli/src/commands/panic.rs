@@ -5,12 +5,12 @@ use clap::{Args, Subcommand};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::json_text::JsonObject;
-use crate::output::{Output, printable};
-use crate::pages::pages_to_show;
-use crate::service::{ServiceClient, ServiceFailure, with_service};
-use crate::table::TextTable;
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -135,7 +135,10 @@ fn stops(
     pages_to_show(service, "panic", global, output)
 }
 
-fn write_suspended(pages: &[StopsAnswer], output: &mut Output) -> Result<(), crate::output::OutputError> {
+fn write_suspended(
+    pages: &[StopsAnswer],
+    output: &mut Output,
+) -> Result<(), crate::terminal::output::OutputError> {
     let mut table = TextTable::new(&["suspended", "reason"]);
     for suspended in pages.iter().flat_map(|page| &page.suspended) {
         table.row(&[&suspended.agent, &suspended.reason]);

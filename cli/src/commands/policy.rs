@@ -11,16 +11,16 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::starter::OUTDATED;
-use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
+use crate::files::document::Document;
 use crate::import::json_text::JsonObject;
-use crate::merge_pages::MergedPages;
-use crate::output::{Output, OutputError, printable};
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{ServiceAnswer, ServiceClient, with_query, with_service};
-use crate::table::{TextTable, shortened};
+use crate::ledger_access::merge_pages::MergedPages;
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::{TextTable, shortened};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]

@@ -8,12 +8,12 @@ use clap::{Args, Subcommand};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::merge_pages::MergedPages;
-use crate::output::{Output, printable};
-use crate::pages::{ListPage as _, each_page_by};
-use crate::service::{FOLD_PATIENCE, FOLD_PAUSE, ServiceClient, with_read_models};
-use crate::table::TextTable;
+use crate::ledger_access::merge_pages::MergedPages;
+use crate::ledger_access::pages::{ListPage as _, each_page_by};
+use crate::ledger_access::service::{FOLD_PATIENCE, FOLD_PAUSE, ServiceClient, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]

@@ -6,16 +6,16 @@ use bitacora_formats::{LeafEntry, Position, UnverifiedEvidence, UnverifiedReceip
 use bitacora_server::answers::InclusionAnswer;
 use clap::Args;
 
-use crate::access::{AccessError, event_loop};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::keyring_file;
-use crate::new_file::{self, NewFileError};
-use crate::output::{Output, printable};
-use crate::passphrase::PassphraseSource;
+use crate::files::new_file::{self, NewFileError};
+use crate::keys::keyring_file;
+use crate::keys::passphrase::PassphraseSource;
+use crate::keys::token;
+use crate::ledger_access::access::{AccessError, event_loop};
+use crate::options::global::Global;
 use crate::prove::{DisclosedPart, ProofSource, ProveError, receipt_text};
-use crate::token;
+use crate::terminal::output::{Output, printable};
 use bitacora_client::{ClientError, Connection};
 
 #[derive(Debug, Args)]

@@ -8,13 +8,13 @@ use clap::Args;
 
 use self::line::{AnswerLine, event_line, for_people, read_line};
 use self::selection::ReadSelection;
-use crate::access::{Access, AccessError, event_loop};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::interrupt::{self, InterruptError, Interrupts};
-use crate::output::{Output, OutputError, printable};
-use crate::token;
+use crate::keys::token;
+use crate::ledger_access::access::{Access, AccessError, event_loop};
+use crate::ledger_access::interrupt::{self, InterruptError, Interrupts};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
 use bitacora_client::{ClientError, Connection, Refusal};
 
 /// The size limit of one line of an answer: an event of the largest size in base64, and its envelope.

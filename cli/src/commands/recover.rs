@@ -15,16 +15,16 @@ use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
 use self::archived::{ArchivedFailure, DamagedLedger, MadeAgain};
-use crate::anchor::AnchorTrust;
-use crate::archives;
+use crate::data_folder::anchor::AnchorTrust;
+use crate::data_folder::archives;
+use crate::data_folder::witnesses::{WitnessArguments, WitnessFailure};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::keyring_file;
-use crate::logging::{self, LogForm};
-use crate::output::{Output, printable};
-use crate::passphrase::PassphraseSource;
-use crate::witnesses::{WitnessArguments, WitnessFailure};
+use crate::keys::keyring_file;
+use crate::keys::passphrase::PassphraseSource;
+use crate::options::global::Global;
+use crate::terminal::logging::{self, LogForm};
+use crate::terminal::output::{Output, printable};
 
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArguments {

@@ -21,16 +21,16 @@ use clap::Args;
 use self::fold::{Begin, FoldStop};
 use self::trial_report::TrialContext;
 use self::what_if::TriedPolicy;
-use crate::access::{AccessError, OpenFolder, event_loop};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::input_file;
-use crate::interrupt::{InterruptError, Interrupts};
-use crate::new_file::{self, NewFileError};
-use crate::output::{Output, printable};
-use crate::token::{self, TokenError};
-use crate::usage::UsageError;
+use crate::files::input_file;
+use crate::files::new_file::{self, NewFileError};
+use crate::keys::token::{self, TokenError};
+use crate::ledger_access::access::{AccessError, OpenFolder, event_loop};
+use crate::ledger_access::interrupt::{InterruptError, Interrupts};
+use crate::options::global::Global;
+use crate::options::usage::UsageError;
+use crate::terminal::output::{Output, printable};
 use bitacora_client::ClientError;
 
 #[derive(Debug, Args)]

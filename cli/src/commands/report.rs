@@ -11,11 +11,11 @@ use clap::{Args, Subcommand};
 use self::data::ReportData;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::new_file::{self, NewFileError};
-use crate::output::Output;
-use crate::prices::Prices;
-use crate::service::with_read_models;
+use crate::files::new_file::{self, NewFileError};
+use crate::ledger_access::service::with_read_models;
+use crate::options::global::Global;
+use crate::options::prices::Prices;
+use crate::terminal::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
@@ -64,6 +64,9 @@ pub(crate) fn run(
     };
     let page = html::page(&title, &sections);
     new_file::write(path, page.as_bytes()).map_err(ReportFailure)?;
-    output.line(format_args!("written to {}", crate::output::printable(&path.display().to_string())))?;
+    output.line(format_args!(
+        "written to {}",
+        crate::terminal::output::printable(&path.display().to_string())
+    ))?;
     Ok(Exit::Done)
 }

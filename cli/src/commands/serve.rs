@@ -18,20 +18,20 @@ use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::admin_token::AdminTokenFile;
-use crate::anchor::AnchorTrust;
-use crate::archives::{self, ArchivingArguments};
-use crate::descriptors;
+use crate::data_folder::anchor::AnchorTrust;
+use crate::data_folder::archives::{self, ArchivingArguments};
+use crate::data_folder::known_ledgers::KnownLedgersError;
+use crate::data_folder::ledger_setup::{LedgerSetup, PreparedFolder};
+use crate::data_folder::notices::{NoticeArguments, NoticeFailure};
+use crate::data_folder::witnesses::{WitnessArguments, WitnessFailure};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::{DEFAULT_ADDRESS, Global};
-use crate::keyring_file;
-use crate::known_ledgers::KnownLedgersError;
-use crate::ledger_setup::{LedgerSetup, PreparedFolder};
-use crate::logging::{self, LogForm};
-use crate::notices::{NoticeArguments, NoticeFailure};
-use crate::output::Output;
-use crate::witnesses::{WitnessArguments, WitnessFailure};
+use crate::files::descriptors;
+use crate::keys::admin_token::AdminTokenFile;
+use crate::keys::keyring_file;
+use crate::options::global::{DEFAULT_ADDRESS, Global};
+use crate::terminal::logging::{self, LogForm};
+use crate::terminal::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {

@@ -8,11 +8,11 @@ use clap::{Args, Subcommand};
 use crate::commands::calls::none_found;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::output::{Output, OutputError};
-use crate::pages::{pages_to_show_up_to, wanted};
-use crate::service::{with_query, with_read_models};
-use crate::table::{TextTable, to_the_second, write_fields};
+use crate::ledger_access::pages::{pages_to_show_up_to, wanted};
+use crate::ledger_access::service::{with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]

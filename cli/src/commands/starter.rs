@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::policy::differences;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::output::{Output, OutputError, printable};
-use crate::service::{ServiceClient, with_service};
-use crate::table::TextTable;
+use crate::ledger_access::service::{ServiceClient, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
 
 /// The notice where the active policy is an earlier starter.

@@ -10,16 +10,16 @@ use bitacora_ledger::{From as Place, Ledger, ReadError, ReadQuery};
 use clap::{Args, ValueEnum};
 
 use self::writer::TailWriter;
-use crate::access::{Access, AccessError, event_loop};
 use crate::commands::read::line::{AnswerLine, event_line, read_line};
 use crate::commands::read::{MAX_LINE_BYTES, ReadFailure};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::filters::Filters;
-use crate::global::Global;
-use crate::interrupt::{self, InterruptError, Interrupts};
-use crate::output::{Output, printable};
-use crate::token;
+use crate::keys::token;
+use crate::ledger_access::access::{Access, AccessError, event_loop};
+use crate::ledger_access::interrupt::{self, InterruptError, Interrupts};
+use crate::options::filters::Filters;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
 use bitacora_client::{ClientError, Connection, FollowError, Followed, Following, Refusal};
 
 /// The default number of past events.

@@ -17,16 +17,16 @@ use rustix::fs::{FileType, Mode, fchmod, fstat};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::access::{Access, event_loop};
-use crate::append_retry::{Delivery, Miss};
 use crate::error::{CommandError, CommandFailure};
-use crate::event_page::EventPage;
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::EventDraft;
-use crate::output::{Output, printable};
-use crate::table::{TextTable, to_the_second};
-use crate::token;
+use crate::keys::token;
+use crate::ledger_access::access::{Access, event_loop};
+use crate::ledger_access::append_retry::{Delivery, Miss};
+use crate::ledger_access::event_page::EventPage;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second};
 use crate::ttl::ttl;
 use bitacora_client::{ClientError, Connection, Refusal};
 

@@ -15,15 +15,15 @@ use serde_json::value::RawValue;
 
 use self::seen::SeenArguments;
 use self::usage::UsageArguments;
-use crate::document::{Document, DocumentError, place_of};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
+use crate::files::document::{Document, DocumentError, place_of};
 use crate::import::json_text::JsonObject;
-use crate::output::{Output, printable};
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{ServiceClient, ServiceFailure, with_query, with_service};
-use crate::table::TextTable;
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_query, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]

@@ -12,14 +12,14 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use self::suggested::{AcceptArguments, AnswerArguments, SuggestArguments};
-use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::json_text::JsonObject;
-use crate::output::{Output, OutputError, printable};
-use crate::service::{ServiceClient, with_query, with_read_models, with_service};
-use crate::table::{TextTable, to_the_second, write_fields};
+use crate::ledger_access::service::{ServiceClient, with_query, with_read_models, with_service};
+use crate::options::dimension::{DimensionArguments, dimension_words};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use crate::ttl::ttl;
 
 #[derive(Debug, Args)]

@@ -25,12 +25,12 @@ use self::places::LedgerPlace;
 use self::report_view::ReportView;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::input_file;
-use crate::keyring_file;
-use crate::output::{Output, OutputError, printable};
-use crate::passphrase::PassphraseSource;
-use crate::progress::ByteBar;
+use crate::files::input_file;
+use crate::keys::keyring_file;
+use crate::keys::passphrase::PassphraseSource;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::progress::ByteBar;
 use crate::verify::{KnownHead, LeavesWanted, Patience, Verdict, VerifyOptions, verify_ledger};
 
 #[derive(Debug, Args)]

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::append_retry::{AppendOutcome, EventReceipt};
-use crate::output::printable;
+use crate::ledger_access::append_retry::{AppendOutcome, EventReceipt};
+use crate::terminal::output::printable;
 
 /// The events and requests acknowledged so far.
 #[derive(Debug, Default)]

@@ -4,12 +4,12 @@ use bitacora_server::answers::{AnsweredList, AnswererList};
 use clap::{Args, ValueEnum};
 
 use crate::error::CommandError;
-use crate::global::Global;
-use crate::output::Output;
-use crate::pages::pages_to_show;
-use crate::principal_names::KnownPeople;
-use crate::service::{with_query, with_read_models};
-use crate::table::{TextTable, to_the_second};
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::principal_names::KnownPeople;
+use crate::ledger_access::service::{with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second};
 
 #[derive(Debug, Args)]
 pub(super) struct AnsweredArguments {

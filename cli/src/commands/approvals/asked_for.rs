@@ -4,7 +4,7 @@ use bitacora_server::answers::ApprovalAnswer;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::service::ServiceClient;
+use crate::ledger_access::service::ServiceClient;
 
 /// The needed members of an event as the service answers it.
 #[derive(Deserialize)]

@@ -11,10 +11,10 @@ use bitacora_formats::{LedgerId, Position, SigningChain, parse_signing_chain};
 use bitacora_ledger::{Environment, KnownSegments};
 
 use super::{ArchiveFailure, name_of};
-use crate::access::{environment_of, ledger_folder};
-use crate::archives;
+use crate::data_folder::archives;
 use crate::error::CommandError;
-use crate::global::Global;
+use crate::ledger_access::access::{environment_of, ledger_folder};
+use crate::options::global::Global;
 
 /// The file with the ledger's signing keys in clear.
 const NOTE: &str = "signing-keys.note";

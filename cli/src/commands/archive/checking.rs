@@ -13,13 +13,13 @@ use clap::Args;
 
 use super::listing::lost_json;
 use super::{ArchiveFailure, ArchivedLedger, OpenedLedger, interruptible};
-use crate::durable_file::folder_of;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
+use crate::files::durable_file::folder_of;
+use crate::files::new_file::{self, NewFileError};
 use crate::import::json_text::{JsonObject, json_array};
-use crate::new_file::{self, NewFileError};
-use crate::output::{Output, printable};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
 use crate::verify::{FaultKind, FoundParts, PartCounts, SubjectKeyStore};
 
 /// The number of bytes that are fetched at once.

@@ -8,10 +8,10 @@ use clap::Args;
 use super::{ArchiveFailure, ArchivedLedger, OpenedLedger, name_of};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::json_text::{JsonObject, json_array};
-use crate::output::{Output, printable};
-use crate::table::{TextTable, to_the_second};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second};
 
 #[derive(Debug, Args)]
 pub(super) struct ShowArguments {

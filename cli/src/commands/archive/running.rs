@@ -12,10 +12,10 @@ use clap::{Args, ValueEnum};
 use super::{ArchiveFailure, OpenedLedger, interruptible};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
 use crate::import::json_text::{JsonObject, json_array};
-use crate::output::{Output, OutputError};
-use crate::table::TextTable;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::TextTable;
 use crate::ttl::ttl;
 
 #[derive(Debug, Args)]

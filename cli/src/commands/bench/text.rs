@@ -1,7 +1,7 @@
 //! Benchmark results for people on a terminal, beside those of an earlier run if there is one.
 
 use crate::bench::{Figure, Floor, Measurement, Results, UnmeasuredPart, floors, reservations};
-use crate::output::printable;
+use crate::terminal::output::printable;
 
 /// The columns of measurements that have answers.
 pub(super) const COLUMNS: [(Figure, &str); 5] = [

@@ -6,7 +6,7 @@ use bitacora_formats::{format_usd, parse_usd};
 use bitacora_server::answers::{CostAnswer, CostList, SpendingAnswer};
 
 use crate::import::json_text::{JsonObject, json_array};
-use crate::prices::{Estimate, Prices};
+use crate::options::prices::{Estimate, Prices};
 
 /// The spending of one group.
 pub(crate) struct Sum {

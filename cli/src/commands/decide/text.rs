@@ -3,9 +3,9 @@
 use bitacora_server::answers::{DecisionAnswer, ObligationsAnswer, TrustAnswer};
 use serde_json::Value;
 
-use crate::dimension::dimension_words;
-use crate::output::{Output, OutputError, printable};
-use crate::table::{TextTable, to_the_second, write_fields};
+use crate::options::dimension::dimension_words;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 
 /// Writes a decision. The verdict is the first word.
 pub(super) fn write(decision: &DecisionAnswer, output: &mut Output) -> Result<(), OutputError> {

@@ -11,17 +11,17 @@ use tokio::time::timeout;
 
 use super::totals::Totals;
 use super::{ImportFailure, summary};
-use crate::access::Access;
-use crate::append_retry::{AppendOutcome, Delivery, Miss};
 use crate::error::CommandError;
 use crate::import::EventDraft;
 use crate::import::{
     EventBatch, ImportPlan, ImportTally, Item, LANES, Lane, LaneOutcome, RecordLocation, RejectedEvent,
     SharedRequestSize,
 };
-use crate::interrupt::{InterruptError, Interrupts};
-use crate::output::printable;
-use crate::progress::ImportBar;
+use crate::ledger_access::access::Access;
+use crate::ledger_access::append_retry::{AppendOutcome, Delivery, Miss};
+use crate::ledger_access::interrupt::{InterruptError, Interrupts};
+use crate::terminal::output::printable;
+use crate::terminal::progress::ImportBar;
 
 /// Requests that wait for their lane. Memory is bounded by these and those in flight.
 const REQUESTS_AHEAD: usize = 1;

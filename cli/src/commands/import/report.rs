@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::durable_file::{UnfinishedFile, folder_of};
+use crate::files::durable_file::{UnfinishedFile, folder_of};
+use crate::files::input_file;
 use crate::import::{FileIdentity, SourceFile};
-use crate::input_file;
 
 /// The size limit of an existing report's first line.
 const MAX_FIRST_LINE_BYTES: u64 = 64 * 1024;
@@ -128,8 +128,8 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
+    use crate::files::source_files::find;
     use crate::import::{RecordLocation, UnmappedLine};
-    use crate::source_files::find;
 
     const SOURCE: &str = "{\"a\":1}\n";
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ImportFailure;
 use super::totals::Totals;
 use crate::import::{ImportTally, RecordLocation, RejectedEvent};
-use crate::output::printable;
+use crate::terminal::output::printable;
 
 /// The most lines without an event, and rejected events, that are shown to people.
 const SHOWN: usize = 10;

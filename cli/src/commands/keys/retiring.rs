@@ -12,11 +12,11 @@ use bitacora_ledger::{Environment, Governing, KnownSegments, Ledger, OpenError, 
 use bitacora_server::{DataError, DataFolder};
 
 use super::{KeyringView, Keys, KeysError};
-use crate::access::environment_of;
-use crate::archives;
+use crate::data_folder::archives;
 use crate::error::CommandError;
-use crate::global::Global;
-use crate::keyring_file::{self, offline_file};
+use crate::keys::keyring_file::{self, offline_file};
+use crate::ledger_access::access::environment_of;
+use crate::options::global::Global;
 
 /// A refusal to retire keys or to bring them back. Nothing was changed.
 #[derive(Debug, thiserror::Error)]

@@ -3,8 +3,8 @@
 use bitacora_server::answers::PolicyDifferences;
 use serde_json::Value;
 
-use crate::output::{Output, OutputError};
-use crate::table::TextTable;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::TextTable;
 
 /// Returns `true` if both policies are the same.
 pub(in crate::commands) fn is_none(told: &PolicyDifferences) -> bool {

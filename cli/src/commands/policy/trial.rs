@@ -3,10 +3,10 @@
 use bitacora_server::answers::{StepsAnswer, WhatIfAnswer};
 
 use crate::error::CommandError;
-use crate::global::Global;
-use crate::output::{Output, OutputError, printable};
-use crate::service::ServiceAnswer;
-use crate::table::{TextTable, write_fields};
+use crate::ledger_access::service::ServiceAnswer;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::{TextTable, write_fields};
 
 /// Writes the answer, as it came or in words.
 pub(super) fn write(

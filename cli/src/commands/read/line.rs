@@ -4,8 +4,8 @@ use bitacora_formats::{format_time, write_event_line};
 use bitacora_ledger::StoredEvent;
 use serde::Deserialize;
 
-use crate::output::printable;
-use crate::stored_line::{DataLine, EventLine, StoredLine, shortened};
+use crate::terminal::output::printable;
+use crate::terminal::stored_line::{DataLine, EventLine, StoredLine, shortened};
 
 /// The most characters of data on a line for people.
 const SHOWN_DATA_CHARACTERS: usize = 200;

@@ -5,7 +5,7 @@ use bitacora_ledger::limits::MAX_PAGE_EVENTS;
 use bitacora_ledger::{Filter, From, Page, ReadQuery};
 use clap::Args;
 
-use crate::filters::Filters;
+use crate::options::filters::Filters;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadSelection {

@@ -11,7 +11,7 @@ use bitacora_governance::{Observed, REACTOR_VERSION, ReactorState, State};
 use bitacora_ledger::{Fold, KeptReplayError, Ledger};
 
 use super::ReplayFailure;
-use crate::progress::EventBar;
+use crate::terminal::progress::EventBar;
 
 /// A state with the statistics of its folding.
 pub(super) struct FoldResult {

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::fold::Begin;
 use super::{ReplayFailure, fold, interruptible};
-use crate::access::{OpenFolder, event_loop};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::global::Global;
-use crate::output::{Output, printable};
+use crate::ledger_access::access::{OpenFolder, event_loop};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
 
 /// Compares the two states. The service is asked first: a later answer may be ahead of the folder.
 pub(super) fn compare(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {

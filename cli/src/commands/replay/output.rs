@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::ReplayFailure;
 use super::fold::{Earlier, FoldResult};
 use crate::error::CommandError;
-use crate::output::{Output, OutputError, printable};
+use crate::terminal::output::{Output, OutputError, printable};
 
 /// The most differences that are shown; the rest are only counted.
 const MAX_SHOWN_DIFFERENCES: usize = 1_000;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::ReplayFailure;
 use super::fold::FoldStop;
 use crate::exit::Exit;
-use crate::output::{Output, OutputError, printable};
-use crate::progress::EventBar;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::progress::EventBar;
 
 /// The most characters of a recorded or derived event on a line for people.
 const SHOWN_EVENT_CHARACTERS: usize = 400;

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::ends::RejectedCalls;
 use super::what_if::{Example, Trial, TrialGroups, TrialRow};
-use crate::output::{Output, OutputError, printable};
-use crate::table::{TextTable, write_fields};
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::{TextTable, write_fields};
 
 /// The most tools and agents that lines for people name: those with the most changes.
 const SHOWN_LINES: usize = 12;

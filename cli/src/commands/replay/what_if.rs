@@ -19,9 +19,9 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use super::ReplayFailure;
 use super::ends::{Ends, RejectionCounts, WatchedCalls};
 use super::fold::FoldStop;
-use crate::document::Document;
 use crate::error::CommandError;
-use crate::progress::EventBar;
+use crate::files::document::Document;
+use crate::terminal::progress::EventBar;
 
 /// The most calls with another verdict that are shown one by one, the newest ones.
 pub(super) const MAX_EXAMPLES: usize = 50;

@@ -8,12 +8,12 @@ use crate::commands::gaps::{no_gap, open_calls};
 use crate::commands::trust::suggested::{positions, what_for};
 use crate::error::CommandError;
 use crate::import::json_text::JsonObject;
-use crate::merge_pages::MergedPages;
-use crate::pages::{ListPage, each_page};
-use crate::prices::Prices;
-use crate::principal_names::KnownPeople;
-use crate::service::{ServiceClient, with_query};
-use crate::table::to_the_second;
+use crate::ledger_access::merge_pages::MergedPages;
+use crate::ledger_access::pages::{ListPage, each_page};
+use crate::ledger_access::principal_names::KnownPeople;
+use crate::ledger_access::service::{ServiceClient, with_query};
+use crate::options::prices::Prices;
+use crate::terminal::table::to_the_second;
 
 /// The kinds of suggestions, each with a heading and a meaning.
 const KINDS: [(&str, &str, &str); 5] = [

@@ -1,7 +1,7 @@
 //! A section of a report: a heading, a note and rows.
 
-use crate::output::{Output, OutputError, printable};
-use crate::table::TextTable;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::TextTable;
 
 /// The most rows of a section for people; `--json` has all of them.
 const MAX_SHOWN_ROWS: usize = 40;

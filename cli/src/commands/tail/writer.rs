@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::output::{Output, OutputError, printable};
-use crate::stored_line::{DataLine, StoredLine, shortened};
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::stored_line::{DataLine, StoredLine, shortened};
 
 /// The most characters of a line's gist.
 const GIST_CHARACTERS: usize = 160;

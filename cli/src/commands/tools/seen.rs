@@ -5,11 +5,11 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::error::{CommandError, CommandFailure};
-use crate::global::Global;
-use crate::output::{Output, printable};
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{ServiceClient, with_service};
-use crate::table::{TextTable, to_the_second};
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second};
 
 /// The timeout of calls of a tool about which nothing else is known.
 const TIMEOUT_MS: u32 = 60_000;

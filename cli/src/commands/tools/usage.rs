@@ -4,10 +4,10 @@ use bitacora_server::answers::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList}
 use clap::{Args, ValueEnum};
 
 use crate::error::CommandError;
-use crate::global::Global;
-use crate::output::Output;
-use crate::service::{with_query, with_read_models};
-use crate::table::TextTable;
+use crate::ledger_access::service::{with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::TextTable;
 
 #[derive(Debug, Args)]
 pub(super) struct UsageArguments {

@@ -3,15 +3,15 @@
 use bitacora_server::answers::{SuggestionAccepted, SuggestionAnswer, SuggestionList, SuggestionsMade};
 use clap::{Args, ValueEnum};
 
-use crate::dimension::dimension_words;
 use crate::error::CommandError;
-use crate::global::Global;
 use crate::import::json_text::{JsonObject, json_array};
-use crate::merge_pages::MergedPages;
-use crate::output::{Output, printable};
-use crate::pages::{ListPage, each_page};
-use crate::service::{ServiceAnswer, ServiceClient, with_query, with_read_models};
-use crate::table::TextTable;
+use crate::ledger_access::merge_pages::MergedPages;
+use crate::ledger_access::pages::{ListPage, each_page};
+use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_read_models};
+use crate::options::dimension::dimension_words;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
 
 /// The numbers of positions that are shown from the beginning and from the end.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::failure::VerifyFailure;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::progress::ByteBar;
+use crate::terminal::progress::ByteBar;
 use crate::verify::{ArchiveProblem, CheckedArchive, Progress as _};
 
 /// The suffix of an archive's file.

@@ -14,8 +14,8 @@ use super::assurance::{cosignature_json, time};
 use super::failure::VerifyFailure;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::input_file;
-use crate::output::printable;
+use crate::files::input_file;
+use crate::terminal::output::printable;
 
 /// The beginning of a receipt; evidence is JSON.
 const RECEIPT: &[u8] = b"c2sp.org/";

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::error::CommandFailure;
 use crate::exit::Exit;
-use crate::keyring_file::KeyringFileError;
+use crate::keys::keyring_file::KeyringFileError;
 
 /// The reason why nothing was verified.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use bitacora_formats::LedgerName;
 
 use super::ledger_names;
 use crate::error::CommandError;
-use crate::global::Global;
+use crate::options::global::Global;
 
 /// The folder that only a ledger's own folder holds.
 const SEGMENTS: &str = "segments";

@@ -5,8 +5,8 @@ use std::path::Path;
 use bitacora_formats::WitnessPolicy;
 
 use super::failure::VerifyFailure;
+use crate::data_folder::witnesses;
 use crate::error::CommandError;
-use crate::witnesses;
 
 /// Reads the policy. A policy that requires no witness would accept everything, so it is refused like an unreadable one.
 pub(super) fn read(path: &Path) -> Result<WitnessPolicy, CommandError> {

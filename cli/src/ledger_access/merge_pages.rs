@@ -7,7 +7,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::import::json_text::JsonObject;
-use crate::service::ServiceFailure;
+use crate::ledger_access::service::ServiceFailure;
 
 /// The joined pages: each list whole, and all other members from the last page. Values stay as they came.
 #[derive(Debug)]

@@ -14,12 +14,12 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::error::CommandFailure;
 use crate::exit::Exit;
-use crate::global::{Global, LedgerLocation};
-use crate::keyring_file::{self, KeyringFileError};
-use crate::logging::{self, LogForm};
-use crate::passphrase::PassphraseSource;
-use crate::token::TokenError;
-use crate::usage::UsageError;
+use crate::keys::keyring_file::{self, KeyringFileError};
+use crate::keys::passphrase::PassphraseSource;
+use crate::keys::token::TokenError;
+use crate::options::global::{Global, LedgerLocation};
+use crate::options::usage::UsageError;
+use crate::terminal::logging::{self, LogForm};
 use bitacora_client::Connection;
 
 /// The media type that answers are asked for in.

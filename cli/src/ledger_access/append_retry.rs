@@ -8,10 +8,10 @@ use bitacora_ledger::{AppendError, AppendRequest, Appended, ErrorKind, Ledger, R
 use bitacora_server::answers::{AppendAnswer, ReceiptState};
 use hyper::body::Bytes;
 
-use crate::access::Access;
 use crate::exit::Exit;
 use crate::import::{AppendChannel, AppendMiss};
-use crate::token;
+use crate::keys::token;
+use crate::ledger_access::access::Access;
 use bitacora_client::percent_encoded;
 use bitacora_client::{Backoff, ClientError, Connection, Refusal};
 

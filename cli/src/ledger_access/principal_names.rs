@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bitacora_client::percent_encoded;
 use bitacora_formats::vocabulary::{EventData, PrincipalCreated};
 
-use crate::event_page::EventPage;
-use crate::service::{ServiceClient, ServiceFailure};
+use crate::ledger_access::event_page::EventPage;
+use crate::ledger_access::service::{ServiceClient, ServiceFailure};
 
 /// The number of events of one page.
 const PAGE_EVENTS: &str = "1000";

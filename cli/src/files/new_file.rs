@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::durable_file;
+use crate::files::durable_file;
 
 /// The mode: access for the owner alone, because the contents are out of a ledger.
 const FILE_MODE: u32 = 0o600;

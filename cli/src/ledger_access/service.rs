@@ -18,13 +18,13 @@ use hyper::body::Bytes;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::runtime::Runtime;
 
-use crate::access::{AccessError, before_opening, event_loop};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::global::{Global, LedgerLocation};
-use crate::in_process::Connections;
-use crate::output::{Output, printable};
-use crate::token;
+use crate::keys::token;
+use crate::ledger_access::access::{AccessError, before_opening, event_loop};
+use crate::ledger_access::in_process::Connections;
+use crate::options::global::{Global, LedgerLocation};
+use crate::terminal::output::{Output, printable};
 use bitacora_client::percent_encoded;
 use bitacora_client::{ClientError, Connection, Doubt};
 

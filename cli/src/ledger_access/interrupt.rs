@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::access::event_loop;
 use crate::error::CommandFailure;
 use crate::exit::Exit;
+use crate::ledger_access::access::event_loop;
 
 /// The time that a command that only shows things has to end by itself.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -6,13 +6,13 @@ use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{Anchor, CreateError, Environment, Ledger, Options};
 use bitacora_server::{DataError, DataFolder, UnlistedAnchor};
 
-use crate::anchor;
+use crate::data_folder::anchor;
+use crate::data_folder::known_ledgers::{KnownLedgers, KnownLedgersError, check_anchored};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::key_generation;
-use crate::keyring_file::{self, KeyringFileError};
-use crate::known_ledgers::{KnownLedgers, KnownLedgersError, check_anchored};
-use crate::passphrase::PassphraseSource;
+use crate::keys::key_generation;
+use crate::keys::keyring_file::{self, KeyringFileError};
+use crate::keys::passphrase::PassphraseSource;
 
 /// The places of the data folder and keyring, and the settings for their creation.
 pub(crate) struct LedgerSetup<'a> {

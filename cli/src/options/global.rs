@@ -12,14 +12,14 @@ use bitacora_ledger::Environment;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 
-use crate::admin_token;
-use crate::anchor::{self, AnchorPlace, AnchorTrust};
-use crate::archives;
-use crate::keyring_file::lies_in_data;
-use crate::named_token::{self, NamedToken};
-use crate::place_parser::PlaceParser;
-use crate::token::TokenError;
-use crate::usage::UsageError;
+use crate::data_folder::anchor::{self, AnchorPlace, AnchorTrust};
+use crate::data_folder::archives;
+use crate::keys::admin_token;
+use crate::keys::keyring_file::lies_in_data;
+use crate::keys::named_token::{self, NamedToken};
+use crate::keys::token::TokenError;
+use crate::options::place_parser::PlaceParser;
+use crate::options::usage::UsageError;
 
 /// The default address of the service: it listens there, and commands look for it there.
 pub(crate) const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);

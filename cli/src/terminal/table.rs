@@ -2,7 +2,7 @@
 
 use std::iter::once;
 
-use crate::output::{Output, OutputError, printable};
+use crate::terminal::output::{Output, OutputError, printable};
 
 /// The most characters of a cell that are shown.
 const MAX_CELL_CHARACTERS: usize = 160;

@@ -14,9 +14,9 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use zeroize::Zeroizing;
 
-use crate::durable_file;
-use crate::keyring_file::lies_in_data;
-use crate::token::{self, MAX_FILE_BYTES, TokenError};
+use crate::files::durable_file;
+use crate::keys::keyring_file::lies_in_data;
+use crate::keys::token::{self, MAX_FILE_BYTES, TokenError};
 
 /// The suffix of the file's name, behind the keyring's name.
 const BESIDE_KEYRING: &str = ".admin-token";

@@ -6,9 +6,9 @@ use bitacora_formats::{UsdError, parse_usd};
 use bitacora_server::answers::TokensAnswer;
 use serde::Deserialize;
 
-use crate::document::{Document, DocumentError, place_of};
 use crate::error::CommandFailure;
 use crate::exit::Exit;
+use crate::files::document::{Document, DocumentError, place_of};
 
 /// The number of tokens that a price is for.
 const TOKENS_OF_PRICE: u128 = 1_000_000;

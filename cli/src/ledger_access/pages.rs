@@ -11,10 +11,10 @@ use bitacora_server::answers::{
 use serde::de::DeserializeOwned;
 
 use crate::error::CommandError;
-use crate::global::Global;
-use crate::merge_pages::MergedPages;
-use crate::output::Output;
-use crate::service::{ServiceAnswer, ServiceClient, ServiceFailure};
+use crate::ledger_access::merge_pages::MergedPages;
+use crate::ledger_access::service::{ServiceAnswer, ServiceClient, ServiceFailure};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
 use bitacora_client::percent_encoded;
 
 /// The number of items of one page, where a total is given.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bitacora_server::{NoticeTarget, NoticeTargetError};
 use clap::Args;
 
-use crate::input_file;
+use crate::files::input_file;
 
 /// The size limit of a secret's file.
 const MAX_SECRET_BYTES: usize = 256;

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use crate::files::input_file;
 use crate::import::{FileIdentity, SourceFile};
-use crate::input_file;
 
 /// The most files of one import.
 const MAX_FILES: usize = 100_000;

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use tempfile::TempDir;
 
 use super::*;
-use crate::key_generation::generate;
+use crate::keys::key_generation::generate;
 
 const GIVEN: PassphraseSource = PassphraseSource::Given("correct horse");
 

@@ -10,9 +10,9 @@ use bitacora_archiver::{ArchivePlace, ArchivePlaceError, ObjectAnchor, StoreErro
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, Governing, HeadOptions, Options};
 
-use crate::durable_file;
 use crate::error::CommandFailure;
 use crate::exit::Exit;
+use crate::files::durable_file;
 
 /// The suffix of the folder's name, behind the keyring's name.
 const BESIDE_KEYRING: &str = ".anchors";

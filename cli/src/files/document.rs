@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::error::CommandFailure;
 use crate::exit::Exit;
-use crate::input_file;
+use crate::files::input_file;
 
 /// The size limit of a document: the same as the service's of a request.
 const MAX_DOCUMENT_BYTES: usize = 4 * 1024 * 1024;

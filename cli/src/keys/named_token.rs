@@ -5,9 +5,9 @@ use std::path::Path;
 use bitacora_client::{NotAToken, Token};
 use zeroize::Zeroizing;
 
-use crate::admin_token;
-use crate::input_file;
-use crate::token::{MAX_FILE_BYTES, TokenError};
+use crate::files::input_file;
+use crate::keys::admin_token;
+use crate::keys::token::{MAX_FILE_BYTES, TokenError};
 
 /// The variable with the token, used when no file is named.
 const VARIABLE: &str = "BITACORA_TOKEN";
@@ -47,7 +47,7 @@ pub(crate) fn named(file: Option<&Path>, data: Option<&Path>) -> Result<NamedTok
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::{generate, hash};
+    use crate::keys::token::{generate, hash};
 
     #[test]
     fn a_file_is_read_and_one_without_a_token_is_refused() {

@@ -10,8 +10,8 @@ use bitacora_formats::OfflineKeys;
 use zeroize::Zeroizing;
 
 use super::{FOLDER_MODE, KeyringFileError, encoded, encryption, open, opened, read_bytes};
-use crate::durable_file::{self, folder_of, sync_name};
-use crate::passphrase::PassphraseSource;
+use crate::files::durable_file::{self, folder_of, sync_name};
+use crate::keys::passphrase::PassphraseSource;
 
 /// Reads the keys, asking for the passphrase if the file is locked.
 ///

@@ -9,7 +9,7 @@ use bitacora_ledger::Options;
 use bitacora_server::{WitnessesError, http_witnesses};
 use clap::Args;
 
-use crate::input_file;
+use crate::files::input_file;
 
 /// The witness options of the command line.
 #[derive(Debug, Args)]

@@ -19,10 +19,10 @@ use bitacora_formats::limits::MAX_KEYRING_BYTES;
 use bitacora_formats::{Keyring, KeyringError};
 use zeroize::Zeroizing;
 
-use crate::durable_file::{self, folder_of};
 use crate::error::CommandFailure;
-use crate::input_file;
-use crate::passphrase::{PassphraseError, PassphraseSource};
+use crate::files::durable_file::{self, folder_of};
+use crate::files::input_file;
+use crate::keys::passphrase::{PassphraseError, PassphraseSource};
 pub(crate) use location::{lies_in_data, refuse_in_data};
 
 /// The mode of the folder that is created for it where there is none.

@@ -48,7 +48,7 @@ mod tests {
     use bitacora_archiver::ArchivePlace;
 
     use super::*;
-    use crate::anchor::AnchorPlace;
+    use crate::data_folder::anchor::AnchorPlace;
 
     fn parse<P>(value: &OsStr) -> Result<P, String>
     where
