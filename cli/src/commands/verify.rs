@@ -180,7 +180,8 @@ fn known_heads<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<Known
 /// Returns the head in the store that --anchor names.
 fn stored_head(global: &Global, ledger: &LedgerName) -> Result<Option<KnownHead>, CommandError> {
     let Some(anchor) = global.named_anchor()? else { return Ok(None) };
-    let Some((file, note)) = anchor.stored_head(ledger)? else { return Ok(None) };
+    let stored = anchor.stored_head(ledger).map_err(VerifyFailure::from)?;
+    let Some((file, note)) = stored else { return Ok(None) };
     match UnverifiedTreeHead::parse(&note) {
         Ok(head) => Ok(Some(KnownHead { file, head })),
         Err(error) => Err(VerifyFailure::KnownHead { path: file, what: error.to_string() }.into()),

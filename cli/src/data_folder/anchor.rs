@@ -11,7 +11,6 @@ use bitacora_formats::LedgerName;
 use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, Governing, HeadOptions, Options};
 
 use crate::error::CommandFailure;
-use crate::exit::Exit;
 use crate::files::durable_file;
 
 /// The suffix of the folder's name, behind the keyring's name.
@@ -47,12 +46,6 @@ pub(crate) enum NotRecalled {
     Unreachable { anchor: String, source: io::Error },
     #[error("{0}: no tree head is remembered there")]
     Nothing(String),
-}
-
-impl CommandFailure for NotRecalled {
-    fn exit(&self) -> Exit {
-        Exit::Incomplete
-    }
 }
 
 impl CommandFailure for StoreError {}

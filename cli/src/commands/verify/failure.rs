@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::data_folder::anchor::NotRecalled;
 use crate::error::CommandFailure;
 use crate::exit::Exit;
 use crate::keys::keyring_file::KeyringFileError;
@@ -18,6 +19,9 @@ pub(super) enum VerifyFailure {
     KnownHead { path: String, what: String },
     #[error("{path}: {what}; nothing was verified")]
     Policy { path: String, what: String },
+    /// The anchor's store does not tell the head that it remembers.
+    #[error("{0}; nothing was verified")]
+    StoredHead(#[from] NotRecalled),
     #[error("{path}: no ledger here; nothing was verified")]
     NoLedger { path: String },
 }
@@ -26,9 +30,11 @@ impl CommandFailure for VerifyFailure {
     fn exit(&self) -> Exit {
         match self {
             Self::Policy { .. } => Exit::Usage,
-            Self::Keyring(_) | Self::Folder { .. } | Self::KnownHead { .. } | Self::NoLedger { .. } => {
-                Exit::Incomplete
-            }
+            Self::Keyring(_)
+            | Self::Folder { .. }
+            | Self::KnownHead { .. }
+            | Self::StoredHead(_)
+            | Self::NoLedger { .. } => Exit::Incomplete,
         }
     }
 }
