@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// A machine; unknown members are empty or 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "struct Machine")]
 pub(crate) struct BenchMachine {
     pub(crate) cores: usize,
     pub(crate) cpu: String,

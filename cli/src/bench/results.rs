@@ -27,6 +27,7 @@ pub(crate) struct Results {
 
 /// A part that was not measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "struct Failure")]
 pub(crate) struct UnmeasuredPart {
     /// The part's name on the command line.
     pub(crate) part: String,

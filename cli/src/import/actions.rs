@@ -22,6 +22,7 @@ pub(crate) struct Actions {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "struct Action")]
 struct ActionRecord<'a> {
     at: String,
     session: String,

@@ -22,6 +22,7 @@ pub(crate) struct Runs {
 const MAX_NAMES: usize = 1_000_000;
 
 #[derive(Deserialize)]
+#[serde(expecting = "struct Run")]
 struct RunRecord<'a> {
     #[serde(borrow)]
     task_id: &'a RawValue,
@@ -32,6 +33,7 @@ struct RunRecord<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "struct Message")]
 struct RunMessage {
     role: String,
     content: Option<String>,

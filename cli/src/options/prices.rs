@@ -48,7 +48,7 @@ struct Price {
 
 /// A price as it is written, in US dollars for a million tokens.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct Written")]
 struct PriceText {
     model: String,
     r#in: String,

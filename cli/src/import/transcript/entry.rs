@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::Unmappable;
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "struct Entry")]
 pub(super) struct TranscriptEntry<'a> {
     #[serde(rename = "type")]
     pub(super) kind: String,
@@ -32,6 +32,7 @@ pub(super) struct TranscriptEntry<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "struct Message")]
 pub(super) struct TranscriptMessage<'a> {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
