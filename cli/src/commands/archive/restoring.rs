@@ -12,15 +12,15 @@ use bitacora_server::DataFolder;
 use clap::Args;
 
 use super::{ArchiveFailure, interruptible};
-use crate::access::AccessError;
-use crate::archives;
-use crate::arguments::Global;
+use crate::data_folder::archives;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::{JsonObject, json_array};
-use crate::keyring_file;
-use crate::output::{Output, printable};
-use crate::passphrase::PassphraseSource;
+use crate::import::json_text::{JsonObject, json_array};
+use crate::keys::keyring_file;
+use crate::keys::passphrase::PassphraseSource;
+use crate::ledger_access::access::AccessError;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
 
 #[derive(Debug, Args)]
 pub(super) struct RestoreArguments {

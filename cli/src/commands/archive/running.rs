@@ -11,13 +11,13 @@ use bitacora_formats::Micros;
 use bitacora_ledger::Released;
 use clap::{Args, ValueEnum};
 
-use super::{ArchiveFailure, Place, interruptible};
-use crate::arguments::Global;
+use super::{ArchiveFailure, OpenedLedger, interruptible};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::{JsonObject, json_array};
-use crate::output::{Output, OutputError};
-use crate::table::Table;
+use crate::import::json_text::{JsonObject, json_array};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::TextTable;
 use crate::ttl::ttl;
 
 #[derive(Debug, Args)]
@@ -85,7 +85,7 @@ impl RulesArguments {
     }
 }
 
-impl Place {
+impl OpenedLedger {
     fn archiver(&self) -> Archiver {
         Archiver::new(
             self.ledger.clone(),
@@ -103,14 +103,14 @@ pub(super) fn plan(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let place = Place::for_reading(global)?;
+    let place = OpenedLedger::for_reading(global)?;
     let due = place.archiver().plan(&arguments.rules.rules()).map_err(ArchiveFailure::from)?;
     if global.json {
         let due = json_array(due.iter().map(|due| range_json(due).end()));
         output.json_text(&JsonObject::new().raw("due", due).end())?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["first", "last", "events"]);
+    let mut table = TextTable::new(&["first", "last", "events"]);
     for Due { first, last } in &due {
         let events = last.get() - first.get() + 1;
         table.row(&[&first.to_string(), &last.to_string(), &events.to_string()]);
@@ -129,7 +129,7 @@ pub(super) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let place = Place::for_writing(global)?;
+    let place = OpenedLedger::for_writing(global)?;
     let archiver = place.archiver();
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
     let run = ArchiveRun {

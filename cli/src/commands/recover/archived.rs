@@ -19,7 +19,7 @@ const MAX_LOST_FOLDERS: u32 = 1_000;
 const SUBJECTS: &str = "subjects";
 
 /// The rest of a damaged ledger.
-pub(super) struct Lost<'a> {
+pub(super) struct DamagedLedger<'a> {
     pub(super) environment: &'a Environment,
     pub(super) folder: &'a Path,
     pub(super) keyring: &'a Keyring,
@@ -43,7 +43,7 @@ pub(crate) enum ArchivedFailure {
     Unknown(PathBuf),
 }
 
-impl Lost<'_> {
+impl DamagedLedger<'_> {
     /// Returns the last position in archives of this history.
     pub(super) fn archived(&self, objects: &Arc<dyn Objects>) -> Result<Option<Position>, ArchivedFailure> {
         let known = self.known()?;
