@@ -2,29 +2,26 @@
 
 use std::borrow::Cow;
 
+use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, BoundedRef, DecisionMade, Dimension, EventData, Name, Sha256Text, ToolBlocked,
-    ToolChanged, ToolRegistered, ToolRequested, TrustObserved, TrustOutcome, TrustProbed, Verdict,
+    ApprovalAbout, BoundedRef, DecisionMade, Dimension, EventData, Name, ToolBlocked, ToolChanged,
+    ToolRegistered, ToolRequested, TrustObserved, TrustOutcome, TrustProbed, Verdict,
 };
-use bitacora_formats::{Event, Micros};
-
-use sha2::{Digest, Sha256};
 
 use crate::breaker::{Transition, Trial, bad_observation};
-use crate::calls::{AskedIn, OpenCall};
+use crate::calls::{AskedIn, OpenCall, Rollbacks, imported_key};
 use crate::clock::ClockTrust;
 use crate::command::{Act, ActError, is_outcome, outcome, read};
-use crate::decide::is_by_person;
-use crate::derivation::SCHEDULER_SOURCE;
 use crate::dimensions_begun::day_of;
-use crate::ended_calls::Rollbacks;
-use crate::examination::NOBODY;
+use crate::event_sources::SCHEDULER_SOURCE;
 use crate::keys::ScopedKey;
 use crate::limits::DIMENSION_LIFE;
 use crate::loop_guard::RoundQuestion;
 use crate::outcome::Outcome;
+use crate::per_agent_quota::NOBODY;
 use crate::rate::RateQuestion;
 use crate::reactor::Observed;
+use crate::reasons::is_by_person;
 use crate::recorded_decision::RecordedDecision;
 use crate::state::State;
 use crate::times;
@@ -32,13 +29,6 @@ use crate::trust::TrustRecord;
 use crate::version::{RulesInForce, has_budgets, has_no_dead_ends, is_isolated, is_patient, is_strict};
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
-
-/// Returns the key of an imported call: its id alone says nothing, so that its stream is a part of the key.
-pub(crate) fn imported_key(event: &Event<'_>, call: &str) -> Name {
-    let whole = format!("{}\n{call}", event.stream);
-    let digest = Sha256::digest(whole.as_bytes());
-    Name::new(Sha256Text::of_digest(&digest.into()).as_str()).unwrap_or(Name::LEAST)
-}
 
 impl State {
     /// Takes a recorded event into the state. It does the same as [`Self::apply`] with less work.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::journal::Journaled;
 use crate::limits::{MAX_APPROVALS, MAX_APPROVALS_OF_AGENT, RESOLVED_APPROVAL_LIFE};
 use crate::per_agent_quota::Shares;
-use crate::reactor::{ReactorRefusal, RefusalCode};
+use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::version::has_no_dead_ends;
 
 /// An approval that was asked for.

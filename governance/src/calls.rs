@@ -1,11 +1,11 @@
 //! Calls that were decided and have no outcome yet.
 
-use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, DimensionPart, Mode, Name, OutcomeRules, Verdict};
+use bitacora_formats::vocabulary::{Dimension, DimensionPart, Mode, Name, OutcomeRules, Sha256Text, Verdict};
+use bitacora_formats::{Event, Micros};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::breaker::Trial;
-use crate::ended_calls::Rollbacks;
 use crate::journal::Journaled;
 use crate::keys::ScopedKey;
 use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS, MAX_OPEN_CALLS_OF_AGENT};
@@ -15,6 +15,16 @@ use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 
 /// Calls that are looked at for one that was only observed, to make room for another.
 const LOOKED_AT: usize = 64;
+
+/// Contracts of one call whose rollback is asked for.
+const MAX_ROLLBACKS_OF_CALL: usize = 16;
+
+/// Returns the key of an imported call: its id alone says nothing, so that its stream is a part of the key.
+pub(crate) fn imported_key(event: &Event<'_>, call: &str) -> Name {
+    let whole = format!("{}\n{call}", event.stream);
+    let digest = Sha256::digest(whole.as_bytes());
+    Name::new(Sha256Text::of_digest(&digest.into()).as_str()).unwrap_or(Name::LEAST)
+}
 
 /// A call that was decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +71,28 @@ pub struct OpenCall {
     /// The rules by which its outcome counts.
     #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
     pub(crate) outcome: OutcomeRules,
+}
+
+/// The contracts whose rollback was asked for, of one call; `None` where it was for no contract by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Rollbacks(Vec<Option<Name>>);
+
+impl Rollbacks {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns `true` if another rollback is to be asked for. One without a contract was for all effects of the call.
+    pub(crate) fn lack(&self, contract: Option<&Name>) -> bool {
+        let is_asked = |asked: &Option<Name>| asked.is_none() || asked.as_ref() == contract;
+        let covered = if contract.is_none() { !self.is_empty() } else { self.0.iter().any(is_asked) };
+        !covered && self.0.len() < MAX_ROLLBACKS_OF_CALL
+    }
+
+    pub(crate) fn add(&mut self, contract: Option<Name>) {
+        self.0.push(contract);
+    }
 }
 
 /// The owners of the budgets that a call counts in, besides those that its dimension names.

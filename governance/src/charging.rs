@@ -13,7 +13,7 @@ use crate::budgets::{BudgetsDue, Occasion, ReservedPart};
 use crate::calls::OpenCall;
 use crate::command::{is_imported, read};
 use crate::examination::CallFacts;
-use crate::ladder::Said;
+use crate::finding::Said;
 use crate::limits::{CALL_LIFE, LATE_OUTCOME_LIFE};
 use crate::loop_guard::{RUN_BUDGET, RoundName};
 use crate::outcome::Outcome;

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::Journaled;
 use crate::limits::{DIMENSION_LIFE, MAX_DIMENSIONS};
-use crate::state::State;
 
 /// Ends with an exit code in one dimension, without a good outcome in between, that count nowhere. Each later one is an error, up to
 /// the next good outcome. Of 173 such ends in 138 sessions of a coding agent at most seven came in a row.
@@ -32,7 +31,7 @@ impl ChecksFailed {
     }
 
     /// Returns `true` if another end in this dimension still counts nowhere.
-    fn has_room(&self, dimension: &Dimension) -> bool {
+    pub(crate) fn has_room(&self, dimension: &Dimension) -> bool {
         match self.0.get(dimension) {
             Some(row) => row.length < MAX_CHECKS_FAILED_IN_A_ROW,
             None => self.0.len() < MAX_DIMENSIONS,
@@ -89,16 +88,5 @@ impl ChecksFailed {
 
     pub(crate) fn discard(&mut self) {
         self.0.discard();
-    }
-}
-
-impl State {
-    /// Makes an error of an end with an exit code where too many came in a row.
-    pub(crate) fn bounded(&self, observed: TrustObserved) -> TrustObserved {
-        let is_own = observed.outcome == TrustOutcome::ChecksFailed && observed.assurance.is_none();
-        if is_own && !self.checks_failed.has_room(&observed.dimension) {
-            return TrustObserved { outcome: TrustOutcome::Error, ..observed };
-        }
-        observed
     }
 }

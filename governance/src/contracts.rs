@@ -6,25 +6,16 @@ mod unmet;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BlastRadius, ContractChecked, ContractDefined, ContractPhase, JsonObject, Name, ReasonCode,
-    TrustObserved, TrustOutcome, Verdict,
+    BlastRadius, ContractChecked, ContractDefined, ContractPhase, JsonObject, Name,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::budgets::Occasion;
-use crate::calls::OpenCall;
-use crate::command::Act;
-use crate::derivation::full;
-use crate::effects::Caused;
-use crate::ended_calls::CheckedCall;
-use crate::examination::{CallFacts, Examination, NOBODY};
 use crate::journal::Journaled;
-use crate::ladder::Said;
 use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
+use crate::per_agent_quota::NOBODY;
 use crate::per_agent_quota::Shares;
-use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
-use crate::state::State;
-use crate::version::{has_budgets, is_strict, weighs_contracts};
+use crate::version::weighs_contracts;
 
 use unmet::{CheckKey, Unmet};
 
@@ -54,10 +45,10 @@ pub struct Contracts {
     pub(crate) shares: Shares,
     /// The same by call and contract, from the third version of the rules on.
     #[serde(default, skip_serializing_if = "Unmet::is_empty")]
-    unmet: Unmet,
+    pub(crate) unmet: Unmet,
     /// Calls that are checked by a contract of critical damage, from the seventh version of the rules on.
     #[serde(default, skip_serializing_if = "Unmet::is_empty")]
-    critical: Unmet,
+    pub(crate) critical: Unmet,
 }
 
 impl Contracts {
@@ -66,7 +57,7 @@ impl Contracts {
     }
 
     /// Returns `true` if a check is of a contract that nobody defined.
-    fn is_of_unknown(&self, checked: &ContractChecked) -> bool {
+    pub(crate) fn is_of_unknown(&self, checked: &ContractChecked) -> bool {
         checked.contract.as_ref().is_some_and(|contract| self.defined.get(contract).is_none())
     }
 
@@ -77,7 +68,7 @@ impl Contracts {
     }
 
     /// Returns the contract of critical damage that a check is of.
-    fn critical_of<'a>(&self, checked: &'a ContractChecked) -> Option<&'a Name> {
+    pub(crate) fn critical_of<'a>(&self, checked: &'a ContractChecked) -> Option<&'a Name> {
         let named = checked.contract.as_ref()?;
         self.defined
             .get(named)
@@ -101,7 +92,7 @@ impl Contracts {
     }
 
     /// Returns the kind of the first check that did not hold: one that failed, or one that the contract asks for and nobody made.
-    fn failed<'a>(&'a self, checked: &'a ContractChecked) -> Option<&'a Name> {
+    pub(crate) fn failed<'a>(&'a self, checked: &'a ContractChecked) -> Option<&'a Name> {
         if let Some(failed) = checked.checks.iter().find(|check| !check.passed) {
             return Some(&failed.kind);
         }
@@ -117,7 +108,7 @@ impl Contracts {
     }
 
     /// Returns `true` if there is no room to remember that a check before a call failed.
-    fn is_full_for(&self, key: &CallKey, time: Micros) -> bool {
+    pub(crate) fn is_full_for(&self, key: &CallKey, time: Micros) -> bool {
         let is_new = self.broken.get(key).is_none();
         let leaves = || self.leaving.iter().next().is_some_and(|((end, _), ())| *end <= time);
         let is_full = self.broken.len() >= MAX_BROKEN && !leaves();
@@ -165,7 +156,7 @@ impl Contracts {
     }
 
     /// Returns the condition that does not hold before a call at this time.
-    fn broken_before(&self, agent: Option<&str>, call: &Name, time: Micros) -> Option<&Name> {
+    pub(crate) fn broken_before(&self, agent: Option<&str>, call: &Name, time: Micros) -> Option<&Name> {
         if let Some(check) = self.unmet.before(agent.unwrap_or(NOBODY), call, time) {
             return Some(check);
         }
@@ -214,107 +205,10 @@ impl Contracts {
     }
 }
 
-impl State {
-    /// Returns the verdict of a failed check before the call.
-    pub(crate) fn by_contract(&self, facts: &CallFacts, time: Micros) -> Said {
-        if facts.imported || !has_budgets(facts.reactor_version) {
-            return None;
-        }
-        let check = self.contracts.broken_before(facts.agent.as_deref(), &facts.call, time)?;
-        Some((Verdict::Deny, ReasonCode::ContractBroken, Some(check.to_string())))
-    }
-
-    /// Returns `true` if a contract of critical damage is checked before the call: its breach could do damage that cannot be made
-    /// good.
-    pub(crate) fn is_critical_by_contract(&self, facts: &CallFacts, time: Micros) -> bool {
-        !facts.imported
-            && weighs_contracts(facts.reactor_version)
-            && self
-                .contracts
-                .critical
-                .before(facts.agent.as_deref().unwrap_or(NOBODY), &facts.call, time)
-                .is_some()
-    }
-
-    /// Derives the consequences of a check. A failed one after a call that runs counts against its trust, and a person is asked
-    /// about a rollback.
-    pub(crate) fn after_check(
-        &self,
-        checked: &ContractChecked,
-        placed: &Observed<'_>,
-        caused: &mut Caused<'_>,
-    ) -> Result<(), ReactorRefusal> {
-        let agent = placed.event.agent.as_deref();
-        let is_strict = is_strict(self.rules.get().version());
-        if let Some(contract) = checked.contract.as_ref().filter(|_| is_strict)
-            && self.contracts.is_of_unknown(checked)
-        {
-            let reason = format!("no contract `{contract}` is defined; name one that is, or none");
-            return Err(ReactorRefusal::new(RefusalCode::NoSuchThing, reason));
-        }
-        let is_weighed = checked.phase == ContractPhase::Pre && weighs_contracts(self.rules.get().version());
-        if let (Some(call), Some(_)) =
-            (&checked.call, self.contracts.critical_of(checked).filter(|_| is_weighed))
-            && self.contracts.critical.is_full_for(&check_key(agent, call, checked), placed.time)
-        {
-            // One that would be forgotten would let the call pass without a person.
-            return Err(full("calls under contracts of critical damage"));
-        }
-        let (Some(call), Some(_)) = (&checked.call, self.contracts.failed(checked)) else { return Ok(()) };
-        if checked.phase == ContractPhase::Pre {
-            // One that would be forgotten would let the call pass.
-            let is_full = if is_strict {
-                self.contracts.unmet.is_full_for(&check_key(agent, call, checked), placed.time)
-            } else {
-                self.contracts.is_full_for(&key_of(agent, call), placed.time)
-            };
-            return if is_full { Err(full("calls with a failed check")) } else { Ok(()) };
-        }
-        let is_its =
-            |open: &&OpenCall| open.is_of(agent) && open.verdict == Verdict::Allow && has_budgets(open.rules);
-        let found = match self.calls.get(call) {
-            Some(open) => Some(open).filter(is_its).map(CheckedCall::from),
-            None => self.ended_calls.get(call, agent, placed.time),
-        };
-        let Some(found) = found.filter(|found| found.is_strict || !found.is_counted) else { return Ok(()) };
-        let contract = checked.contract.as_ref().filter(|_| found.is_strict);
-        if !found.is_counted {
-            caused.push_act(failed_check(&found, call), Act::Observed)?;
-        }
-        let is_asked_for = !found.is_strict || found.rollbacks.lack(contract);
-        if is_asked_for && !self.approvals.is_full(placed.time) {
-            let drawn = match placed.examination {
-                Some(Examination::Check(drawn)) => drawn.as_ref(),
-                _ => None,
-            };
-            let id = self.rollback_to_ask_for(drawn, placed)?;
-            let requested = self.request_rollback(id, &found, call, contract, placed);
-            caused.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
-        }
-        Ok(())
-    }
-}
-
-/// Returns the observation of a failed check after a call.
-fn failed_check(found: &CheckedCall<'_>, call: &Name) -> TrustObserved {
-    TrustObserved {
-        dimension: found.dimension.clone(),
-        outcome: TrustOutcome::Error,
-        post_check_passed: Some(false),
-        duration_ms: None,
-        tokens: None,
-        cost_micro_usd: None,
-        call: Some(call.clone()),
-        trial: found.trial.map(|trial| trial.0),
-        assurance: None,
-        unreported: false,
-    }
-}
-
-fn check_key(agent: Option<&str>, call: &Name, checked: &ContractChecked) -> CheckKey {
+pub(crate) fn check_key(agent: Option<&str>, call: &Name, checked: &ContractChecked) -> CheckKey {
     (agent.unwrap_or(NOBODY).to_owned(), call.clone(), checked.contract.clone())
 }
 
-fn key_of(agent: Option<&str>, call: &Name) -> CallKey {
+pub(crate) fn key_of(agent: Option<&str>, call: &Name) -> CallKey {
     (agent.unwrap_or(NOBODY).to_owned(), call.clone())
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::compiled_cache::CompiledCache;
 use crate::compiled_schema::{CompiledSchema, Misfit};
-use crate::reactor::{ReactorRefusal, RefusalCode};
+use crate::refusal::{ReactorRefusal, RefusalCode};
 
 /// Types that one ledger takes beside the vocabulary.
 pub const MAX_CUSTOM_TYPES: usize = 1_024;

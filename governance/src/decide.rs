@@ -16,8 +16,8 @@ use crate::examination::CallFacts;
 use crate::grants::{Covered, may_lift};
 use crate::ladder::{Climb, claim, climb, mode_of};
 use crate::loop_guard::{Objection, Turning};
-use crate::reactor::{ReactorRefusal, RefusalCode};
 use crate::reasons::{Named, words};
+use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::State;
 use crate::times::CallTimes;
 use crate::version::{has_no_dead_ends, is_isolated, is_strict, needs_room_for_approvals};
@@ -411,9 +411,4 @@ fn obligations(state: &State, facts: &CallFacts, exclude_secret_files: bool) -> 
         backoff_ms: Some(document.retry.backoff_ms),
         exclude_secret_files,
     })
-}
-
-/// Returns `true` if the decision was recorded with a person behind it.
-pub(crate) const fn is_by_person(code: ReasonCode) -> bool {
-    matches!(code, ReasonCode::Approved | ReasonCode::Granted)
 }

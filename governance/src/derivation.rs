@@ -4,33 +4,24 @@ mod acts;
 
 use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalRequested, BoundedText, ClockCorrected, CoverageGap, MissingHalf, Name,
-    Resolution, TrustObserved, TrustOutcome, Verdict, Words,
+    ClockCorrected, CoverageGap, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Verdict, Words,
 };
 
-use crate::apply::imported_key;
-use crate::approval_ids::id_of_position;
 use crate::breaker::{Trial, bad_observation};
-use crate::calls::OpenCall;
+use crate::calls::{OpenCall, imported_key};
 use crate::command::{Act, ActError};
-use crate::decide::{approvers, decide, undrawn};
+use crate::decide::decide;
 use crate::derived_event::Derived;
 use crate::effects::Caused;
 use crate::ended_calls::CheckedCall;
+use crate::event_sources::SCHEDULER_SOURCE;
 use crate::examination::{CallFacts, Examination};
 use crate::outcome::Outcome;
-use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
+use crate::reactor::{Observed, ReactorState};
 use crate::recorded_facts::facts_text;
+use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::State;
 use crate::version::is_isolated;
-
-/// Bytes of a name.
-const MAX_NAME_BYTES: usize = 256;
-
-/// The source of the events that the reactor derives.
-pub const REACTOR_SOURCE: &str = "urn:bitacora:reactor";
-/// The source of the events that record ends by time.
-pub const SCHEDULER_SOURCE: &str = "urn:bitacora:scheduler";
 
 impl From<ActError> for ReactorRefusal {
     fn from(error: ActError) -> Self {
@@ -251,7 +242,7 @@ impl State {
     ) -> Result<(), ReactorRefusal> {
         if observed.assurance.is_some() {
             let has_room = self.has_room_for_imported(&observed.dimension);
-            return if has_room { Ok(()) } else { Err(full("imported dimensions")) };
+            return if has_room { Ok(()) } else { Err(ReactorRefusal::too_many("imported dimensions")) };
         }
         let Some(bad) = bad_observation(observed) else { return Ok(()) };
         let breaker = self.breaker(&observed.dimension).unwrap_or_default();
@@ -288,58 +279,14 @@ impl State {
 }
 
 impl State {
-    /// Returns the id of the approval that asks a person for a rollback of the call.
-    pub(crate) fn rollback_to_ask_for(
-        &self,
-        drawn: Option<&Name>,
-        placed: &Observed<'_>,
-    ) -> Result<Name, ReactorRefusal> {
-        if !is_isolated(self.rules.get().version()) {
-            return Ok(id_of_position(placed.position.get()));
+    /// Makes an error of an end with an exit code where too many came in a row.
+    fn bounded(&self, observed: TrustObserved) -> TrustObserved {
+        let is_own = observed.outcome == TrustOutcome::ChecksFailed && observed.assurance.is_none();
+        if is_own && !self.checks_failed.has_room(&observed.dimension) {
+            return TrustObserved { outcome: TrustOutcome::Error, ..observed };
         }
-        drawn.cloned().ok_or_else(undrawn)
+        observed
     }
-}
-
-impl State {
-    /// Returns the request that asks a person for a rollback of the call. The executor of the rollback records `rollback.executed`.
-    pub(crate) fn request_rollback(
-        &self,
-        approval: Name,
-        checked: &CheckedCall<'_>,
-        call: &Name,
-        contract: Option<&Name>,
-        placed: &Observed<'_>,
-    ) -> ApprovalRequested {
-        ApprovalRequested {
-            approval,
-            about: ApprovalAbout::Rollback,
-            call: call.clone(),
-            tool: fitting(checked.dimension.tool()),
-            server: None,
-            cwd: None,
-            dimension: Some(checked.dimension.clone()),
-            destinations: None,
-            tool_revision: None,
-            action_digest: None,
-            policy_version: None,
-            approvers: approvers(),
-            requested_by: placed.event.actor.as_deref().and_then(|actor| BoundedText::new(actor).ok()),
-            agent: checked.agent.and_then(|agent| BoundedText::new(agent).ok()),
-            expires: placed.time.0.saturating_add(self.times_of_named(checked.dimension.tool()).approval.0),
-            at_end: None,
-            reason_codes: None,
-            parts: None,
-            more_parts: None,
-            contract: contract.cloned(),
-        }
-    }
-}
-
-/// Returns as much of a text as a name takes.
-fn fitting(text: &str) -> Name {
-    let end = text.floor_char_boundary(MAX_NAME_BYTES);
-    Name::new(text.get(..end).unwrap_or_default()).unwrap_or(Name::LEAST)
 }
 
 /// Refuses a call that is open and may not be asked for once more, or is another agent's. Of that one nothing is said.
@@ -360,8 +307,4 @@ fn no_such_call(outcome: &Outcome) -> ReactorRefusal {
         RefusalCode::NoSuchCall,
         format!("call `{}` was never decided here, or has its outcome already", outcome.call),
     )
-}
-
-pub(crate) fn full(what: &str) -> ReactorRefusal {
-    ReactorRefusal::new(RefusalCode::StateFull, format!("there are too many {what}; take some away first"))
 }

@@ -5,9 +5,10 @@ use bitacora_formats::{Data, Event, Json};
 
 use crate::breaker::BreakerEvent;
 use crate::command::Act;
-use crate::derivation::REACTOR_SOURCE;
 use crate::derived_event::{Derived, Meaning};
-use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
+use crate::event_sources::REACTOR_SOURCE;
+use crate::reactor::Observed;
+use crate::refusal::{ReactorRefusal, RefusalCode};
 
 /// Events that are caused by one.
 pub(crate) struct Caused<'a> {

@@ -6,36 +6,11 @@ use bitacora_formats::vocabulary::{Dimension, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::Trial;
-use crate::calls::OpenCall;
+use crate::calls::{OpenCall, Rollbacks};
 use crate::journal::Journaled;
 use crate::limits::{CALL_LIFE, MAX_ENDED_CALLS, MAX_ENDED_CALLS_OF_AGENT};
 use crate::per_agent_quota::Shares;
 use crate::version::is_strict;
-
-/// Contracts of one call whose rollback is asked for.
-const MAX_ROLLBACKS_OF_CALL: usize = 16;
-
-/// The contracts whose rollback was asked for, of one call; `None` where it was for no contract by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Rollbacks(Vec<Option<Name>>);
-
-impl Rollbacks {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns `true` if another rollback is to be asked for. One without a contract was for all effects of the call.
-    pub(crate) fn lack(&self, contract: Option<&Name>) -> bool {
-        let is_asked = |asked: &Option<Name>| asked.is_none() || asked.as_ref() == contract;
-        let covered = if contract.is_none() { !self.is_empty() } else { self.0.iter().any(is_asked) };
-        !covered && self.0.len() < MAX_ROLLBACKS_OF_CALL
-    }
-
-    pub(crate) fn add(&mut self, contract: Option<Name>) {
-        self.0.push(contract);
-    }
-}
 
 /// A call whose outcome was told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bitacora_formats::vocabulary::{Mode, ModeConfigured, ModeScope};
 use serde::{Deserialize, Serialize};
 
-use crate::replica::Executor;
+use crate::executor::Executor;
 
 /// The mode of each scope. A call without a configured mode is enforced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,13 +11,14 @@ use crate::calls::OpenCall;
 use crate::derived_event::Meaning;
 use crate::keys::ScopedKey;
 use crate::limits::ALONE_LIFE;
-use crate::local_time::LocalSource;
 use crate::loop_guard::RoundQuestion;
 use crate::outcome::Outcome;
+use crate::per_agent_quota::NOBODY;
 use crate::policy::{ArgumentMatches, Guarded};
 use crate::rate::RateQuestion;
 use crate::spend::BudgetQuestion;
 use crate::version::{has_no_dead_ends, is_strict, sees_cycles};
+use crate::zones::LocalSource;
 
 /// The findings about an event from before it gets its position.
 #[derive(Debug, Clone, PartialEq)]
@@ -289,6 +290,3 @@ fn sealed_workspace(hash: &[u8; 32]) -> DimensionPart {
 pub(crate) fn is_sealed_workspace(workspace: &str) -> bool {
     workspace.starts_with(SEALED)
 }
-
-/// The caller where no agent is named.
-pub(crate) const NOBODY: &str = "-";

@@ -18,7 +18,8 @@ use crate::digest::{StateDigests, UnwritableState};
 use crate::examination::Examination;
 use crate::policy::Policy;
 use crate::precheck::{CompiledTools, Examiner};
-use crate::reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
+use crate::reactor::{Observed, Reactor, ReactorState};
+use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::State;
 use crate::version::REACTOR_VERSION;
 

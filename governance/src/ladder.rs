@@ -17,10 +17,11 @@ use crate::budgets::BudgetsDue;
 use crate::charging::overspent;
 use crate::enforcement_mode::Subject;
 use crate::examination::CallFacts;
+use crate::finding::{Finding, Said, deny, review};
 use crate::keys::{KeyFinding, is_outlived};
 use crate::loop_guard::{Objection, RoundQuestion};
 use crate::rate::RateRefusal;
-use crate::reactor::{ReactorRefusal, RefusalCode};
+use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::registry::RegisteredTool;
 use crate::state::State;
 use crate::times;
@@ -31,16 +32,6 @@ use crate::version::{guards_files, has_budgets, has_no_dead_ends};
 use ruling::ruled;
 
 pub(crate) use ruling::{Circumstances, Ruling, by_guarded_files, by_rule, rule_on, strictest};
-
-/// The result of one step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
-    pub(crate) step: Step,
-    pub(crate) verdict: Verdict,
-    pub(crate) code: ReasonCode,
-    /// The detail that the words of the reason name.
-    pub(crate) detail: Option<String>,
-}
 
 /// All that the steps said of a call, before a person's word is taken into account.
 #[derive(Debug, Clone)]
@@ -118,16 +109,6 @@ impl Climb {
         let (verdict, code, detail) = finding.unwrap_or((Verdict::Allow, ReasonCode::Allowed, None));
         self.findings.push(Finding { step, verdict, code, detail });
     }
-}
-
-pub(crate) type Said = Option<(Verdict, ReasonCode, Option<String>)>;
-
-const fn deny(code: ReasonCode) -> Said {
-    Some((Verdict::Deny, code, None))
-}
-
-const fn review(code: ReasonCode) -> Said {
-    Some((Verdict::Review, code, None))
 }
 
 /// Asks every step about a call.

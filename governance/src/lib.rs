@@ -23,6 +23,7 @@ mod command;
 mod compiled_cache;
 mod compiled_schema;
 mod compiled_tool;
+mod contract_checks;
 mod contracts;
 mod custom_types;
 mod decay;
@@ -35,9 +36,13 @@ mod dimensions_begun;
 mod effects;
 mod ended_calls;
 mod enforcement_mode;
+mod event_sources;
 mod examination;
+mod executor;
+mod finding;
 mod governance;
 mod grants;
+mod import_rules;
 mod imports;
 mod journal;
 mod keys;
@@ -61,8 +66,10 @@ mod reasons;
 mod recorded_decision;
 mod recorded_facts;
 mod reevaluation;
+mod refusal;
 mod registry;
 mod replica;
+mod rollback_request;
 mod rolling_rates;
 mod schema_bounds;
 mod schema_keywords;
@@ -83,6 +90,7 @@ mod trust_ranking;
 mod trust_rules;
 mod version;
 mod what_if;
+mod zones;
 
 pub use approval_ids::APPROVAL_ID_BYTES;
 pub use approvals::{Approval, ApprovalStatus};
@@ -104,16 +112,16 @@ pub use compiled_tool::{CompiledTool, ToolError};
 pub use contracts::{Contracts, MAX_CONTRACTS};
 pub use custom_types::{CustomTypes, MAX_CUSTOM_SCHEMA_BYTES, MAX_CUSTOM_TYPES};
 pub use decay::Decay;
-pub use derivation::{REACTOR_SOURCE, SCHEDULER_SOURCE};
 pub use derived_event::{Derived, Meaning};
 pub use digest::{StateDigest, StateDigests, StatePart, UnwritableState};
 pub use dimension::{DimensionFilter, TrustSum, WorkspaceFilter};
 pub use enforcement_mode::Modes;
+pub use event_sources::{REACTOR_SOURCE, SCHEDULER_SOURCE};
 pub use examination::{CallFacts, Examination};
+pub use executor::Executor;
 pub use governance::{Governance, StateCopy};
 pub use grants::Grants;
 pub use imports::{Import, ImportedDimension};
-pub use local_time::{ZONE_DATA, has_zone};
 pub use loop_guard::OverdueRun;
 pub use outcome::{Ending, Outcome};
 pub use policies::{Policies, PolicyVersion};
@@ -126,14 +134,15 @@ pub use policy::{
 pub use principals::Principals;
 pub use queries::{DimensionStanding, StateCounts};
 pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateLevel, RateQuestion, RateRefusal, Rates};
-pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
+pub use reactor::{Observed, Reactor, ReactorState};
 pub use reevaluation::{Disagreement, MAX_DISAGREEMENTS, Rejudged, Rejudging};
+pub use refusal::{ReactorRefusal, RefusalCode};
 pub use registry::{
     MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError, STARTER_TOOLS,
     qualified_name,
 };
 pub use replica::{
-    CutProgress, Executor, MAX_PIECE_ENTRIES, PredictedCall, Prediction, REPLICA_FORM, Replica, ReplicaBegin,
+    CutProgress, MAX_PIECE_ENTRIES, PredictedCall, Prediction, REPLICA_FORM, Replica, ReplicaBegin,
     ReplicaNews, StatePatch, Unpredictable,
 };
 pub use schema_bounds::{
@@ -151,3 +160,4 @@ pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, Ranking};
 pub use trust_rules::{Assessment, Standing, StandingReason, TrustInputs, assess, judge};
 pub use version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
 pub use what_if::{RecordedCall, StepsVerdict, WhatIf};
+pub use zones::{ZONE_DATA, has_zone};

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::examination::NOBODY;
 use crate::journal::Journaled;
+
+/// The caller where no agent is named.
+pub(crate) const NOBODY: &str = "-";
 
 /// Entries by agent; an agent without any is not there. All callers that name no agent share one count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

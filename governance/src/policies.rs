@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_POLICIES;
 use crate::policy::{Policy, WorkspaceRules};
-use crate::reactor::{ReactorRefusal, RefusalCode};
+use crate::refusal::{ReactorRefusal, RefusalCode};
 
 /// A version of the policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -44,7 +44,7 @@ use index::RuleIndex;
 use places::Places;
 
 use crate::arguments::{Examined, PlaceText, Reach, is_cut};
-use crate::local_time::Zone;
+use crate::zones::Zone;
 
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};

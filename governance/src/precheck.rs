@@ -13,13 +13,13 @@ use crate::command::{is_imported, read};
 use crate::compiled_cache::CompiledCache;
 use crate::compiled_tool::CompiledTool;
 use crate::examination::CallFacts;
-use crate::local_time::LocalSource;
 use crate::policies::Policies;
 use crate::policy::{ArgumentMatches, Policy};
-use crate::reactor::{ReactorRefusal, RefusalCode};
+use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::registry::{RegisteredTool, Registry, qualified_name};
 use crate::session_folder::folder_digest;
 use crate::version::REACTOR_VERSION;
+use crate::zones::LocalSource;
 
 /// The role of a caller without one: the least of all.
 const LEAST_ROLE: &str = "agent";

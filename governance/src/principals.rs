@@ -7,9 +7,8 @@ use bitacora_formats::vocabulary::{Name, PrincipalCreated, Role, Sha256Text};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::limits::MAX_PRINCIPALS;
-use crate::queries::MAX_LISTED;
-use crate::reactor::{ReactorRefusal, RefusalCode};
+use crate::limits::{MAX_LISTED, MAX_PRINCIPALS};
+use crate::refusal::{ReactorRefusal, RefusalCode};
 
 /// All principals whose tokens are taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,6 +14,11 @@ pub(crate) struct Named<'a> {
     pub(crate) measured: Option<String>,
 }
 
+/// Returns `true` if the decision was recorded with a person behind it.
+pub(crate) const fn is_by_person(code: ReasonCode) -> bool {
+    matches!(code, ReasonCode::Approved | ReasonCode::Granted)
+}
+
 /// Returns one sentence or two.
 pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
     let said = named.measured.clone().unwrap_or_else(|| sentences(code, named));

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::{ArgumentsRefusal, Examined, PlaceText, Reach};
 use crate::compiled_schema::Violation;
 use crate::examination::CallFacts;
-use crate::local_time::LocalSource;
 use crate::policy::{ArgumentMatches, Guarded};
 use crate::session_folder::folder_digest;
+use crate::zones::LocalSource;
 
 /// [`CallFacts`] without the facts that stand in the decision's inputs.
 #[derive(Serialize, Deserialize)]

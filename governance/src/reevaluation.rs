@@ -3,12 +3,13 @@
 use bitacora_formats::vocabulary::{ApprovalRequested, CoverageGap, DecisionMade, EventData, Name};
 use bitacora_formats::{Data, Event, Position};
 
-use crate::apply::imported_key;
+use crate::calls::imported_key;
 use crate::command::{Act, read};
 use crate::derived_event::Derived;
 use crate::examination::{CallFacts, Examination};
 use crate::outcome::Outcome;
-use crate::reactor::{Observed, ReactorRefusal};
+use crate::reactor::Observed;
+use crate::refusal::ReactorRefusal;
 use crate::state::State;
 use crate::version::is_known;
 

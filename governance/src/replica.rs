@@ -11,7 +11,6 @@
 //! - the counts of a run that another agent began, and the rest of a budget that each run has anew in such a run.
 
 mod cut;
-mod executor;
 mod news;
 mod patch;
 mod prediction;
@@ -19,12 +18,12 @@ mod prediction;
 use bitacora_formats::vocabulary::{EventData, Name, ToolRequested};
 use bitacora_formats::{Data, Event, Json, Micros};
 
+use crate::executor::Executor;
 use crate::precheck::{CompiledTools, Examiner};
-use crate::reactor::ReactorRefusal;
+use crate::refusal::ReactorRefusal;
 use crate::state::State;
 
 pub use cut::{CutProgress, MAX_PIECE_ENTRIES};
-pub use executor::Executor;
 pub use news::{ReplicaBegin, ReplicaNews};
 pub use patch::StatePatch;
 pub use prediction::Prediction;

@@ -5,10 +5,9 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::Name;
 use serde::{Deserialize, Serialize};
 
-use crate::examination::NOBODY;
 use crate::journal::Journaled;
 use crate::limits::{MAX_TOOL_SIGHTINGS, MAX_TOOL_SIGHTINGS_OF_AGENT};
-use crate::state::State;
+use crate::per_agent_quota::NOBODY;
 
 /// The sightings of a tool that nobody had registered, by one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +23,7 @@ pub struct ToolSighting {
 }
 
 /// The agent, the tool that its call named, and the tool's server.
-type SightingKey = (String, Name, Option<Name>);
+pub(crate) type SightingKey = (String, Name, Option<Name>);
 
 /// The tools that calls named and nobody registered. An agent that invents names pushes out the ones that it named before, and no
 /// other agent's.
@@ -77,6 +76,11 @@ impl ToolSightings {
         gone.iter().for_each(|key| self.0.remove(key));
     }
 
+    /// Returns all of them, by agent and name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&SightingKey, &ToolSighting)> {
+        self.0.iter()
+    }
+
     pub(crate) fn pause(&mut self) {
         self.0.pause();
     }
@@ -102,12 +106,4 @@ fn oldest_of<'a>(
     let oldest = sightings.inspect(|_| count += 1).min_by_key(|(_, sighting)| sighting.last);
     let oldest = oldest.map(|(key, _)| key.clone());
     (count, oldest)
-}
-
-impl State {
-    /// Returns the tools that calls named and nobody registered: the agent, the tool, its server, and how often; by agent and name.
-    pub fn tool_sightings(&self) -> impl Iterator<Item = (&str, &Name, Option<&Name>, &ToolSighting)> {
-        let sightings = self.tool_sightings.0.iter();
-        sightings.map(|((agent, tool, server), sighting)| (agent.as_str(), tool, server.as_ref(), sighting))
-    }
 }

@@ -6,8 +6,9 @@ use bitacora_formats::vocabulary::{
 };
 
 use crate::examination::{CallFacts, is_sealed_workspace};
+use crate::finding::Said;
 use crate::ladder::{
-    self, Circumstances, Ruling, Said, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on,
+    self, Circumstances, Ruling, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on,
     stopped_verdict,
 };
 use crate::policy::Policy;

@@ -6,10 +6,10 @@ use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod, Name};
 use super::{
     Budgets, MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, Occasion, Reservation, SWEPT_AT_ONCE, WindowKey,
 };
-use crate::examination::NOBODY;
 use crate::limits::{BUDGET_WINDOW_LIFE, ENDED_WINDOW_LIFE};
 use crate::loop_guard::RUN_BUDGET;
 use crate::meter::{Begun, Meter};
+use crate::per_agent_quota::NOBODY;
 use crate::spend::Spend;
 
 impl Budgets {

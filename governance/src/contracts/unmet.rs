@@ -10,23 +10,23 @@ use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
 use crate::per_agent_quota::Shares;
 
 /// A call of an agent, and the contract that the check is of, if it is of one.
-pub(super) type CheckKey = (String, Name, Option<Name>);
+pub(crate) type CheckKey = (String, Name, Option<Name>);
 
 /// The conditions that do not hold before calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Unmet {
+pub(crate) struct Unmet {
     by_check: Journaled<CheckKey, Broken>,
     leaving: Journaled<(Micros, CheckKey), ()>,
     shares: Shares,
 }
 
 impl Unmet {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.by_check.len() == 0
     }
 
     /// Returns `true` if there is no room to remember another one. Those past their time take none.
-    pub(super) fn is_full_for(&self, key: &CheckKey, time: Micros) -> bool {
+    pub(crate) fn is_full_for(&self, key: &CheckKey, time: Micros) -> bool {
         let held = self.shares.held(Some(&key.0));
         let may_be_full = self.by_check.len() >= MAX_BROKEN || held >= MAX_BROKEN_OF_AGENT;
         if !may_be_full || self.by_check.get(key).is_some() {
@@ -38,7 +38,7 @@ impl Unmet {
     }
 
     /// Remembers the kind of a failed check, or that all checks held.
-    pub(super) fn apply(&mut self, key: CheckKey, failed: Option<Name>, time: Micros) {
+    pub(crate) fn apply(&mut self, key: CheckKey, failed: Option<Name>, time: Micros) {
         let is_full = self.is_full_for(&key, time);
         self.take(&key);
         if let Some(check) = failed.filter(|_| !is_full) {
@@ -50,7 +50,7 @@ impl Unmet {
     }
 
     /// Returns the condition that does not hold before a call at this time.
-    pub(super) fn before(&self, agent: &str, call: &Name, time: Micros) -> Option<&Name> {
+    pub(crate) fn before(&self, agent: &str, call: &Name, time: Micros) -> Option<&Name> {
         // Hardly any call has one.
         if self.is_empty() {
             return None;
@@ -61,7 +61,7 @@ impl Unmet {
     }
 
     /// Takes away all whose time is over.
-    pub(super) fn forget(&mut self, time: Micros) {
+    pub(crate) fn forget(&mut self, time: Micros) {
         let over: Vec<_> = self.due(time).cloned().collect();
         over.iter().for_each(|key| self.take(key));
     }
@@ -77,25 +77,25 @@ impl Unmet {
         self.leaving.remove(&(broken.until, key));
     }
 
-    pub(super) fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         self.by_check.pause();
         self.leaving.pause();
         self.shares.pause();
     }
 
-    pub(super) fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         self.by_check.resume();
         self.leaving.resume();
         self.shares.resume();
     }
 
-    pub(super) fn keep(&mut self) {
+    pub(crate) fn keep(&mut self) {
         self.by_check.keep();
         self.leaving.keep();
         self.shares.keep();
     }
 
-    pub(super) fn discard(&mut self) {
+    pub(crate) fn discard(&mut self) {
         self.by_check.discard();
         self.leaving.discard();
         self.shares.discard();

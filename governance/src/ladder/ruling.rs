@@ -3,9 +3,9 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{LocalTimes, ReasonCode, Risk, Verdict};
 
-use super::{Said, deny, review};
 use crate::arguments::{NO_CONTEXT, clean_folder};
 use crate::examination::CallFacts;
+use crate::finding::{Said, deny, review};
 use crate::policy::{
     ArgumentMatches, Destinations, GuardFinding, Guarded, Part, Policy, Question, RuleVerdict,
 };

@@ -5,9 +5,9 @@
 
 use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod};
 
-use super::executor::Executor;
 use super::patch::{BegunByOne, MapPatch, StatePatch};
 use crate::budgets::{Budgets, WindowKey};
+use crate::executor::Executor;
 use crate::journal::Journaled;
 use crate::loop_guard::{RoundName, Rounds};
 use crate::meter::Meter;

@@ -6,7 +6,6 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::executor::Executor;
 use crate::approvals::{Approval, ApprovalStatus};
 use crate::breaker::Breaker;
 use crate::budgets::WindowKey;
@@ -14,6 +13,7 @@ use crate::calls::OpenCall;
 use crate::clock::ClockTrust;
 use crate::contracts::{Broken, CallKey};
 use crate::enforcement_mode::Modes;
+use crate::executor::Executor;
 use crate::grants::Grants;
 use crate::journal::Journaled;
 use crate::keys::{ScopedKey, UsedKey};

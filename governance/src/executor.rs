@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::{BudgetScope, ModeScope, RateBy, RateScope};
 use serde::{Deserialize, Serialize};
 
-use crate::examination::NOBODY;
+use crate::per_agent_quota::NOBODY;
 
 /// The caller of calls, as it is recorded: no more than is needed to find the part that concerns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
