@@ -20,7 +20,7 @@ use crate::loop_guard::RoundQuestion;
 use crate::outcome::Outcome;
 use crate::per_agent_quota::NOBODY;
 use crate::rate::RateQuestion;
-use crate::reactor::Observed;
+use crate::reactor::ObservedEvent;
 use crate::reasons::is_by_person;
 use crate::recorded_decision::RecordedDecision;
 use crate::state::State;
@@ -35,7 +35,7 @@ impl State {
     ///
     /// # Errors
     /// It cannot be read, and changes nothing.
-    pub(crate) fn fold_one(&mut self, recorded: &Observed<'_>) -> Result<(), ActError> {
+    pub(crate) fn fold_one(&mut self, recorded: &ObservedEvent<'_>) -> Result<(), ActError> {
         match recorded.event.kind.as_ref() {
             ToolRequested::KIND => self.pass_to(recorded.time),
             DecisionMade::KIND => {
@@ -82,7 +82,7 @@ impl State {
     }
 
     /// Takes an act that was checked, or that is recorded, into the state.
-    pub(crate) fn apply(&mut self, act: &Act, placed: &Observed<'_>) {
+    pub(crate) fn apply(&mut self, act: &Act, placed: &ObservedEvent<'_>) {
         let time = placed.time;
         // Events that earlier versions of the rules did not see have no part in the governed time.
         match act {
@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    fn apply_observed(&mut self, observed: &TrustObserved, placed: &Observed<'_>) {
+    fn apply_observed(&mut self, observed: &TrustObserved, placed: &ObservedEvent<'_>) {
         let counts = observed.outcome != TrustOutcome::ChecksFailed;
         if observed.assurance.is_some() {
             let time = self.take_imported_time(placed);
@@ -293,7 +293,7 @@ impl State {
         self.keys.forget(time);
     }
 
-    fn apply_decided(&mut self, decision: RecordedDecision<'_>, placed: &Observed<'_>) {
+    fn apply_decided(&mut self, decision: RecordedDecision<'_>, placed: &ObservedEvent<'_>) {
         self.pass_to_rules(self.rules.get().decided(decision.reactor_version));
         let dimension = &*decision.dimension;
         let agent = placed.event.agent.as_deref();
@@ -401,7 +401,7 @@ impl State {
     }
 
     /// Notes a tool that nobody registered. Its name is its dimension's, behind that of its server.
-    fn see_tool(&mut self, decision: &RecordedDecision<'_>, placed: &Observed<'_>) {
+    fn see_tool(&mut self, decision: &RecordedDecision<'_>, placed: &ObservedEvent<'_>) {
         let server = decision.server.as_ref().map(BoundedRef::to_text);
         let named = decision.dimension.tool();
         let alone = server.as_deref().and_then(|server| named.strip_prefix(server)?.strip_prefix('/'));
@@ -412,7 +412,7 @@ impl State {
 
     /// Ends a call. The outcome's data may be sealed; its attribute `call` never is. An imported outcome ends no call of this
     /// ledger, and the other way round. A sealed outcome does not tell its kind, and is taken for the call that waits here.
-    fn apply_ended(&mut self, outcome: Option<&Outcome>, placed: &Observed<'_>) {
+    fn apply_ended(&mut self, outcome: Option<&Outcome>, placed: &ObservedEvent<'_>) {
         let Some(call) = placed.event.call.as_deref() else { return };
         let imported = outcome.map_or_else(|| self.calls.get(call).is_none(), |outcome| outcome.imported);
         if imported {

@@ -7,10 +7,10 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journaled;
 use crate::limits::{MAX_APPROVALS, MAX_APPROVALS_OF_AGENT, RESOLVED_APPROVAL_LIFE};
-use crate::per_agent_quota::Shares;
+use crate::per_agent_quota::PerAgentQuota;
 use crate::refusal::{ReactorRefusal, RefusalCode};
+use crate::undo_map::UndoMap;
 use crate::version::has_no_dead_ends;
 
 /// An approval that was asked for.
@@ -168,15 +168,15 @@ impl Approval {
 /// All approvals that wait, and those that ended a short time ago.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Approvals {
-    pub(crate) by_id: Journaled<Name, Approval>,
+    pub(crate) by_id: UndoMap<Name, Approval>,
     /// Approvals by the time at which each can be forgotten.
-    by_end: Journaled<(Micros, Name), ()>,
+    by_end: UndoMap<(Micros, Name), ()>,
     /// Those that wait, by the digest of their action.
-    pub(crate) waiting: Journaled<(Sha256Text, Name), ()>,
+    pub(crate) waiting: UndoMap<(Sha256Text, Name), ()>,
     /// Those that a person said no to, or that ended with their time where that is a no, by the digest of their action.
-    #[serde(default, skip_serializing_if = "Journaled::is_empty")]
-    pub(crate) rejected: Journaled<(Sha256Text, Name), ()>,
-    pub(crate) shares: Shares,
+    #[serde(default, skip_serializing_if = "UndoMap::is_empty")]
+    pub(crate) rejected: UndoMap<(Sha256Text, Name), ()>,
+    pub(crate) shares: PerAgentQuota,
 }
 
 impl Approvals {
@@ -260,7 +260,7 @@ impl Approvals {
     /// Returns those of them whose time is not over.
     fn unexpired<'s>(
         &'s self,
-        among: &'s Journaled<(Sha256Text, Name), ()>,
+        among: &'s UndoMap<(Sha256Text, Name), ()>,
         claim: &Claim<'_>,
         time: Micros,
     ) -> impl Iterator<Item = &'s Approval> {
@@ -270,7 +270,7 @@ impl Approvals {
     /// Returns those among them that the same caller asked for, for the same action in the same folder.
     fn of_action<'s>(
         &'s self,
-        among: &'s Journaled<(Sha256Text, Name), ()>,
+        among: &'s UndoMap<(Sha256Text, Name), ()>,
         claim: &Claim<'_>,
     ) -> impl Iterator<Item = &'s Approval> {
         let same_action = claim.action_digest.into_iter().flat_map(move |digest| {

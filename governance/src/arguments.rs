@@ -40,7 +40,7 @@ pub type PlaceText = BoundedText<1024>;
 
 /// The findings about a call's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
+pub struct ArgumentFindings {
     /// The gravest reason for which the call must be denied, if any.
     pub refusal: Option<ArgumentsRefusal>,
     /// The first few violations of the tool's schema.
@@ -104,9 +104,10 @@ impl fmt::Display for ArgumentsRefusal {
 /// Any bytes get an answer; it says so where the call must be denied. `cwd` is the folder that the call works in, as the caller
 /// names it.
 #[must_use]
-pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> Examined {
+pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> ArgumentFindings {
     let unlisted = tool.takes_unlisted();
-    let mut examined = Examined { reach: Some(Reach::default()), unlisted, ..Examined::unread() };
+    let mut examined =
+        ArgumentFindings { reach: Some(Reach::default()), unlisted, ..ArgumentFindings::unread() };
     let value: Option<Value> = check_json(args).ok().and_then(|()| serde_json::from_slice(args).ok());
     let Some(value) = value else {
         examined.refuse(ArgumentsRefusal::NotJson);
@@ -139,8 +140,8 @@ pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> Examined 
 /// Takes the digest of arguments that are not shown. It will do only for a tool without binding fields; schema, context and
 /// destinations stay unknown even then.
 #[must_use]
-pub fn examine_digest(tool: &CompiledTool, digest: &Sha256Text) -> Examined {
-    let mut examined = Examined { unlisted: tool.takes_unlisted(), ..Examined::unread() };
+pub fn examine_digest(tool: &CompiledTool, digest: &Sha256Text) -> ArgumentFindings {
+    let mut examined = ArgumentFindings { unlisted: tool.takes_unlisted(), ..ArgumentFindings::unread() };
     if tool.has_binding_fields() {
         examined.refuse(ArgumentsRefusal::DigestOnly);
     } else {
@@ -155,7 +156,7 @@ pub fn examine_digest(tool: &CompiledTool, digest: &Sha256Text) -> Examined {
 /// Looks at the arguments of a call whose tool nobody registered: an approval is bound to all of them. Nothing else is known of the
 /// call, so it is never better than reviewed.
 #[must_use]
-pub fn examine_unregistered(args: &[u8]) -> Examined {
+pub fn examine_unregistered(args: &[u8]) -> ArgumentFindings {
     let mut examined = unregistered();
     let value: Option<Value> = check_json(args).ok().and_then(|()| serde_json::from_slice(args).ok());
     match value {
@@ -166,22 +167,22 @@ pub fn examine_unregistered(args: &[u8]) -> Examined {
 }
 
 /// Does the same for hidden arguments: nobody could say what an approval is for.
-pub(crate) fn examine_unregistered_digest() -> Examined {
+pub(crate) fn examine_unregistered_digest() -> ArgumentFindings {
     let mut examined = unregistered();
     examined.refuse(ArgumentsRefusal::DigestOnly);
     examined
 }
 
-fn unregistered() -> Examined {
-    Examined { opaque: true, parts: Vec::new(), ..Examined::unread() }
+fn unregistered() -> ArgumentFindings {
+    ArgumentFindings { opaque: true, parts: Vec::new(), ..ArgumentFindings::unread() }
 }
 
 /// Returns the findings about arguments that were not recorded, not even by a digest: none.
-pub(crate) fn examine_nothing() -> Examined {
-    Examined { opaque: true, ..Examined::unread() }
+pub(crate) fn examine_nothing() -> ArgumentFindings {
+    ArgumentFindings { opaque: true, ..ArgumentFindings::unread() }
 }
 
-impl Examined {
+impl ArgumentFindings {
     fn unread() -> Self {
         let context = shortened(NO_CONTEXT);
         Self {

@@ -203,7 +203,7 @@ impl Identity {
         }
         let Data::Json(json) = &event.data else { return Ok(()) };
         // Data that is no object claims nothing, and is refused where it is read.
-        let Ok(claims) = serde_json::from_slice::<Claims<'_>>(json.as_bytes()) else { return Ok(()) };
+        let Ok(claims) = serde_json::from_slice::<DataClaims<'_>>(json.as_bytes()) else { return Ok(()) };
         if claims.assurance.is_some() && self.role != Role::Admin {
             return Err(AuthorityError::Imported { has: self.role });
         }
@@ -214,7 +214,7 @@ impl Identity {
             _ => return Ok(()),
         };
         match claimed {
-            Some(Claimed::Text(named)) if named != self.actor => {
+            Some(ClaimText::Text(named)) if named != self.actor => {
                 Err(AuthorityError::OtherBy { member, own: self.actor.clone(), named: named.into_owned() })
             }
             _ => Ok(()),
@@ -224,11 +224,11 @@ impl Identity {
 
 /// The claims of data that only a token proves.
 #[derive(Deserialize)]
-struct Claims<'a> {
+struct DataClaims<'a> {
     #[serde(borrow, default)]
-    by: Option<Claimed<'a>>,
+    by: Option<ClaimText<'a>>,
     #[serde(borrow, default)]
-    author: Option<Claimed<'a>>,
+    author: Option<ClaimText<'a>>,
     #[serde(default)]
     assurance: Option<IgnoredAny>,
 }
@@ -236,7 +236,7 @@ struct Claims<'a> {
 /// A text, or something that its type will not take.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Claimed<'a> {
+enum ClaimText<'a> {
     Text(#[serde(borrow)] Cow<'a, str>),
     Other(IgnoredAny),
 }

@@ -14,14 +14,14 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journaled;
 use crate::limits::{
     MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, MAX_BUDGETS, MAX_BUDGETS_OF_CALL, MAX_RESERVATIONS,
 };
 use crate::loop_guard::{RUN_BUDGET, any_run};
 use crate::meter::{Meter, days_of};
-use crate::per_agent_quota::Shares;
+use crate::per_agent_quota::PerAgentQuota;
 use crate::spend::{BudgetQuestion, Spend};
+use crate::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 
 use reservations::Overdue;
@@ -105,15 +105,15 @@ pub(crate) struct ReservedPart {
 /// The budgets, and the spending of each.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budgets {
-    pub(crate) configured: Journaled<Name, BudgetConfigured>,
-    pub(crate) meters: Journaled<WindowKey, Meter>,
+    pub(crate) configured: UndoMap<Name, BudgetConfigured>,
+    pub(crate) meters: UndoMap<WindowKey, Meter>,
     /// Windows of runs and sessions by the time at which the sweep checks whether they are still used.
-    leaving: Journaled<(Micros, WindowKey), ()>,
-    reservations: Journaled<Name, Reservation>,
-    ending: Journaled<(Micros, Name), ()>,
+    leaving: UndoMap<(Micros, WindowKey), ()>,
+    reservations: UndoMap<Name, Reservation>,
+    ending: UndoMap<(Micros, Name), ()>,
     /// The number of windows of runs and sessions that each agent began.
-    #[serde(default, skip_serializing_if = "Shares::is_empty")]
-    shares: Shares,
+    #[serde(default, skip_serializing_if = "PerAgentQuota::is_empty")]
+    shares: PerAgentQuota,
 }
 
 /// The time, the agent and the rules of a charge.

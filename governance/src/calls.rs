@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::breaker::Trial;
-use crate::journal::Journaled;
 use crate::keys::ScopedKey;
 use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS, MAX_OPEN_CALLS_OF_AGENT};
-use crate::per_agent_quota::Shares;
+use crate::per_agent_quota::PerAgentQuota;
 use crate::spend::BudgetQuestion;
+use crate::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 
 /// Calls that are looked at for one that was only observed, to make room for another.
@@ -157,12 +157,12 @@ impl OpenCall {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenCalls {
     /// Boxed, so that little is moved where one comes or goes.
-    pub(crate) by_id: Journaled<Name, Box<OpenCall>>,
+    pub(crate) by_id: UndoMap<Name, Box<OpenCall>>,
     /// Allowed calls: past their deadline the scheduler records that they took too long.
-    by_deadline: Journaled<(Micros, Name), ()>,
+    by_deadline: UndoMap<(Micros, Name), ()>,
     /// The others, and those of which that is recorded: past their end nothing more is to come, and they leave.
-    leaving: Journaled<(Micros, Name), ()>,
-    pub(crate) shares: Shares,
+    leaving: UndoMap<(Micros, Name), ()>,
+    pub(crate) shares: PerAgentQuota,
 }
 
 impl OpenCalls {
@@ -283,7 +283,7 @@ impl OpenCalls {
         }
     }
 
-    fn ends(&mut self, open: &OpenCall) -> &mut Journaled<(Micros, Name), ()> {
+    fn ends(&mut self, open: &OpenCall) -> &mut UndoMap<(Micros, Name), ()> {
         let waits = open.verdict == Verdict::Allow && !open.is_late;
         if waits { &mut self.by_deadline } else { &mut self.leaving }
     }

@@ -13,7 +13,7 @@ use crate::budgets::{BudgetsDue, Occasion, ReservedPart};
 use crate::calls::OpenCall;
 use crate::command::{is_imported, read};
 use crate::examination::CallFacts;
-use crate::finding::Said;
+use crate::finding::StepObjection;
 use crate::limits::{CALL_LIFE, LATE_OUTCOME_LIFE};
 use crate::loop_guard::{RUN_BUDGET, RoundName};
 use crate::outcome::Outcome;
@@ -119,10 +119,10 @@ impl State {
     /// Folds the end of a run, as told here.
     pub(crate) fn apply_run_ended(&mut self, event: &Event<'_>, is_derived: bool, time: Micros) {
         #[derive(Deserialize)]
-        struct Ended {
+        struct RunEndData {
             run: Name,
         }
-        let Ok(ended) = read::<Ended>(event) else { return };
+        let Ok(ended) = read::<RunEndData>(event) else { return };
         let run = event.run.as_deref().unwrap_or(&ended.run);
         let rules = self.rules.get().version();
         if is_imported(event) {
@@ -227,7 +227,7 @@ fn started(event: &Event<'_>, rules: u32) -> Option<RunStarted> {
 }
 
 /// Returns the verdict of the step of budgets.
-pub(crate) fn overspent(due: &BudgetsDue) -> Said {
+pub(crate) fn overspent(due: &BudgetsDue) -> StepObjection {
     if let Some(what) = due.full {
         return Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned())));
     }

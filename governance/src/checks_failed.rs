@@ -6,8 +6,8 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{Dimension, TrustObserved, TrustOutcome};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journaled;
 use crate::limits::{DIMENSION_LIFE, MAX_DIMENSIONS};
+use crate::undo_map::UndoMap;
 
 /// Ends with an exit code in one dimension, without a good outcome in between, that count nowhere. Each later one is an error, up to
 /// the next good outcome. Of 173 such ends in 138 sessions of a coding agent at most seven came in a row.
@@ -15,7 +15,7 @@ pub const MAX_CHECKS_FAILED_IN_A_ROW: u32 = 20;
 
 /// Ends with an exit code since the last good outcome of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Row {
+pub(crate) struct FailedChecksRow {
     length: u32,
     last: Micros,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Row {
 /// The rows that no good outcome has ended, by dimension.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct ChecksFailed(Journaled<Dimension, Row>);
+pub(crate) struct ChecksFailed(UndoMap<Dimension, FailedChecksRow>);
 
 impl ChecksFailed {
     pub(crate) fn contains(&self, dimension: &Dimension) -> bool {
@@ -45,7 +45,7 @@ impl ChecksFailed {
             TrustOutcome::ChecksFailed => {
                 self.0.change_or(
                     dimension,
-                    || Row { length: 0, last: time },
+                    || FailedChecksRow { length: 0, last: time },
                     |row| {
                         row.length = row.length.saturating_add(1);
                         row.last = row.last.max(time);
@@ -68,7 +68,7 @@ impl ChecksFailed {
 
     /// Lets go of rows that nothing was added to for as long as dimensions are remembered.
     pub(crate) fn forget(&mut self, time: Micros) {
-        let is_old = |row: &Row| row.last.0.saturating_add(DIMENSION_LIFE.0) <= time.0;
+        let is_old = |row: &FailedChecksRow| row.last.0.saturating_add(DIMENSION_LIFE.0) <= time.0;
         let old: Vec<_> =
             self.0.iter().filter(|(_, row)| is_old(row)).map(|(dimension, _)| dimension.clone()).collect();
         old.iter().for_each(|dimension| self.0.remove(dimension));

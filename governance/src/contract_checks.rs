@@ -8,19 +8,19 @@ use bitacora_formats::vocabulary::{
 use crate::calls::OpenCall;
 use crate::command::Act;
 use crate::contracts::{check_key, key_of};
-use crate::effects::Caused;
+use crate::effects::Effects;
 use crate::ended_calls::CheckedCall;
 use crate::examination::{CallFacts, Examination};
-use crate::finding::Said;
+use crate::finding::StepObjection;
 use crate::per_agent_quota::NOBODY;
-use crate::reactor::Observed;
+use crate::reactor::ObservedEvent;
 use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::State;
 use crate::version::{has_budgets, is_strict, weighs_contracts};
 
 impl State {
     /// Returns the verdict of a failed check before the call.
-    pub(crate) fn by_contract(&self, facts: &CallFacts, time: Micros) -> Said {
+    pub(crate) fn by_contract(&self, facts: &CallFacts, time: Micros) -> StepObjection {
         if facts.imported || !has_budgets(facts.reactor_version) {
             return None;
         }
@@ -45,8 +45,8 @@ impl State {
     pub(crate) fn after_check(
         &self,
         checked: &ContractChecked,
-        placed: &Observed<'_>,
-        caused: &mut Caused<'_>,
+        placed: &ObservedEvent<'_>,
+        effects: &mut Effects<'_>,
     ) -> Result<(), ReactorRefusal> {
         let agent = placed.event.agent.as_deref();
         let is_strict = is_strict(self.rules.get().version());
@@ -83,7 +83,7 @@ impl State {
         let Some(found) = found.filter(|found| found.is_strict || !found.is_counted) else { return Ok(()) };
         let contract = checked.contract.as_ref().filter(|_| found.is_strict);
         if !found.is_counted {
-            caused.push_act(failed_check(&found, call), Act::Observed)?;
+            effects.push_act(failed_check(&found, call), Act::Observed)?;
         }
         let is_asked_for = !found.is_strict || found.rollbacks.lack(contract);
         if is_asked_for && !self.approvals.is_full(placed.time) {
@@ -93,7 +93,7 @@ impl State {
             };
             let id = self.rollback_to_ask_for(drawn, placed)?;
             let requested = self.request_rollback(id, &found, call, contract, placed);
-            caused.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
+            effects.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
         }
         Ok(())
     }

@@ -11,10 +11,10 @@ use bitacora_formats::vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use crate::budgets::Occasion;
-use crate::journal::Journaled;
 use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
 use crate::per_agent_quota::NOBODY;
-use crate::per_agent_quota::Shares;
+use crate::per_agent_quota::PerAgentQuota;
+use crate::undo_map::UndoMap;
 use crate::version::weighs_contracts;
 
 use unmet::{CheckKey, Unmet};
@@ -29,7 +29,7 @@ pub(crate) type CallKey = (String, Name);
 
 /// A condition that does not hold before a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Broken {
+pub(crate) struct BrokenCondition {
     /// The kind of check.
     check: Name,
     /// The time until which that is remembered.
@@ -39,10 +39,10 @@ pub(crate) struct Broken {
 /// The contracts, and the calls before which one of them was broken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Contracts {
-    pub(crate) defined: Journaled<Name, ContractDefined>,
-    pub(crate) broken: Journaled<CallKey, Broken>,
-    leaving: Journaled<(Micros, CallKey), ()>,
-    pub(crate) shares: Shares,
+    pub(crate) defined: UndoMap<Name, ContractDefined>,
+    pub(crate) broken: UndoMap<CallKey, BrokenCondition>,
+    leaving: UndoMap<(Micros, CallKey), ()>,
+    pub(crate) shares: PerAgentQuota,
     /// The same by call and contract, from the third version of the rules on.
     #[serde(default, skip_serializing_if = "Unmet::is_empty")]
     pub(crate) unmet: Unmet,
@@ -145,7 +145,7 @@ impl Contracts {
             let until = Micros(time.0.saturating_add(CALL_LIFE.0));
             self.leaving.insert((until, key.clone()), ());
             self.shares.add(Some(&key.0));
-            self.broken.insert(key, Broken { check, until });
+            self.broken.insert(key, BrokenCondition { check, until });
         }
     }
 

@@ -9,14 +9,14 @@ use crate::command::Act;
 
 /// An event to be added to the request of its cause.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Derived {
+pub struct DerivedEvent {
     /// The event as it is recorded.
     pub event: Event<'static>,
     /// The value that its data was written from, where the reactor tells it.
-    pub meaning: Option<Meaning>,
+    pub meaning: Option<DerivedValue>,
 }
 
-impl From<Event<'static>> for Derived {
+impl From<Event<'static>> for DerivedEvent {
     fn from(event: Event<'static>) -> Self {
         Self { event, meaning: None }
     }
@@ -25,9 +25,9 @@ impl From<Event<'static>> for Derived {
 /// The value that the data of a derived event was written from. It spares a second reading to the deriving code and to the caller
 /// of the request. It holds only as long as the data is recorded as it was written. A replay has none, and reads.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Meaning(Arc<Act>);
+pub struct DerivedValue(Arc<Act>);
 
-impl Meaning {
+impl DerivedValue {
     pub(crate) fn new(act: Act) -> Self {
         Self(Arc::new(act))
     }

@@ -126,9 +126,9 @@ impl State {
     /// # Errors
     /// [`UnwritableState`].
     pub fn digests(&self) -> Result<StateDigests, UnwritableState> {
-        let mut parts = Parts(Vec::new());
+        let mut parts = StateParts(Vec::new());
         self.each_part(&mut parts)?;
-        let Parts(parts) = parts;
+        let StateParts(parts) = parts;
         let mut hasher = chain_hasher(KeyUse::GovernanceState);
         for (part, digest) in &parts {
             hasher.update(&part.number.to_le_bytes());
@@ -138,9 +138,9 @@ impl State {
     }
 }
 
-struct Parts(Vec<(StatePart, StateDigest)>);
+struct StateParts(Vec<(StatePart, StateDigest)>);
 
-impl PartVisitor for Parts {
+impl PartVisitor for StateParts {
     type Error = UnwritableState;
 
     fn part<T: Serialize + Default + PartialEq>(

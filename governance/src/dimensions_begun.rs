@@ -3,9 +3,9 @@
 use bitacora_formats::Micros;
 use serde::{Deserialize, Serialize};
 
+use crate::cow_cell::CowCell;
 use crate::limits::MAX_NEW_DIMENSIONS_OF_AGENT;
-use crate::per_agent_quota::Shares;
-use crate::shelved::Shelved;
+use crate::per_agent_quota::PerAgentQuota;
 
 /// Microseconds of a UTC day.
 pub(crate) const DAY: u64 = 24 * 3_600 * 1_000_000;
@@ -13,8 +13,8 @@ pub(crate) const DAY: u64 = 24 * 3_600 * 1_000_000;
 /// The dimensions begun on the last day on which there were any.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DimensionsBegun {
-    pub(crate) day: Shelved<u64>,
-    pub(crate) begun: Shares,
+    pub(crate) day: CowCell<u64>,
+    pub(crate) begun: PerAgentQuota,
 }
 
 impl DimensionsBegun {

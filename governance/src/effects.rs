@@ -5,19 +5,19 @@ use bitacora_formats::{Data, Event, Json};
 
 use crate::breaker::BreakerEvent;
 use crate::command::Act;
-use crate::derived_event::{Derived, Meaning};
+use crate::derived_event::{DerivedEvent, DerivedValue};
 use crate::event_sources::REACTOR_SOURCE;
-use crate::reactor::Observed;
+use crate::reactor::ObservedEvent;
 use crate::refusal::{ReactorRefusal, RefusalCode};
 
 /// Events that are caused by one.
-pub(crate) struct Caused<'a> {
-    by: &'a Observed<'a>,
-    pub(crate) events: Vec<Derived>,
+pub(crate) struct Effects<'a> {
+    by: &'a ObservedEvent<'a>,
+    pub(crate) events: Vec<DerivedEvent>,
 }
 
-impl<'a> Caused<'a> {
-    pub(crate) fn new(by: &'a Observed<'a>) -> Self {
+impl<'a> Effects<'a> {
+    pub(crate) fn new(by: &'a ObservedEvent<'a>) -> Self {
         Self { by, events: Vec::new() }
     }
 
@@ -51,7 +51,7 @@ impl<'a> Caused<'a> {
     ) -> Result<(), ReactorRefusal> {
         self.push(&data)?;
         if let Some(pushed) = self.events.last_mut() {
-            pushed.meaning = Some(Meaning::new(act(data)));
+            pushed.meaning = Some(DerivedValue::new(act(data)));
         }
         Ok(())
     }

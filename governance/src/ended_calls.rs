@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::breaker::Trial;
 use crate::calls::{OpenCall, Rollbacks};
-use crate::journal::Journaled;
 use crate::limits::{CALL_LIFE, MAX_ENDED_CALLS, MAX_ENDED_CALLS_OF_AGENT};
-use crate::per_agent_quota::Shares;
+use crate::per_agent_quota::PerAgentQuota;
+use crate::undo_map::UndoMap;
 use crate::version::is_strict;
 
 /// A call whose outcome was told.
@@ -27,9 +27,9 @@ struct EndedCall {
 /// All of them, by their id and by the time at which they are forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct EndedCalls {
-    by_id: Journaled<Name, EndedCall>,
-    leaving: Journaled<(Micros, Name), ()>,
-    shares: Shares,
+    by_id: UndoMap<Name, EndedCall>,
+    leaving: UndoMap<(Micros, Name), ()>,
+    shares: PerAgentQuota,
 }
 
 /// The call that a later check is about.

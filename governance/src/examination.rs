@@ -6,15 +6,15 @@ use bitacora_formats::vocabulary::{
 };
 
 use crate::approval_ids::{APPROVAL_ID_BYTES, drawn_id};
-use crate::arguments::Examined;
+use crate::arguments::ArgumentFindings;
 use crate::calls::OpenCall;
-use crate::derived_event::Meaning;
+use crate::derived_event::DerivedValue;
 use crate::keys::ScopedKey;
 use crate::limits::ALONE_LIFE;
 use crate::loop_guard::RoundQuestion;
 use crate::outcome::Outcome;
 use crate::per_agent_quota::NOBODY;
-use crate::policy::{ArgumentMatches, Guarded};
+use crate::policy::{ArgumentMatches, FileGuardResult};
 use crate::rate::RateQuestion;
 use crate::spend::BudgetQuestion;
 use crate::version::{has_no_dead_ends, is_strict, sees_cycles};
@@ -30,7 +30,7 @@ pub enum Examination {
     /// A check that a contract asks for: the id of the approval that it may ask for, once it is drawn.
     Check(Option<Name>),
     /// The meaning of a derived event.
-    Derived(Meaning),
+    Derived(DerivedValue),
 }
 
 impl Examination {
@@ -114,13 +114,13 @@ pub struct CallFacts {
     /// The longest time that the call may take, as the request says.
     pub deadline_ms: Option<Milliseconds>,
     /// The findings about its arguments; `None` where the tool is not known.
-    pub examined: Option<Examined>,
+    pub examined: Option<ArgumentFindings>,
     /// `true` if it polls for something, as its registration or the policy says.
     pub poll: bool,
     /// The rules whose conditions on arguments it meets.
     pub matches: ArgumentMatches,
     /// The verdict of the policy's guarded files on the places that it reaches.
-    pub guarded: Guarded,
+    pub guarded: FileGuardResult,
     /// The registration that it was examined with.
     pub tool_revision: Option<u64>,
     /// The policy that it was examined with.

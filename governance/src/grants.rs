@@ -6,7 +6,7 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{GrantGiven, GrantScope, Name, ReasonCode};
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{Examined, PlaceText};
+use crate::arguments::{ArgumentFindings, PlaceText};
 use crate::version::is_isolated;
 
 /// All grants that hold.
@@ -17,7 +17,7 @@ pub struct Grants {
 
 /// The call that a grant may cover.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Covered<'a> {
+pub(crate) struct GrantSubject<'a> {
     pub(crate) tool: &'a str,
     pub(crate) server: Option<&'a str>,
     pub(crate) context: &'a str,
@@ -25,7 +25,7 @@ pub(crate) struct Covered<'a> {
     pub(crate) session: Option<&'a str>,
     pub(crate) workspace: Option<&'a str>,
     /// The findings about its arguments, where they could be read.
-    pub(crate) examined: Option<&'a Examined>,
+    pub(crate) examined: Option<&'a ArgumentFindings>,
     /// The version of the rules by which it is judged.
     pub(crate) rules: u32,
 }
@@ -43,7 +43,7 @@ pub(crate) const fn may_lift(code: ReasonCode) -> bool {
     )
 }
 
-impl Covered<'_> {
+impl GrantSubject<'_> {
     /// Returns `true` where a scope names all that the newest rules ask for, and a command has no other parts than it names.
     fn is_meant_by(&self, scope: &GrantScope) -> bool {
         let is_whole = scope.agent.is_some()
@@ -63,7 +63,7 @@ impl Covered<'_> {
 
 impl Grants {
     /// Returns the first grant, by its id, that covers a call at this time.
-    pub(crate) fn covering(&self, call: &Covered<'_>, time: Micros) -> Option<&Name> {
+    pub(crate) fn covering(&self, call: &GrantSubject<'_>, time: Micros) -> Option<&Name> {
         let covers = |grant: &GrantGiven| {
             let scope = &grant.scope;
             let agrees =

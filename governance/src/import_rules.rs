@@ -5,7 +5,7 @@ use bitacora_formats::vocabulary::{Dimension, Sha256Text};
 
 use crate::imports::{Import, ImportedDimension};
 use crate::limits::{MAX_DIMENSIONS, MAX_IMPORTS};
-use crate::reactor::Observed;
+use crate::reactor::ObservedEvent;
 use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::{GovernedTime, State};
 use crate::trust::TrustRecord;
@@ -46,7 +46,7 @@ impl State {
 
     /// Returns the time of an event that was recorded elsewhere, as far as its recording can be believed. It is never before the
     /// previous event of the same import, and never later than now. A time in the future is ignored.
-    pub(crate) fn imported_time(&self, placed: &Observed<'_>) -> Micros {
+    pub(crate) fn imported_time(&self, placed: &ObservedEvent<'_>) -> Micros {
         let GovernedTime(previous) = *self.imported_time.get();
         let own = placed.event.time.as_deref().and_then(|time| bitacora_formats::parse_time(time).ok());
         match own.filter(|own| *own <= placed.time) {
@@ -57,7 +57,7 @@ impl State {
     }
 
     /// Remembers the time of an event that was recorded elsewhere, for the next event of the same import.
-    pub(crate) fn take_imported_time(&mut self, placed: &Observed<'_>) -> Micros {
+    pub(crate) fn take_imported_time(&mut self, placed: &ObservedEvent<'_>) -> Micros {
         let time = self.imported_time(placed);
         // While no event has told a time yet, the frame's time says nothing of the next event's.
         if time < placed.time {

@@ -5,9 +5,9 @@ use bitacora_formats::vocabulary::{KeyLife, Name, ReasonCode, Sha256Text, Verdic
 use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockTrust;
-use crate::journal::Journaled;
 use crate::limits::{KEY_LIFE, MAX_KEYS, MAX_KEYS_OF_AGENT, STALE_KEY_LIFE};
-use crate::per_agent_quota::Shares;
+use crate::per_agent_quota::PerAgentQuota;
+use crate::undo_map::UndoMap;
 
 /// A key that was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,9 +95,9 @@ fn made_at(key: &str) -> Option<Micros> {
 /// All keys that are remembered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Keys {
-    pub(crate) used: Journaled<ScopedKey, UsedKey>,
-    by_end: Journaled<(Micros, ScopedKey), ()>,
-    pub(crate) shares: Shares,
+    pub(crate) used: UndoMap<ScopedKey, UsedKey>,
+    by_end: UndoMap<(Micros, ScopedKey), ()>,
+    pub(crate) shares: PerAgentQuota,
 }
 
 impl Keys {

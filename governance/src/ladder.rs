@@ -10,14 +10,14 @@ use bitacora_formats::vocabulary::{
 };
 
 use crate::approvals::Claim;
-use crate::arguments::{ArgumentsRefusal, Examined};
+use crate::arguments::{ArgumentFindings, ArgumentsRefusal};
 use crate::blast_radius::effective_blast_radius;
 use crate::breaker::Transition;
 use crate::budgets::BudgetsDue;
 use crate::charging::overspent;
 use crate::enforcement_mode::Subject;
 use crate::examination::CallFacts;
-use crate::finding::{Finding, Said, deny, review};
+use crate::finding::{StepFinding, StepObjection, deny, review};
 use crate::keys::{KeyFinding, is_outlived};
 use crate::loop_guard::{Objection, RoundQuestion};
 use crate::rate::RateRefusal;
@@ -26,17 +26,17 @@ use crate::registry::RegisteredTool;
 use crate::state::State;
 use crate::times;
 use crate::trust::TrustRecord;
-use crate::trust_rules::{Assessment, Standing, assess};
+use crate::trust_rules::{Assessment, TrustStanding, assess};
 use crate::version::{guards_files, has_budgets, has_no_dead_ends};
 
 use ruling::ruled;
 
-pub(crate) use ruling::{Circumstances, Ruling, by_guarded_files, by_rule, rule_on, strictest};
+pub(crate) use ruling::{Circumstances, PolicyRuling, by_guarded_files, by_rule, rule_on, strictest};
 
 /// All that the steps said of a call, before a person's word is taken into account.
 #[derive(Debug, Clone)]
-pub(crate) struct Climb {
-    pub(crate) findings: Vec<Finding>,
+pub(crate) struct Evaluation {
+    pub(crate) findings: Vec<StepFinding>,
     pub(crate) rule: Option<Name>,
     pub(crate) record: TrustRecord,
     pub(crate) assessment: Assessment,
@@ -59,9 +59,9 @@ pub(crate) struct Climb {
     pub(crate) asks_each_time: bool,
 }
 
-impl Climb {
+impl Evaluation {
     /// Returns the step that decides: the first of those with the strictest verdict. `None` where every step allows.
-    pub(crate) fn deciding(&self) -> Option<&Finding> {
+    pub(crate) fn deciding(&self) -> Option<&StepFinding> {
         let strictest = self.findings.iter().map(|finding| finding.verdict).max()?;
         self.findings.iter().find(|finding| finding.verdict == strictest && strictest != Verdict::Allow)
     }
@@ -74,7 +74,7 @@ impl Climb {
 
     /// Returns the ladder as decisions record it.
     pub(crate) fn ladder(&self) -> Vec<LadderStep> {
-        let step = |finding: &Finding| LadderStep {
+        let step = |finding: &StepFinding| LadderStep {
             step: finding.step,
             verdict: finding.verdict,
             code: (finding.verdict != Verdict::Allow).then_some(finding.code),
@@ -107,7 +107,7 @@ impl Climb {
 
     fn say(&mut self, step: Step, finding: Option<(Verdict, ReasonCode, Option<String>)>) {
         let (verdict, code, detail) = finding.unwrap_or((Verdict::Allow, ReasonCode::Allowed, None));
-        self.findings.push(Finding { step, verdict, code, detail });
+        self.findings.push(StepFinding { step, verdict, code, detail });
     }
 }
 
@@ -116,50 +116,50 @@ impl Climb {
 /// # Errors
 /// The facts that the call was examined with have changed since, or its idempotency key stands for another call. Neither is a
 /// verdict.
-pub(crate) fn climb(state: &State, facts: &CallFacts, time: Micros) -> Result<Climb, ReactorRefusal> {
+pub(crate) fn evaluate(state: &State, facts: &CallFacts, time: Micros) -> Result<Evaluation, ReactorRefusal> {
     let tool = state.registry().get(&facts.tool, facts.server.as_deref()).map(AsRef::as_ref);
     refuse_moved(state, facts, tool)?;
     let risk = tool.map(|tool| tool.document.risk);
-    let mut climb = begin(state, facts, time);
-    climb.say(Step::Panic, if facts.imported { None } else { stopped(state, facts) });
-    climb.say(Step::Clock, if facts.imported { None } else { unfounded(state, facts, time) });
-    climb.say(Step::Registry, if tool.is_none() { unregistered(state, facts) } else { None });
-    climb.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
-    climb.say(Step::Arguments, unfit_for(tool, facts));
+    let mut evaluation = begin(state, facts, time);
+    evaluation.say(Step::Panic, if facts.imported { None } else { stopped(state, facts) });
+    evaluation.say(Step::Clock, if facts.imported { None } else { unfounded(state, facts, time) });
+    evaluation.say(Step::Registry, if tool.is_none() { unregistered(state, facts) } else { None });
+    evaluation.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
+    evaluation.say(Step::Arguments, unfit_for(tool, facts));
     let (said, earlier_outcome) = repeated(state, facts, tool, time)?;
-    climb.earlier_outcome = earlier_outcome;
-    climb.say(Step::Idempotency, outlived(state, tool, facts, time).or(said));
-    let (said, retry_after) = too_many(state, facts, tool, (time, climb.local_times.as_ref()));
-    climb.retry_after = retry_after;
-    climb.say(Step::Rate, said);
+    evaluation.earlier_outcome = earlier_outcome;
+    evaluation.say(Step::Idempotency, outlived(state, tool, facts, time).or(said));
+    let (said, retry_after) = too_many(state, facts, tool, (time, evaluation.local_times.as_ref()));
+    evaluation.retry_after = retry_after;
+    evaluation.say(Step::Rate, said);
     if has_budgets(facts.reactor_version) {
-        climb.budgets = state.budgets_due(facts, tool, time);
-        climb.say(Step::Budget, overspent(&climb.budgets));
+        evaluation.budgets = state.budgets_due(facts, tool, time);
+        evaluation.say(Step::Budget, overspent(&evaluation.budgets));
         let (said, round) = goes_round(state, facts, time);
-        climb.round = round;
-        climb.say(Step::Loop, said);
+        evaluation.round = round;
+        evaluation.say(Step::Loop, said);
     }
     let is_critical = is_critical(tool, facts) || state.is_critical_by_contract(facts, time);
-    let broken = broken(climb.breaker, stopped_verdict(facts.reactor_version, is_critical));
-    climb.say(Step::Breaker, broken.or_else(|| evaded(state, facts, &climb.assessment, time)));
-    let ruling = ruled(state, facts, risk, (time, climb.local_times.as_ref()));
-    if let Ruling::Said(said) = &ruling {
-        climb.rule = said.rule.map(|rule| rule.id.clone());
-        climb.least_score = said.min_trust_score;
-        climb.asks_each_time = said.never_auto_approve;
+    let broken = broken(evaluation.breaker, stopped_verdict(facts.reactor_version, is_critical));
+    evaluation.say(Step::Breaker, broken.or_else(|| evaded(state, facts, &evaluation.assessment, time)));
+    let ruling = ruled(state, facts, risk, (time, evaluation.local_times.as_ref()));
+    if let PolicyRuling::Said(said) = &ruling {
+        evaluation.rule = said.rule.map(|rule| rule.id.clone());
+        evaluation.least_score = said.min_trust_score;
+        evaluation.asks_each_time = said.never_auto_approve;
     }
     let guarded = by_guarded_files(&facts.guarded, facts.reactor_version);
-    climb.excludes_secrets = facts.guarded.excludes && guards_files(facts.reactor_version);
-    climb.say(Step::Policy, strictest(guarded, by_rule(&ruling)));
+    evaluation.excludes_secrets = facts.guarded.excludes && guards_files(facts.reactor_version);
+    evaluation.say(Step::Policy, strictest(guarded, by_rule(&ruling)));
     let is_uncounted = facts.is_uncounted();
     let is_probed = state.is_probed(&facts.dimension, time);
-    let is_denied = is_critical && blocked_until(state, &climb.record).is_none_or(|until| time < until);
+    let is_denied = is_critical && blocked_until(state, &evaluation.record).is_none_or(|until| time < until);
     let blocked = stopped_verdict(facts.reactor_version, is_denied);
-    let by_trust = by_trust(&ruling, &climb.assessment, is_probed, blocked);
-    climb.say(Step::Trust, by_trust.filter(|_| !is_uncounted));
+    let by_trust = by_trust(&ruling, &evaluation.assessment, is_probed, blocked);
+    evaluation.say(Step::Trust, by_trust.filter(|_| !is_uncounted));
     let demanded = tool.and_then(|tool| by_registry(tool, is_critical));
-    climb.say(Step::Obligations, state.by_contract(facts, time).or(demanded));
-    Ok(climb)
+    evaluation.say(Step::Obligations, state.by_contract(facts, time).or(demanded));
+    Ok(evaluation)
 }
 
 /// Refuses a call whose facts have changed since it was examined.
@@ -180,7 +180,7 @@ fn refuse_moved(
     Ok(())
 }
 
-fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
+fn begin(state: &State, facts: &CallFacts, time: Micros) -> Evaluation {
     let is_uncounted = facts.is_uncounted();
     let record =
         if is_uncounted { TrustRecord::default() } else { state.trust_of(&facts.dimension, facts.imported) };
@@ -194,7 +194,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
         Some(Transition::HalfOpen) => BreakerCondition::HalfOpen,
         _ => breaker.condition(),
     };
-    Climb {
+    Evaluation {
         findings: Vec::with_capacity(Step::ALL.len()),
         rule: None,
         assessment: assess(&record, &state.trust_rules(), time),
@@ -213,7 +213,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Climb {
 }
 
 /// Returns the verdict on a call whose tool nobody registered: the same for all such calls, as the policy sets it.
-fn unregistered(state: &State, facts: &CallFacts) -> Said {
+fn unregistered(state: &State, facts: &CallFacts) -> StepObjection {
     let said = state
         .policy()
         .filter(|_| has_no_dead_ends(facts.reactor_version))
@@ -221,7 +221,7 @@ fn unregistered(state: &State, facts: &CallFacts) -> Said {
     by_unregistered(said.unwrap_or_default())
 }
 
-pub(crate) const fn by_unregistered(said: UnregisteredTools) -> Said {
+pub(crate) const fn by_unregistered(said: UnregisteredTools) -> StepObjection {
     match said {
         UnregisteredTools::Deny => deny(ReasonCode::ToolUnknown),
         UnregisteredTools::Review => review(ReasonCode::ToolUnknown),
@@ -229,7 +229,7 @@ pub(crate) const fn by_unregistered(said: UnregisteredTools) -> Said {
 }
 
 /// Arguments that could not even be looked at fit nothing.
-fn unfit_for(tool: Option<&RegisteredTool>, facts: &CallFacts) -> Said {
+fn unfit_for(tool: Option<&RegisteredTool>, facts: &CallFacts) -> StepObjection {
     match &facts.examined {
         Some(examined) => unfit(examined),
         None if tool.is_some() => deny(ReasonCode::ArgumentsInvalid),
@@ -237,7 +237,7 @@ fn unfit_for(tool: Option<&RegisteredTool>, facts: &CallFacts) -> Said {
     }
 }
 
-fn stopped(state: &State, facts: &CallFacts) -> Said {
+fn stopped(state: &State, facts: &CallFacts) -> StepObjection {
     let stops = state.stops();
     if let Some(reason) = &stops.panic {
         return Some((Verdict::Deny, ReasonCode::Panic, Some(reason.clone())));
@@ -247,7 +247,7 @@ fn stopped(state: &State, facts: &CallFacts) -> Said {
 }
 
 /// Returns the reason for which no decision can rest on the state, or on the time.
-fn unfounded(state: &State, facts: &CallFacts, time: Micros) -> Said {
+fn unfounded(state: &State, facts: &CallFacts, time: Micros) -> StepObjection {
     if let Some(position) = state.unreadable() {
         return Some((Verdict::Deny, ReasonCode::StateUnreadable, Some(position.to_string())));
     }
@@ -263,7 +263,7 @@ fn unfounded(state: &State, facts: &CallFacts, time: Micros) -> Said {
     None
 }
 
-fn not_for_role(tool: &RegisteredTool, facts: &CallFacts) -> Said {
+fn not_for_role(tool: &RegisteredTool, facts: &CallFacts) -> StepObjection {
     let allowed = tool.document.allowed_roles.contains(&facts.role);
     if allowed {
         None
@@ -272,7 +272,7 @@ fn not_for_role(tool: &RegisteredTool, facts: &CallFacts) -> Said {
     }
 }
 
-fn unfit(found: &Examined) -> Said {
+fn unfit(found: &ArgumentFindings) -> StepObjection {
     let code = match found.refusal {
         None if found.opaque => return review(ReasonCode::ArgumentsOpaque),
         None => return None,
@@ -292,7 +292,7 @@ fn repeated(
     facts: &CallFacts,
     tool: Option<&RegisteredTool>,
     time: Micros,
-) -> Result<(Said, Option<u64>), ReactorRefusal> {
+) -> Result<(StepObjection, Option<u64>), ReactorRefusal> {
     if facts.imported {
         return Ok((None, None));
     }
@@ -316,7 +316,7 @@ fn repeated(
 }
 
 /// Objects to a key that shows by itself that it is too old, for a tool that takes keys.
-fn outlived(state: &State, tool: Option<&RegisteredTool>, facts: &CallFacts, time: Micros) -> Said {
+fn outlived(state: &State, tool: Option<&RegisteredTool>, facts: &CallFacts, time: Micros) -> StepObjection {
     let is_keyed = tool.is_some_and(|tool| tool.document.idempotency == Idempotency::Keyed);
     let key = facts.idempotency_key.as_deref().filter(|_| is_keyed && !facts.imported)?;
     if is_outlived(key, state.policies.get().key_life_s(), state.clock(), time) {
@@ -332,7 +332,7 @@ fn too_many(
     facts: &CallFacts,
     tool: Option<&RegisteredTool>,
     (time, local): (Micros, Option<&LocalTimes>),
-) -> (Said, Option<Milliseconds>) {
+) -> (StepObjection, Option<Milliseconds>) {
     if facts.imported || tool.is_none() {
         return (None, None);
     }
@@ -356,7 +356,7 @@ pub(crate) fn mode_of(state: &State, facts: &CallFacts) -> Mode {
 }
 
 /// Checks for a loop. A denial ends with another call, with a checkpoint, or with a raised limit.
-fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (Said, Option<Objection>) {
+fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (StepObjection, Option<Objection>) {
     if facts.imported {
         return (None, None);
     }
@@ -390,7 +390,7 @@ fn is_critical(tool: Option<&RegisteredTool>, facts: &CallFacts) -> bool {
     effective_blast_radius(registered, facts.blast_radius) == BlastRadius::Critical
 }
 
-const fn broken(breaker: BreakerCondition, open: Verdict) -> Said {
+const fn broken(breaker: BreakerCondition, open: Verdict) -> StepObjection {
     match breaker {
         BreakerCondition::Closed => None,
         BreakerCondition::Open => Some((open, ReasonCode::BreakerOpen, None)),
@@ -400,8 +400,8 @@ const fn broken(breaker: BreakerCondition, open: Verdict) -> Said {
 
 /// Reviews a call whose tool is stopped under another model or task type. The caller names both, and could evade a stop by other
 /// names.
-fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> Said {
-    let has_earned = facts.imported || facts.is_uncounted() || own.standing == Standing::AutoApprove;
+fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> StepObjection {
+    let has_earned = facts.imported || facts.is_uncounted() || own.standing == TrustStanding::AutoApprove;
     if !has_earned && state.is_stopped_elsewhere(&facts.dimension, time) {
         review(ReasonCode::StoppedElsewhere)
     } else {
@@ -412,32 +412,32 @@ fn evaded(state: &State, facts: &CallFacts, own: &Assessment, time: Micros) -> S
 /// Returns the verdict of trust; `blocked` is the one for a blocked dimension. An operator may have a blocked dimension reviewed if
 /// the policy lets it be tried.
 pub(crate) fn by_trust(
-    ruling: &Ruling<'_>,
+    ruling: &PolicyRuling<'_>,
     assessment: &Assessment,
     is_probed: bool,
     blocked: Verdict,
-) -> Said {
+) -> StepObjection {
     let (least, respected) = match ruling {
-        Ruling::Said(said) => (said.min_trust_score, said.trust == TrustUse::Respect),
-        Ruling::NoPolicy | Ruling::Unreadable => (None, true),
+        PolicyRuling::Said(said) => (said.min_trust_score, said.trust == TrustUse::Respect),
+        PolicyRuling::NoPolicy | PolicyRuling::Unreadable => (None, true),
     };
     let score = || Some(assessment.score.to_string());
     match assessment.standing {
-        Standing::Blocked if is_probed && assessment.may_be_probed => {
+        TrustStanding::Blocked if is_probed && assessment.may_be_probed => {
             Some((Verdict::Review, ReasonCode::TrustProbe, score()))
         }
-        Standing::Blocked => Some((blocked, ReasonCode::TrustBlocked, score())),
+        TrustStanding::Blocked => Some((blocked, ReasonCode::TrustBlocked, score())),
         _ if least.is_some_and(|least| assessment.score < least) => {
             Some((Verdict::Review, ReasonCode::ScoreTooLow, score()))
         }
-        Standing::RequireReview if respected => {
+        TrustStanding::RequireReview if respected => {
             Some((Verdict::Review, ReasonCode::TrustRequireReview, score()))
         }
-        Standing::RequireReview | Standing::AutoApprove => None,
+        TrustStanding::RequireReview | TrustStanding::AutoApprove => None,
     }
 }
 
-fn by_registry(tool: &RegisteredTool, is_critical: bool) -> Said {
+fn by_registry(tool: &RegisteredTool, is_critical: bool) -> StepObjection {
     if is_critical {
         review(ReasonCode::BlastRadius)
     } else if tool.document.requires_review {

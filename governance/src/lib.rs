@@ -25,6 +25,7 @@ mod compiled_schema;
 mod compiled_tool;
 mod contract_checks;
 mod contracts;
+mod cow_cell;
 mod custom_types;
 mod decay;
 mod decide;
@@ -44,7 +45,6 @@ mod governance;
 mod grants;
 mod import_rules;
 mod imports;
-mod journal;
 mod keys;
 mod ladder;
 pub mod limits;
@@ -55,6 +55,7 @@ mod measured;
 mod meter;
 mod outcome;
 mod per_agent_quota;
+mod persistent_map;
 mod policies;
 mod policy;
 mod precheck;
@@ -74,10 +75,8 @@ mod rolling_rates;
 mod schema_bounds;
 mod schema_keywords;
 #[cfg(test)]
-mod seeded;
+mod seeded_rng;
 mod session_folder;
-mod shared_map;
-mod shelved;
 mod spend;
 mod starters;
 mod state;
@@ -88,6 +87,7 @@ mod tool_sightings;
 mod trust;
 mod trust_ranking;
 mod trust_rules;
+mod undo_map;
 mod version;
 mod what_if;
 mod zones;
@@ -95,8 +95,8 @@ mod zones;
 pub use approval_ids::APPROVAL_ID_BYTES;
 pub use approvals::{Approval, ApprovalStatus};
 pub use arguments::{
-    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, Reach, examine, examine_digest,
-    examine_unregistered,
+    ArgumentFindings, ArgumentsRefusal, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, Reach, examine,
+    examine_digest, examine_unregistered,
 };
 pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};
 pub use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
@@ -112,7 +112,7 @@ pub use compiled_tool::{CompiledTool, ToolError};
 pub use contracts::{Contracts, MAX_CONTRACTS};
 pub use custom_types::{CustomTypes, MAX_CUSTOM_SCHEMA_BYTES, MAX_CUSTOM_TYPES};
 pub use decay::Decay;
-pub use derived_event::{Derived, Meaning};
+pub use derived_event::{DerivedEvent, DerivedValue};
 pub use digest::{StateDigest, StateDigests, StatePart, UnwritableState};
 pub use dimension::{DimensionFilter, TrustSum, WorkspaceFilter};
 pub use enforcement_mode::Modes;
@@ -123,19 +123,20 @@ pub use governance::{Governance, StateCopy};
 pub use grants::Grants;
 pub use imports::{Import, ImportedDimension};
 pub use loop_guard::OverdueRun;
-pub use outcome::{Ending, Outcome};
+pub use outcome::{CallEnding, Outcome};
 pub use policies::{Policies, PolicyVersion};
 pub use policy::{
-    ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, GuardFinding, Guarded,
-    MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, MAX_POLICY_ZONES, Part,
-    Placed, PointerError, Policy, PolicyDiff, PolicyDigest, PolicyDigestError, PolicyError, PolicyWarning,
-    Question, RuleVerdict, STARTER_POLICY, VerdictChange, WindowError, WorktreesError, parse_policy,
+    ArgumentMatches, CallPart, ConditionError, Destinations, DryRun, FileGuardResult, GlobError,
+    GuardFinding, MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES,
+    MAX_POLICY_ZONES, PointerError, Policy, PolicyDiff, PolicyDigest, PolicyDigestError, PolicyError,
+    PolicyQuestion, PolicyWarning, RulePlacement, RuleVerdict, STARTER_POLICY, VerdictChange, WindowError,
+    WorktreesError, parse_policy,
 };
 pub use principals::Principals;
 pub use queries::{DimensionStanding, StateCounts};
 pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateLevel, RateQuestion, RateRefusal, Rates};
-pub use reactor::{Observed, Reactor, ReactorState};
-pub use reevaluation::{Disagreement, MAX_DISAGREEMENTS, Rejudged, Rejudging};
+pub use reactor::{ObservedEvent, Reactor, ReactorState};
+pub use reevaluation::{Disagreement, MAX_DISAGREEMENTS, Reevaluation, ReevaluationReport};
 pub use refusal::{ReactorRefusal, RefusalCode};
 pub use registry::{
     MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError, STARTER_TOOLS,
@@ -153,11 +154,11 @@ pub use spend::{BudgetQuestion, Spend};
 pub use starters::{Starter, StarterState, StarterTool, StarterToolState};
 pub use state::State;
 pub use state_diff::{StateDifference, StateDifferences};
-pub use suspensions::Stops;
+pub use suspensions::Suspensions;
 pub use tool_sightings::ToolSighting;
 pub use trust::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
-pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, Ranking};
-pub use trust_rules::{Assessment, Standing, StandingReason, TrustInputs, assess, judge};
+pub use trust_ranking::{MAX_RANKED, RankedDimension, RankedFrom, TrustRanking};
+pub use trust_rules::{Assessment, StandingReason, TrustInputs, TrustStanding, assess, judge};
 pub use version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
 pub use what_if::{RecordedCall, StepsVerdict, WhatIf};
 pub use zones::{ZONE_DATA, has_zone};

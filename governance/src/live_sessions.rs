@@ -4,15 +4,15 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::journal::Journaled;
 use crate::limits::MAX_LIVE_SESSIONS;
+use crate::undo_map::UndoMap;
 
 /// The sessions of the last calls that were decided here. Where there are too many, the one that began first is removed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LiveSessions {
     /// The beginning of each, as the position of its first decision.
-    began: Journaled<u64, u64>,
-    by_age: Journaled<u64, u64>,
+    began: UndoMap<u64, u64>,
+    by_age: UndoMap<u64, u64>,
 }
 
 impl LiveSessions {

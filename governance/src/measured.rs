@@ -9,12 +9,12 @@ use bitacora_formats::{Micros, format_time, format_usd};
 
 use crate::budgets::BudgetStanding;
 use crate::examination::CallFacts;
-use crate::ladder::{Climb, blocked_until};
-use crate::loop_guard::{Objection, Turning};
+use crate::ladder::{Evaluation, blocked_until};
+use crate::loop_guard::{Objection, OngoingLoop};
 use crate::rate::word;
 use crate::state::State;
 use crate::trust::TrustRecord;
-use crate::trust_rules::{Assessment, Standing, StandingReason, TrustInputs, judge};
+use crate::trust_rules::{Assessment, StandingReason, TrustInputs, TrustStanding, judge};
 use crate::version::has_no_dead_ends;
 
 /// Good outcomes in a row that are foreseen at most.
@@ -25,7 +25,7 @@ impl State {
     pub(crate) fn measured(
         &self,
         facts: &CallFacts,
-        climb: &Climb,
+        evaluation: &Evaluation,
         (verdict, code): (Verdict, ReasonCode),
         time: Micros,
     ) -> Option<String> {
@@ -33,32 +33,32 @@ impl State {
             return None;
         }
         let place = format!("`{}` on {}", facts.tool, facts.dimension.context());
-        let of_trust = Measure { record: climb.record, rules: self.trust_rules(), time };
+        let of_trust = Measure { record: evaluation.record, rules: self.trust_rules(), time };
         match code {
             ReasonCode::TrustBlocked | ReasonCode::TrustProbe => {
-                let until = blocked_until(self, &climb.record).filter(|_| verdict == Verdict::Deny);
-                Some(of_trust.blocked(&place, &climb.assessment, until))
+                let until = blocked_until(self, &evaluation.record).filter(|_| verdict == Verdict::Deny);
+                Some(of_trust.blocked(&place, &evaluation.assessment, until))
             }
-            ReasonCode::TrustRequireReview => Some(of_trust.unearned(&place, &climb.assessment)),
-            ReasonCode::ScoreTooLow => {
-                climb.least_score.map(|least| of_trust.too_low(&place, climb.assessment.score, least))
-            }
+            ReasonCode::TrustRequireReview => Some(of_trust.unearned(&place, &evaluation.assessment)),
+            ReasonCode::ScoreTooLow => evaluation
+                .least_score
+                .map(|least| of_trust.too_low(&place, evaluation.assessment.score, least)),
             ReasonCode::BreakerOpen | ReasonCode::BreakerProbe => {
-                Some(self.broken_words(facts, climb, &place, verdict))
+                Some(self.broken_words(facts, evaluation, &place, verdict))
             }
             ReasonCode::LoopDetected | ReasonCode::IterationCap | ReasonCode::DelegationTooDeep => {
-                climb.round.map(|round| of_round(&facts.tool, &round))
+                evaluation.round.map(|round| of_round(&facts.tool, &round))
             }
             ReasonCode::RateLimited => {
                 let question = facts.rate_question();
                 if let Ok(Some((wait, by))) =
-                    self.rates().rolling.wait(&question, climb.local_times.as_ref(), time)
-                    && climb.retry_after.is_some_and(|longest| longest.get() == wait)
+                    self.rates().rolling.wait(&question, evaluation.local_times.as_ref(), time)
+                    && evaluation.retry_after.is_some_and(|longest| longest.get() == wait)
                 {
                     return Some(of_rolling(by, wait));
                 }
                 let (by, limit) = self.rates().met(&question, time)?;
-                let wait = climb.retry_after.map_or(0, Milliseconds::get);
+                let wait = evaluation.retry_after.map_or(0, Milliseconds::get);
                 Some(format!(
                     "Too many calls of this {by}: {} at once and {} more every {} ms are taken. Ask again in {wait} ms.",
                     limit.burst,
@@ -67,7 +67,7 @@ impl State {
                 ))
             }
             ReasonCode::BudgetSpent => {
-                let (_, name) = climb.budgets.strictest.as_ref()?;
+                let (_, name) = evaluation.budgets.strictest.as_ref()?;
                 let question = facts.budget_question();
                 let standing =
                     self.budgets().standing_for(&question, time).find(|one| one.budget.budget == *name)?;
@@ -82,11 +82,17 @@ impl State {
         }
     }
 
-    fn broken_words(&self, facts: &CallFacts, climb: &Climb, place: &str, verdict: Verdict) -> String {
+    fn broken_words(
+        &self,
+        facts: &CallFacts,
+        evaluation: &Evaluation,
+        place: &str,
+        verdict: Verdict,
+    ) -> String {
         let breaker = self.breaker(&facts.dimension).unwrap_or_default();
         let window = breaker.window();
         let failed = format!("{} of the last {} outcomes of {place} failed", window.bad, window.outcomes);
-        if climb.breaker == BreakerCondition::HalfOpen {
+        if evaluation.breaker == BreakerCondition::HalfOpen {
             let (good, needed) =
                 (breaker.good_probes().unwrap_or(0), breaker.settings().recovery_probes.get());
             return format!(
@@ -162,7 +168,7 @@ impl Measure {
                 found.score, record.approvals, record.rejections, record.failures, rules.review_score
             ),
         };
-        let lifted = match self.good_until(|after| after.standing != Standing::Blocked) {
+        let lifted = match self.good_until(|after| after.standing != TrustStanding::Blocked) {
             Some(good) => format!("It takes {} of approved calls.", more(good)),
             None => "An operator lifts that with `bitacora trust set`.".to_owned(),
         };
@@ -182,7 +188,7 @@ impl Measure {
             rules.auto_approve_approvals.get(),
             rules.auto_approve_score
         );
-        let way = match self.good_until(|after| after.standing == Standing::AutoApprove) {
+        let way = match self.good_until(|after| after.standing == TrustStanding::AutoApprove) {
             Some(good) => format!("It takes {}.", more(good)),
             None => "An operator can set its trust with `bitacora trust set`.".to_owned(),
         };
@@ -224,10 +230,10 @@ fn of_rolling(by: RateBy, wait: u64) -> String {
 fn of_round(tool: &str, round: &Objection) -> String {
     let Objection { count, bound, .. } = *round;
     match (round.code, round.turning) {
-        (_, Some(Turning::Polls(_))) => format!(
+        (_, Some(OngoingLoop::Polls(_))) => format!(
             "`{tool}` was polled {count} times in a row, and may be {bound} times. Do something else meanwhile, or look at what it said before."
         ),
-        (_, Some(Turning::Cycle { calls: calls @ 2.., .. })) => format!(
+        (_, Some(OngoingLoop::Cycle { calls: calls @ 2.., .. })) => format!(
             "With this call of `{tool}` the same {calls} calls are made for the time number {count} in a row; from {bound} on that is denied. Any other call, or a checkpoint, lifts that."
         ),
         (ReasonCode::LoopDetected, _) => format!(

@@ -20,12 +20,12 @@ pub(crate) struct Meter {
     pub(crate) last: Micros,
     /// The beginning of a run's or a session's window; `None` for windows from before that was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) begun: Option<Begun>,
+    pub(crate) begun: Option<WindowStart>,
 }
 
 /// The beginning of a run's or a session's window, with its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct WindowStart {
     pub(crate) agent: String,
     /// The time at which the next sweep checks whether it may leave.
     pub(crate) looked_at: Micros,

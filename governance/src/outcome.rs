@@ -16,7 +16,7 @@ pub struct Outcome {
     /// The call.
     pub call: Name,
     /// The way in which it ended.
-    pub ending: Ending,
+    pub ending: CallEnding,
     /// The result of the check after it.
     pub post_check_passed: Option<bool>,
     /// The time that it took.
@@ -35,7 +35,7 @@ pub struct Outcome {
 
 /// The ways in which calls end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum CallEnding {
     /// A success.
     Ok,
     /// An error.
@@ -70,15 +70,15 @@ macro_rules! ended {
     };
 }
 
-ended!(ToolCompleted, |CompletedStatus::Ok| Ending::Ok);
+ended!(ToolCompleted, |CompletedStatus::Ok| CallEnding::Ok);
 ended!(ToolFailed, |status| match status {
-    FailedStatus::Error => Ending::Error,
-    FailedStatus::Timeout => Ending::Timeout,
-    FailedStatus::Interrupted => Ending::Interrupted,
+    FailedStatus::Error => CallEnding::Error,
+    FailedStatus::Timeout => CallEnding::Timeout,
+    FailedStatus::Interrupted => CallEnding::Interrupted,
 });
 ended!(ToolBlocked, |status| match status {
-    BlockedStatus::Rejected => Ending::Rejected,
-    BlockedStatus::Blocked => Ending::Blocked,
+    BlockedStatus::Rejected => CallEnding::Rejected,
+    BlockedStatus::Blocked => CallEnding::Blocked,
 });
 
 /// The `error_type` of a program that ended with another exit code than 0, where its number is not told.
@@ -88,7 +88,7 @@ fn has_failed_exit(code: Option<ExitCode>, error_type: Option<&Name>) -> bool {
     code.map_or_else(|| error_type.is_some_and(|kind| kind.as_str() == EXIT_CODE), |code| code != 0)
 }
 
-impl Ending {
+impl CallEnding {
     /// Returns `true` if the call was made at all.
     #[must_use]
     pub const fn has_run(self) -> bool {
@@ -118,8 +118,8 @@ impl Outcome {
     /// Returns the same outcome as reported at this time: a success after the deadline becomes a timeout.
     #[must_use]
     pub fn at(&self, time: Micros, deadline: Micros) -> Self {
-        let is_late = self.ending == Ending::Ok && time >= deadline;
-        Self { ending: if is_late { Ending::Timeout } else { self.ending }, ..self.clone() }
+        let is_late = self.ending == CallEnding::Ok && time >= deadline;
+        Self { ending: if is_late { CallEnding::Timeout } else { self.ending }, ..self.clone() }
     }
 
     /// Returns the observation of its dimension; `None` where there is none.
@@ -134,20 +134,22 @@ impl Outcome {
         }
         let has_failed_exit = self.has_failed_exit && has_no_dead_ends(open.rules);
         let outcome = match self.ending {
-            Ending::Interrupted | Ending::Blocked => return None,
-            Ending::Rejected => TrustOutcome::Rejected,
-            Ending::Timeout => TrustOutcome::Timeout,
-            Ending::Error | Ending::Ok if self.post_check_passed == Some(false) => TrustOutcome::Error,
-            Ending::Error | Ending::Ok if has_failed_exit && !open.outcome.exit_codes_count => {
+            CallEnding::Interrupted | CallEnding::Blocked => return None,
+            CallEnding::Rejected => TrustOutcome::Rejected,
+            CallEnding::Timeout => TrustOutcome::Timeout,
+            CallEnding::Error | CallEnding::Ok if self.post_check_passed == Some(false) => {
+                TrustOutcome::Error
+            }
+            CallEnding::Error | CallEnding::Ok if has_failed_exit && !open.outcome.exit_codes_count => {
                 TrustOutcome::ChecksFailed
             }
-            Ending::Ok if has_failed_exit => TrustOutcome::Error,
-            Ending::Error => TrustOutcome::Error,
-            Ending::Ok if open.imported || open.by_person => TrustOutcome::Approved,
-            Ending::Ok if open.mode == Mode::Enforce && open.verdict == Verdict::Allow => {
+            CallEnding::Ok if has_failed_exit => TrustOutcome::Error,
+            CallEnding::Error => TrustOutcome::Error,
+            CallEnding::Ok if open.imported || open.by_person => TrustOutcome::Approved,
+            CallEnding::Ok if open.mode == Mode::Enforce && open.verdict == Verdict::Allow => {
                 TrustOutcome::AutoApproved
             }
-            Ending::Ok => return None,
+            CallEnding::Ok => return None,
         };
         Some(TrustObserved {
             dimension: open.dimension.clone(),

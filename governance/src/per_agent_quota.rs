@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journaled;
+use crate::undo_map::UndoMap;
 
 /// The caller where no agent is named.
 pub(crate) const NOBODY: &str = "-";
 
 /// Entries by agent; an agent without any is not there. All callers that name no agent share one count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Shares {
-    by_agent: Journaled<String, u64>,
+pub(crate) struct PerAgentQuota {
+    by_agent: UndoMap<String, u64>,
 }
 
-impl Shares {
+impl PerAgentQuota {
     pub(crate) fn held(&self, agent: Option<&str>) -> usize {
         let held = self.by_agent.get(agent.unwrap_or(NOBODY)).copied().unwrap_or_default();
         usize::try_from(held).unwrap_or(usize::MAX)

@@ -23,7 +23,7 @@ pub struct PolicyVersion {
 
 /// All versions.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(from = "StoredPolicies", into = "StoredPolicies")]
 pub struct Policies {
     versions: BTreeMap<u64, PolicyVersion>,
     active: Option<Active>,
@@ -46,7 +46,7 @@ struct Active {
 
 /// The versions as they are written in snapshots.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredPolicies {
     versions: Vec<(u64, PolicyVersion)>,
     active: Option<u64>,
 }
@@ -190,8 +190,8 @@ impl PartialEq for Policies {
     }
 }
 
-impl From<Stored> for Policies {
-    fn from(stored: Stored) -> Self {
+impl From<StoredPolicies> for Policies {
+    fn from(stored: StoredPolicies) -> Self {
         let mut policies = Self { versions: stored.versions.into_iter().collect(), active: None };
         if let Some(version) = stored.active {
             policies.apply_activated(version);
@@ -200,7 +200,7 @@ impl From<Stored> for Policies {
     }
 }
 
-impl From<Policies> for Stored {
+impl From<Policies> for StoredPolicies {
     fn from(policies: Policies) -> Self {
         let active = policies.active_version();
         Self { versions: policies.versions.into_iter().collect(), active }

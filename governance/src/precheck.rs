@@ -1,4 +1,4 @@
-//! The examiner of a request for a call, with the registry and the policy as they are published.
+//! The examination of a request for a call, with the registry and the policy as they are published.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use bitacora_formats::Event;
 use bitacora_formats::vocabulary::{BoundedText, Dimension, DimensionPart, Name, ToolRequested};
 
 use crate::arguments::{
-    Examined, examine, examine_digest, examine_nothing, examine_unregistered, examine_unregistered_digest,
-    recorded_context,
+    ArgumentFindings, examine, examine_digest, examine_nothing, examine_unregistered,
+    examine_unregistered_digest, recorded_context,
 };
 use crate::command::{is_imported, read};
 use crate::compiled_cache::CompiledCache;
@@ -28,13 +28,13 @@ const LEAST_ROLE: &str = "agent";
 pub(crate) type CompiledTools = CompiledCache<(Name, Option<Name>), CompiledTool>;
 
 /// The registry and the policies that a request is examined with.
-pub(crate) struct Examiner<'a> {
+pub(crate) struct Precheck<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) policies: &'a Policies,
     pub(crate) compiled: &'a CompiledTools,
 }
 
-impl Examiner<'_> {
+impl Precheck<'_> {
     fn compiled(&self, tool: &RegisteredTool) -> Option<Arc<CompiledTool>> {
         let document = &tool.document;
         let key = (document.tool.clone(), document.server.clone());
@@ -80,7 +80,7 @@ impl Examiner<'_> {
             .zip(examined.as_ref())
             .map(|(policy, found)| policy.guard(found, request.cwd.as_deref()))
             .unwrap_or_default();
-        let is_waiting = |found: &Examined| policy.is_some_and(|policy| policy.waits(found));
+        let is_waiting = |found: &ArgumentFindings| policy.is_some_and(|policy| policy.waits(found));
         let poll = tool.is_some_and(|tool| tool.document.polls) || examined.as_ref().is_some_and(is_waiting);
         let actor = text(event.actor.as_deref(), "actor")?;
         // The sender of a recording did not make its calls.

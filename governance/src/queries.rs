@@ -25,7 +25,7 @@ use crate::rate::Rates;
 use crate::refusal::ReactorRefusal;
 use crate::registry::Registry;
 use crate::state::State;
-use crate::suspensions::Stops;
+use crate::suspensions::Suspensions;
 use crate::tool_sightings::ToolSighting;
 use crate::trust::TrustRecord;
 use crate::trust_rules::{Assessment, assess};
@@ -186,7 +186,7 @@ impl State {
 
     /// Returns the stops of all agents, and of single ones.
     #[must_use]
-    pub fn all_stops(&self) -> &Stops {
+    pub fn all_stops(&self) -> &Suspensions {
         self.stops()
     }
 

@@ -10,8 +10,8 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journaled;
 use crate::rolling_rates::RollingRates;
+use crate::undo_map::UndoMap;
 
 /// Limits that may be configured.
 pub const MAX_RATE_LIMITS: usize = 4_096;
@@ -79,10 +79,10 @@ pub enum RateError {
 /// The limits, and the tokens taken of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    pub(crate) limits: Journaled<RateScope, RateLimit>,
-    pub(crate) buckets: Journaled<RateScope, Bucket>,
+    pub(crate) limits: UndoMap<RateScope, RateLimit>,
+    pub(crate) buckets: UndoMap<RateScope, Bucket>,
     /// Buckets by the time when they will be full.
-    leaving: Journaled<(Micros, RateScope), ()>,
+    leaving: UndoMap<(Micros, RateScope), ()>,
     /// Limits on the last while, and on days.
     #[serde(default, skip_serializing_if = "RollingRates::is_empty")]
     pub(crate) rolling: RollingRates,

@@ -3,7 +3,7 @@
 use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{Event, Micros, Position, StreamVersion};
 
-use crate::derived_event::Derived;
+use crate::derived_event::DerivedEvent;
 use crate::examination::Examination;
 use crate::refusal::ReactorRefusal;
 
@@ -54,7 +54,7 @@ pub trait ReactorState: Send {
     ///
     /// # Errors
     /// A refusal drops the whole request. A panic does too.
-    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal>;
+    fn react(&mut self, placed: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal>;
 
     /// Makes the scratch copy the state: the request was admitted.
     fn keep(&mut self);
@@ -67,7 +67,7 @@ pub trait ReactorState: Send {
 
     /// Folds the events of one recorded frame that concern it into the state, each behind its cause; never derives again. A reader
     /// of the state sees all of them or none.
-    fn fold(&mut self, frame: &[Observed<'_>]);
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]);
 
     /// Microseconds by which the time of frames is ahead of the clock, since a correction of it was accepted.
     fn clock_offset(&self) -> u64 {
@@ -94,7 +94,7 @@ pub trait ReactorState: Send {
 
 /// An event at its place.
 #[derive(Debug, Clone, Copy)]
-pub struct Observed<'a> {
+pub struct ObservedEvent<'a> {
     /// Its position.
     pub position: Position,
     /// Its version in its stream.

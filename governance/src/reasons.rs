@@ -4,7 +4,7 @@ use bitacora_formats::vocabulary::{ReasonCode, ReasonText};
 
 /// The names that the words contain.
 #[derive(Debug, Clone)]
-pub(crate) struct Named<'a> {
+pub(crate) struct ReasonNames<'a> {
     pub(crate) tool: &'a str,
     pub(crate) context: &'a str,
     pub(crate) agent: Option<&'a str>,
@@ -20,7 +20,7 @@ pub(crate) const fn is_by_person(code: ReasonCode) -> bool {
 }
 
 /// Returns one sentence or two.
-pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
+pub(crate) fn words(code: ReasonCode, named: &ReasonNames<'_>) -> ReasonText {
     let said = named.measured.clone().unwrap_or_else(|| sentences(code, named));
     let said = match named.approval {
         Some(approval) => {
@@ -31,8 +31,8 @@ pub(crate) fn words(code: ReasonCode, named: &Named<'_>) -> ReasonText {
     bounded(&said)
 }
 
-fn sentences(code: ReasonCode, named: &Named<'_>) -> String {
-    let Named { tool, context, agent, detail, .. } = *named;
+fn sentences(code: ReasonCode, named: &ReasonNames<'_>) -> String {
+    let ReasonNames { tool, context, agent, detail, .. } = *named;
     let detail = detail.unwrap_or("not said");
     let agent = agent.unwrap_or("the agent");
     match code {

@@ -65,7 +65,7 @@ impl RecordedDecision<'_> {
 impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
     fn from(made: &'a DecisionMade) -> Self {
         let inputs = &made.inputs;
-        let allowed = Allowed::of(&made.ladder);
+        let allowed = AllowedSteps::of(&made.ladder);
         Self {
             call: (&made.call).into(),
             verdict: made.verdict,
@@ -134,7 +134,7 @@ struct Made<'a> {
     verdict: Verdict,
     mode: Mode,
     reason_code: ReasonCode,
-    ladder: Allowed,
+    ladder: AllowedSteps,
     inputs: Inputs<'a>,
     #[serde(default)]
     approval: Option<NameRef<'a>>,
@@ -174,13 +174,13 @@ struct Inputs<'a> {
 
 /// The verdicts of some of the steps.
 #[derive(Debug, Default)]
-struct Allowed {
+struct AllowedSteps {
     registry: bool,
     rate: bool,
     key_reused: bool,
 }
 
-impl Allowed {
+impl AllowedSteps {
     fn of(ladder: &[LadderStep]) -> Self {
         let mut allowed = Self::default();
         ladder.iter().for_each(|said| allowed.hear(*said));
@@ -212,7 +212,7 @@ static ALL_ALLOWED: LazyLock<[String; 2]> = LazyLock::new(|| {
     [written(REACTOR_VERSION), written(OLDEST_REACTOR_VERSION)]
 });
 
-impl<'de> Deserialize<'de> for Allowed {
+impl<'de> Deserialize<'de> for AllowedSteps {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <&RawValue>::deserialize(deserializer)?.get();
         if ALL_ALLOWED.iter().any(|all| text == all) {

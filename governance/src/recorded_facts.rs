@@ -9,10 +9,10 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{ArgumentsRefusal, Examined, PlaceText, Reach};
+use crate::arguments::{ArgumentFindings, ArgumentsRefusal, PlaceText, Reach};
 use crate::compiled_schema::Violation;
 use crate::examination::CallFacts;
-use crate::policy::{ArgumentMatches, Guarded};
+use crate::policy::{ArgumentMatches, FileGuardResult};
 use crate::session_folder::folder_digest;
 use crate::zones::LocalSource;
 
@@ -49,7 +49,7 @@ struct RecordedFacts<'a> {
     examined: Option<RecordedExamined<'a>>,
     matches: Cow<'a, ArgumentMatches>,
     #[serde(default, skip_serializing_if = "is_unguarded")]
-    guarded: Guarded,
+    guarded: FileGuardResult,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tool_revision: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ struct RecordedFacts<'a> {
     imported_time: Option<Micros>,
 }
 
-/// [`Examined`] without the findings that stand in the decision's inputs.
+/// [`ArgumentFindings`] without the findings that stand in the decision's inputs.
 #[derive(Serialize, Deserialize)]
 struct RecordedExamined<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,8 +103,8 @@ pub(crate) fn facts_text(facts: &CallFacts, inputs: &DecisionInputs) -> Result<F
     })
 }
 
-fn examined_text<'a>(examined: &'a Examined, inputs: &DecisionInputs) -> RecordedExamined<'a> {
-    let Examined { refusal, violations, context, parts, opaque, reach, unlisted, .. } = examined;
+fn examined_text<'a>(examined: &'a ArgumentFindings, inputs: &DecisionInputs) -> RecordedExamined<'a> {
+    let ArgumentFindings { refusal, violations, context, parts, opaque, reach, unlisted, .. } = examined;
     RecordedExamined {
         refusal: *refusal,
         violations: Cow::Borrowed(violations),
@@ -160,9 +160,9 @@ impl CallFacts {
 }
 
 impl RecordedExamined<'_> {
-    fn whole(self, inputs: &DecisionInputs) -> Option<Examined> {
+    fn whole(self, inputs: &DecisionInputs) -> Option<ArgumentFindings> {
         let context = or_the(self.context, Some(inputs.dimension.context()))?;
-        Some(Examined {
+        Some(ArgumentFindings {
             refusal: self.refusal,
             violations: self.violations.into_owned(),
             parts: self.parts.map_or_else(|| vec![context.clone()], Cow::into_owned),
@@ -196,8 +196,8 @@ fn or_the<const MAX: usize>(
     kept.map(Cow::into_owned).or_else(|| BoundedText::new(other?).ok())
 }
 
-fn is_unguarded(guarded: &Guarded) -> bool {
-    *guarded == Guarded::default()
+fn is_unguarded(guarded: &FileGuardResult) -> bool {
+    *guarded == FileGuardResult::default()
 }
 
 fn is_false(value: &bool) -> bool {

@@ -5,10 +5,10 @@ use bitacora_formats::{Data, Event, Position};
 
 use crate::calls::imported_key;
 use crate::command::{Act, read};
-use crate::derived_event::Derived;
+use crate::derived_event::DerivedEvent;
 use crate::examination::{CallFacts, Examination};
 use crate::outcome::Outcome;
-use crate::reactor::Observed;
+use crate::reactor::ObservedEvent;
 use crate::refusal::ReactorRefusal;
 use crate::state::State;
 use crate::version::is_known;
@@ -31,7 +31,7 @@ pub struct Disagreement {
 
 /// The result of judging again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rejudged {
+pub struct ReevaluationReport {
     /// Decisions that were made again from their recorded facts.
     pub decisions: u64,
     /// Other events whose consequences were derived again.
@@ -53,22 +53,22 @@ pub struct Rejudged {
 /// A log on its way through the rules that it was recorded under. Its state is folded from recorded events, never from newly
 /// derived ones, so that one disagreement does not cause others.
 #[derive(Debug, Clone, Default)]
-pub struct Rejudging {
+pub struct Reevaluation {
     state: State,
-    found: Rejudged,
+    found: ReevaluationReport,
     /// The last event that is judged, apart from consequences; `None` for every event.
     until: Option<Position>,
 }
 
 /// The knowledge of the way in which an event was judged.
-enum Recalled {
+enum RecordedJudgement {
     Judged(Option<Examination>),
     Ungoverned,
     Unchecked,
     Sealed,
 }
 
-impl Rejudging {
+impl Reevaluation {
     /// Judges events up to this position, with their consequences. These may stand behind it, and the events in between rest on
     /// them.
     #[must_use]
@@ -84,7 +84,7 @@ impl Rejudging {
     }
 
     /// Judges the events of a recorded frame, each behind its cause, and folds them. All that concern it have to be there.
-    pub fn fold(&mut self, frame: &[Observed<'_>]) {
+    pub fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         let mut is_cause_asked_for = true;
         for recorded in frame {
             let is_before_end = self.until.is_none_or(|until| recorded.position <= until);
@@ -109,23 +109,24 @@ impl Rejudging {
 
     /// Returns the state and the findings.
     #[must_use]
-    pub fn end(self) -> (State, Rejudged) {
+    pub fn end(self) -> (State, ReevaluationReport) {
         (self.state, self.found)
     }
 
-    fn judge(&mut self, act: &Act, recorded: &Observed<'_>, frame: &[Observed<'_>]) {
-        let caused = consequences(recorded.position, frame);
-        let examination = match self.recall(act, recorded, &caused) {
-            Recalled::Judged(examination) => examination,
-            Recalled::Ungoverned => return self.found.ungoverned += 1,
-            Recalled::Unchecked => return self.found.unchecked_decisions += 1,
-            Recalled::Sealed => return self.found.sealed_outcomes += 1,
+    fn judge(&mut self, act: &Act, recorded: &ObservedEvent<'_>, frame: &[ObservedEvent<'_>]) {
+        let effects = consequences(recorded.position, frame);
+        let examination = match self.recall(act, recorded, &effects) {
+            RecordedJudgement::Judged(examination) => examination,
+            RecordedJudgement::Ungoverned => return self.found.ungoverned += 1,
+            RecordedJudgement::Unchecked => return self.found.unchecked_decisions += 1,
+            RecordedJudgement::Sealed => return self.found.sealed_outcomes += 1,
         };
         let count =
             if matches!(act, Act::Requested) { &mut self.found.decisions } else { &mut self.found.others };
         *count += 1;
-        let again = self.state.caused(act, &Observed { examination: examination.as_ref(), ..*recorded });
-        if let Some(disagreement) = disagreement(recorded.position, &caused, again) {
+        let again =
+            self.state.effects_of(act, &ObservedEvent { examination: examination.as_ref(), ..*recorded });
+        if let Some(disagreement) = disagreement(recorded.position, &effects, again) {
             self.found.disagreeing += 1;
             if self.found.disagreements.len() < MAX_DISAGREEMENTS {
                 self.found.disagreements.push(disagreement);
@@ -133,37 +134,50 @@ impl Rejudging {
         }
     }
 
-    fn recall(&mut self, act: &Act, recorded: &Observed<'_>, caused: &[&Observed<'_>]) -> Recalled {
+    fn recall(
+        &mut self,
+        act: &Act,
+        recorded: &ObservedEvent<'_>,
+        effects: &[&ObservedEvent<'_>],
+    ) -> RecordedJudgement {
         match act {
             Act::Requested => {
-                let decision = caused.iter().find(|event| event.event.kind == DecisionMade::KIND);
-                decision.map_or(Recalled::Ungoverned, |decision| self.recall_call(decision, drawn(caused)))
+                let decision = effects.iter().find(|event| event.event.kind == DecisionMade::KIND);
+                decision.map_or(RecordedJudgement::Ungoverned, |decision| {
+                    self.recall_call(decision, drawn(effects))
+                })
             }
             // Its call was never decided, so that nobody would have taken it.
             Act::Ended(Some(outcome))
-                if caused.is_empty() && !self.state.expects(recorded.event, outcome) =>
+                if effects.is_empty() && !self.state.expects(recorded.event, outcome) =>
             {
-                Recalled::Ungoverned
+                RecordedJudgement::Ungoverned
             }
             Act::Ended(Some(outcome)) => {
-                let outcome = Outcome { drawn_approval: drawn(caused), ..outcome.clone() };
-                Recalled::Judged(Some(Examination::Outcome(Box::new(outcome))))
+                let outcome = Outcome { drawn_approval: drawn(effects), ..outcome.clone() };
+                RecordedJudgement::Judged(Some(Examination::Outcome(Box::new(outcome))))
             }
-            Act::ContractChecked(Some(_)) => Recalled::Judged(Some(Examination::Check(drawn(caused)))),
-            Act::Ended(None) => Recalled::Sealed,
-            _ => Recalled::Judged(None),
+            Act::ContractChecked(Some(_)) => {
+                RecordedJudgement::Judged(Some(Examination::Check(drawn(effects))))
+            }
+            Act::Ended(None) => RecordedJudgement::Sealed,
+            _ => RecordedJudgement::Judged(None),
         }
     }
 
-    fn recall_call(&mut self, decision: &Observed<'_>, drawn_approval: Option<Name>) -> Recalled {
-        let Ok(made) = read::<DecisionMade>(decision.event) else { return Recalled::Unchecked };
+    fn recall_call(
+        &mut self,
+        decision: &ObservedEvent<'_>,
+        drawn_approval: Option<Name>,
+    ) -> RecordedJudgement {
+        let Ok(made) = read::<DecisionMade>(decision.event) else { return RecordedJudgement::Unchecked };
         let version = made.inputs.reactor_version;
         if !is_known(version) {
             self.found.unknown_rules.get_or_insert((decision.position, version));
-            return Recalled::Unchecked;
+            return RecordedJudgement::Unchecked;
         }
-        let Some(facts) = CallFacts::of(&made) else { return Recalled::Unchecked };
-        Recalled::Judged(Some(Examination::Call(Box::new(CallFacts { drawn_approval, ..facts }))))
+        let Some(facts) = CallFacts::of(&made) else { return RecordedJudgement::Unchecked };
+        RecordedJudgement::Judged(Some(Examination::Call(Box::new(CallFacts { drawn_approval, ..facts }))))
     }
 }
 
@@ -178,24 +192,24 @@ impl State {
 }
 
 /// Returns the events that were derived from the one at this position, in order: their ids name their cause.
-fn consequences<'f, 'a>(cause: Position, frame: &'f [Observed<'a>]) -> Vec<&'f Observed<'a>> {
+fn consequences<'f, 'a>(cause: Position, frame: &'f [ObservedEvent<'a>]) -> Vec<&'f ObservedEvent<'a>> {
     let cause = cause.to_string();
-    let is_caused = |event: &&Observed<'_>| {
+    let is_caused = |event: &&ObservedEvent<'_>| {
         event.derived && event.event.id.split_once('.').is_some_and(|(by, _)| by == cause)
     };
     frame.iter().filter(is_caused).collect()
 }
 
 /// Returns the id of the approval that an event asked for, from its consequences. The need for one is judged again.
-fn drawn(caused: &[&Observed<'_>]) -> Option<Name> {
-    let requested = caused.iter().find(|event| event.event.kind == ApprovalRequested::KIND)?;
+fn drawn(effects: &[&ObservedEvent<'_>]) -> Option<Name> {
+    let requested = effects.iter().find(|event| event.event.kind == ApprovalRequested::KIND)?;
     read::<ApprovalRequested>(requested.event).ok().map(|requested| requested.approval)
 }
 
 fn disagreement(
     cause: Position,
-    recorded: &[&Observed<'_>],
-    again: Result<Vec<Derived>, ReactorRefusal>,
+    recorded: &[&ObservedEvent<'_>],
+    again: Result<Vec<DerivedEvent>, ReactorRefusal>,
 ) -> Option<Disagreement> {
     let again = match again {
         Ok(derived) => derived.into_iter().map(|derived| derived.event).collect::<Vec<_>>(),

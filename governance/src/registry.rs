@@ -56,7 +56,7 @@ pub struct RegisteredTool {
 
 /// The tools that may be called. A fold of events: nothing else changes it. A copy shares the tools with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(from = "StoredRegistry", into = "StoredRegistry")]
 pub struct Registry {
     /// Counts up with each change.
     revision: u64,
@@ -67,7 +67,7 @@ pub struct Registry {
 
 /// The registry as it is written in snapshots.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredRegistry {
     revision: u64,
     tools: Vec<RegisteredTool>,
 }
@@ -188,8 +188,8 @@ fn schema_bytes(document: &ToolDocument) -> usize {
     document.input_schema.as_str().len() + output
 }
 
-impl From<Stored> for Registry {
-    fn from(stored: Stored) -> Self {
+impl From<StoredRegistry> for Registry {
+    fn from(stored: StoredRegistry) -> Self {
         let schema_bytes = stored.tools.iter().map(|tool| schema_bytes(&tool.document)).sum();
         let mut tools: Vec<_> = stored.tools.into_iter().map(Arc::new).collect();
         tools.sort_by(|one, other| {
@@ -199,7 +199,7 @@ impl From<Stored> for Registry {
     }
 }
 
-impl From<Registry> for Stored {
+impl From<Registry> for StoredRegistry {
     fn from(registry: Registry) -> Self {
         let tools = registry.tools.into_iter().map(Arc::unwrap_or_clone).collect();
         Self { revision: registry.revision, tools }

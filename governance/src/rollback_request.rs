@@ -5,7 +5,7 @@ use bitacora_formats::vocabulary::{ApprovalAbout, ApprovalRequested, BoundedText
 use crate::approval_ids::id_of_position;
 use crate::decide::{approvers, undrawn};
 use crate::ended_calls::CheckedCall;
-use crate::reactor::Observed;
+use crate::reactor::ObservedEvent;
 use crate::refusal::ReactorRefusal;
 use crate::state::State;
 use crate::version::is_isolated;
@@ -18,7 +18,7 @@ impl State {
     pub(crate) fn rollback_to_ask_for(
         &self,
         drawn: Option<&Name>,
-        placed: &Observed<'_>,
+        placed: &ObservedEvent<'_>,
     ) -> Result<Name, ReactorRefusal> {
         if !is_isolated(self.rules.get().version()) {
             return Ok(id_of_position(placed.position.get()));
@@ -33,7 +33,7 @@ impl State {
         checked: &CheckedCall<'_>,
         call: &Name,
         contract: Option<&Name>,
-        placed: &Observed<'_>,
+        placed: &ObservedEvent<'_>,
     ) -> ApprovalRequested {
         ApprovalRequested {
             approval,

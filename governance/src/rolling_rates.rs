@@ -8,8 +8,8 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journaled;
 use crate::rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateQuestion, RateRefusal};
+use crate::undo_map::UndoMap;
 
 /// Scopes that are looked at, and taken away if they say nothing any more, with each call that is counted.
 const SWEPT_AT_ONCE: usize = 8;
@@ -23,10 +23,10 @@ const DAY_KEPT: u64 = 2 * DAY_MINUTES * MINUTE_MICROS;
 /// The limits, and the calls that were taken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RollingRates {
-    pub(crate) limits: Journaled<RateScope, RollingRate>,
-    pub(crate) taken: Journaled<RateScope, TakenCalls>,
+    pub(crate) limits: UndoMap<RateScope, RollingRate>,
+    pub(crate) taken: UndoMap<RateScope, TakenCalls>,
     /// Scopes by the time from which on their calls say nothing.
-    leaving: Journaled<(Micros, RateScope), ()>,
+    leaving: UndoMap<(Micros, RateScope), ()>,
 }
 
 /// Calls of one scope that were taken.

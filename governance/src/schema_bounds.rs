@@ -102,7 +102,7 @@ pub(crate) fn check_bounds(schema: &Value) -> Result<u64, SchemaBoundsError> {
             return Err(SchemaBoundsError::Dialect);
         }
     }
-    let mut counted = Counted { root: schema, patterns: 0, references: BTreeMap::new() };
+    let mut counted = SchemaCounter { root: schema, patterns: 0, references: BTreeMap::new() };
     counted.schema(schema, 0)
 }
 
@@ -127,14 +127,14 @@ pub(crate) fn referenced<'s>(root: &'s Value, reference: &str) -> Option<&'s Val
     root.pointer(reference.strip_prefix('#')?).filter(|_| !reference.contains('%'))
 }
 
-struct Counted<'s> {
+struct SchemaCounter<'s> {
     root: &'s Value,
     patterns: usize,
     /// The cost of each; `None` while it is being counted.
     references: BTreeMap<&'s str, Option<u64>>,
 }
 
-impl<'s> Counted<'s> {
+impl<'s> SchemaCounter<'s> {
     fn schema(&mut self, schema: &'s Value, depth: usize) -> Result<u64, SchemaBoundsError> {
         let Value::Object(members) = schema else { return Ok(1) };
         // References can lead deeper than the document is deep.

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 /// The stops in force, each with the operator's reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stops {
+pub struct Suspensions {
     /// Everything.
     pub panic: Option<String>,
     /// These agents.
     pub suspended: BTreeMap<AgentName, String>,
 }
 
-impl Stops {
+impl Suspensions {
     /// Returns the stops of one agent's calls.
     pub(crate) fn of_agent(&self, agent: Option<&str>) -> Self {
         let own = agent.and_then(|agent| self.suspended.get_key_value(agent));

@@ -5,9 +5,9 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::Name;
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journaled;
 use crate::limits::{MAX_TOOL_SIGHTINGS, MAX_TOOL_SIGHTINGS_OF_AGENT};
 use crate::per_agent_quota::NOBODY;
+use crate::undo_map::UndoMap;
 
 /// The sightings of a tool that nobody had registered, by one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub(crate) type SightingKey = (String, Name, Option<Name>);
 /// other agent's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct ToolSightings(Journaled<SightingKey, ToolSighting>);
+pub(crate) struct ToolSightings(UndoMap<SightingKey, ToolSighting>);
 
 impl ToolSightings {
     /// Folds a decision on a call of a tool that is not registered.

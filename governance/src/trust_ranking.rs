@@ -22,7 +22,7 @@ pub enum RankedFrom {
 
 /// A dimension in a ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ranked<'a> {
+pub struct RankedDimension<'a> {
     /// The dimension.
     pub dimension: &'a Dimension,
     /// Its record.
@@ -33,7 +33,7 @@ pub struct Ranked<'a> {
 
 /// The order of dimensions: by score, those of equal score by the dimension. The tie is broken the same way from both ends.
 #[derive(Debug, Clone, Copy)]
-pub struct Ranking<'a> {
+pub struct TrustRanking<'a> {
     /// The numbers that scores are computed with.
     pub rules: &'a TrustRules,
     /// The time that they are of.
@@ -42,7 +42,7 @@ pub struct Ranking<'a> {
     pub from: RankedFrom,
 }
 
-impl Ranking<'_> {
+impl TrustRanking<'_> {
     /// Returns the first `limit` dimensions, [`MAX_RANKED`] at most, behind the place of one that is named. Holds no more than that
     /// many at a time.
     #[must_use]
@@ -51,7 +51,7 @@ impl Ranking<'_> {
         records: impl IntoIterator<Item = (&'a Dimension, &'a TrustRecord)>,
         after: Option<(Score, &Dimension)>,
         limit: usize,
-    ) -> Vec<Ranked<'a>> {
+    ) -> Vec<RankedDimension<'a>> {
         let limit = limit.min(MAX_RANKED);
         let after = after.map(|(score, dimension)| (self.rank(score), dimension));
         // The last in rank is the greatest, and leaves first.
@@ -62,7 +62,7 @@ impl Ranking<'_> {
             if after.is_some_and(|after| (rank, dimension) <= after) {
                 continue;
             }
-            first.push(Place { rank, ranked: Ranked { dimension, record, assessment } });
+            first.push(RankEntry { rank, ranked: RankedDimension { dimension, record, assessment } });
             if first.len() > limit {
                 first.pop();
             }
@@ -77,32 +77,32 @@ impl Ranking<'_> {
 }
 
 /// A dimension at its place: its key is the rank, then the dimension.
-struct Place<'a> {
+struct RankEntry<'a> {
     rank: i32,
-    ranked: Ranked<'a>,
+    ranked: RankedDimension<'a>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> RankEntry<'a> {
     fn key(&self) -> (i32, &'a Dimension) {
         (self.rank, self.ranked.dimension)
     }
 }
 
-impl PartialEq for Place<'_> {
+impl PartialEq for RankEntry<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Place<'_> {}
+impl Eq for RankEntry<'_> {}
 
-impl PartialOrd for Place<'_> {
+impl PartialOrd for RankEntry<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Place<'_> {
+impl Ord for RankEntry<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }

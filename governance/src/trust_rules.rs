@@ -64,7 +64,7 @@ pub struct Assessment {
     /// The score, from 0 to 1.
     pub score: Score,
     /// The standing that follows.
-    pub standing: Standing,
+    pub standing: TrustStanding,
     /// The reason for the standing.
     pub reason: StandingReason,
     /// `true` if an operator may have a call reviewed although the dimension is blocked.
@@ -74,7 +74,7 @@ pub struct Assessment {
 /// The standing of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum TrustStanding {
     /// Calls without review.
     AutoApprove,
     /// Calls that a person approved.
@@ -83,7 +83,7 @@ pub enum Standing {
     Blocked,
 }
 
-impl Standing {
+impl TrustStanding {
     /// Returns the verdict on a critical call. Any other call of a blocked dimension is reviewed, from version 6 of the rules on.
     #[must_use]
     pub const fn verdict(self) -> Verdict {
@@ -163,9 +163,9 @@ pub fn judge(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Assessment
     let (mut standing, mut reason) = standing(inputs, rules, score);
     let (before, _) = self::standing(inputs, rules, unaged);
     if before < standing {
-        (standing, reason) = (Standing::RequireReview, StandingReason::Decayed);
+        (standing, reason) = (TrustStanding::RequireReview, StandingReason::Decayed);
     }
-    let may_be_probed = standing == Standing::Blocked && rules.blocked_may_be_probed;
+    let may_be_probed = standing == TrustStanding::Blocked && rules.blocked_may_be_probed;
     Assessment { score, standing, reason, may_be_probed }
 }
 
@@ -179,10 +179,10 @@ fn decay(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Decay {
 }
 
 /// Returns the standing of a dimension with this score.
-fn standing(inputs: &TrustInputs, rules: &TrustRules, score: Score) -> (Standing, StandingReason) {
+fn standing(inputs: &TrustInputs, rules: &TrustRules, score: Score) -> (TrustStanding, StandingReason) {
     let observations = inputs.observations();
     if observations == 0 {
-        return (Standing::RequireReview, StandingReason::NoObservations);
+        return (TrustStanding::RequireReview, StandingReason::NoObservations);
     }
     let failures = match rules.failures_counted {
         FailuresCounted::All => inputs.failures,
@@ -190,17 +190,17 @@ fn standing(inputs: &TrustInputs, rules: &TrustRules, score: Score) -> (Standing
     };
     let high = score >= rules.auto_approve_score;
     let found = if failures >= u64::from(rules.blocking_failures.get()) {
-        (Standing::Blocked, StandingReason::Failures)
+        (TrustStanding::Blocked, StandingReason::Failures)
     } else if high && inputs.approvals >= u64::from(rules.auto_approve_approvals.get()) {
-        (Standing::AutoApprove, StandingReason::HighScore)
+        (TrustStanding::AutoApprove, StandingReason::HighScore)
     } else if score >= rules.review_score {
         let reason = if high { StandingReason::FewApprovals } else { StandingReason::MiddleScore };
-        (Standing::RequireReview, reason)
+        (TrustStanding::RequireReview, reason)
     } else {
-        (Standing::Blocked, StandingReason::LowScore)
+        (TrustStanding::Blocked, StandingReason::LowScore)
     };
-    if found.0 == Standing::Blocked && observations < u64::from(rules.min_observations.get()) {
-        return (Standing::RequireReview, StandingReason::FewObservations);
+    if found.0 == TrustStanding::Blocked && observations < u64::from(rules.min_observations.get()) {
+        return (TrustStanding::RequireReview, StandingReason::FewObservations);
     }
     found
 }

@@ -6,9 +6,9 @@ use bitacora_formats::vocabulary::{
 };
 
 use crate::examination::{CallFacts, is_sealed_workspace};
-use crate::finding::Said;
+use crate::finding::StepObjection;
 use crate::ladder::{
-    self, Circumstances, Ruling, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on,
+    self, Circumstances, PolicyRuling, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on,
     stopped_verdict,
 };
 use crate::policy::Policy;
@@ -79,7 +79,7 @@ impl WhatIf {
         let said = rule_on(policy, &facts, matches, &circumstances);
         let rule = said.rule.map(|rule| rule.id.clone());
         let certain = said.certain && counts_in_the_same_workspace(policy, &facts);
-        let ruling = Ruling::Said(said);
+        let ruling = PolicyRuling::Said(said);
         let trust = judge(&TrustInputs::from(inputs), policy.trust(), time);
         let is_probed = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::TrustProbe));
         let is_critical = decision.ladder.iter().any(|said| said.code == Some(ReasonCode::BlastRadius));
@@ -128,7 +128,7 @@ fn counts_in_the_same_workspace(policy: &Policy, facts: &CallFacts) -> bool {
 }
 
 /// Returns the verdict of the steps together, where some of them give another one than is recorded.
-fn strictest(ladder: &[LadderStep], swapped: &[(Step, Said)], rule: Option<Name>) -> StepsVerdict {
+fn strictest(ladder: &[LadderStep], swapped: &[(Step, StepObjection)], rule: Option<Name>) -> StepsVerdict {
     let mut verdict = (Verdict::Allow, ReasonCode::Allowed);
     for recorded in ladder {
         let said = match swapped.iter().find(|(step, _)| *step == recorded.step) {

@@ -20,7 +20,7 @@ const MAX_ENTERED: usize = 16;
 
 /// The reading of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Command {
+pub(super) struct CommandLine {
     /// Programs with their subcommands. Rules look at each of them.
     parts: BTreeSet<String>,
     /// The parts that do more than look.
@@ -40,18 +40,18 @@ pub(super) struct Command {
 }
 
 /// Reads a command line that is given in this working folder.
-pub(super) fn read_command(text: &str, cwd: Option<&str>) -> Command {
+pub(super) fn read_command(text: &str, cwd: Option<&str>) -> CommandLine {
     let (actions, opaque) = match bitacora_shell::read_in(text, cwd) {
         Reading::Readable(actions) => (actions, false),
         Reading::Unreadable(_, actions) => (actions, true),
     };
-    let mut command = Command { opaque: opaque || actions.is_empty(), ..Command::default() };
+    let mut command = CommandLine { opaque: opaque || actions.is_empty(), ..CommandLine::default() };
     let mut entered = Vec::new();
     actions.iter().for_each(|action| command.take(action, &mut entered, cwd));
     command
 }
 
-impl Command {
+impl CommandLine {
     /// Returns the context by which trust is kept: the parts that do more than look, or, of a command that only looks, all of them.
     /// One part is named by itself, several with all their names, sorted; `opaque` where there can be others.
     pub(super) fn context(&self) -> String {

@@ -38,7 +38,7 @@ fn writer() -> CompiledTool {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a literal is handed in")]
-fn examined(tool: &CompiledTool, args: Value) -> Examined {
+fn examined(tool: &CompiledTool, args: Value) -> ArgumentFindings {
     examine(tool, args.to_string().as_bytes(), CWD)
 }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::limits::{BUDGET_WINDOW_LIFE, ENDED_WINDOW_LIFE};
 use crate::loop_guard::RUN_BUDGET;
-use crate::meter::{Begun, Meter};
+use crate::meter::{Meter, WindowStart};
 use crate::per_agent_quota::NOBODY;
 use crate::spend::Spend;
 
@@ -59,7 +59,7 @@ impl Budgets {
         Some(())
     }
 
-    fn begin_window(&mut self, key: &WindowKey, at: Occasion<'_>) -> Option<Option<Begun>> {
+    fn begin_window(&mut self, key: &WindowKey, at: Occasion<'_>) -> Option<Option<WindowStart>> {
         self.sweep_windows(if at.is_strict() { usize::MAX } else { SWEPT_AT_ONCE }, at.time);
         if self.leaving.len() >= MAX_BUDGET_WINDOWS {
             return None;
@@ -70,7 +70,11 @@ impl Budgets {
                 return None;
             }
             self.shares.add(at.agent);
-            Some(Begun { agent: at.agent.unwrap_or(NOBODY).to_owned(), looked_at: leaves, is_ended: false })
+            Some(WindowStart {
+                agent: at.agent.unwrap_or(NOBODY).to_owned(),
+                looked_at: leaves,
+                is_ended: false,
+            })
         } else {
             None
         };

@@ -4,10 +4,10 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::Name;
 use serde::{Deserialize, Serialize};
 
-use super::Broken;
-use crate::journal::Journaled;
+use super::BrokenCondition;
 use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
-use crate::per_agent_quota::Shares;
+use crate::per_agent_quota::PerAgentQuota;
+use crate::undo_map::UndoMap;
 
 /// A call of an agent, and the contract that the check is of, if it is of one.
 pub(crate) type CheckKey = (String, Name, Option<Name>);
@@ -15,9 +15,9 @@ pub(crate) type CheckKey = (String, Name, Option<Name>);
 /// The conditions that do not hold before calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Unmet {
-    by_check: Journaled<CheckKey, Broken>,
-    leaving: Journaled<(Micros, CheckKey), ()>,
-    shares: Shares,
+    by_check: UndoMap<CheckKey, BrokenCondition>,
+    leaving: UndoMap<(Micros, CheckKey), ()>,
+    shares: PerAgentQuota,
 }
 
 impl Unmet {
@@ -45,7 +45,7 @@ impl Unmet {
             let until = Micros(time.0.saturating_add(CALL_LIFE.0));
             self.leaving.insert((until, key.clone()), ());
             self.shares.add(Some(&key.0));
-            self.by_check.insert(key, Broken { check, until });
+            self.by_check.insert(key, BrokenCondition { check, until });
         }
     }
 

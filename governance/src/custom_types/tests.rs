@@ -3,8 +3,8 @@ use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use serde_json::json;
 
 use super::*;
-use crate::reactor::{Observed, ReactorState};
-use crate::seeded::Seeded;
+use crate::reactor::{ObservedEvent, ReactorState};
+use crate::seeded_rng::SeededRng;
 use crate::{Governance, Reactor, State};
 
 fn registered(kind: &str, version: u64, schema: &Value) -> SchemaRegistered {
@@ -30,8 +30,8 @@ fn event(data: &Value) -> Event<'static> {
     event
 }
 
-fn placed<'e>(event: &'e Event<'e>) -> Observed<'e> {
-    Observed {
+fn placed<'e>(event: &'e Event<'e>) -> ObservedEvent<'e> {
+    ObservedEvent {
         position: Position::new(2).unwrap(),
         stream_version: StreamVersion::FIRST,
         time: Micros(1),
@@ -167,7 +167,7 @@ fn looking_at_any_value_is_bounded_and_says_so() {
 
 #[test]
 fn any_registration_gives_an_answer_and_never_a_state_that_cannot_be_read_back() {
-    let mut random = Seeded(7);
+    let mut random = SeededRng(7);
     let mut types = CustomTypes::default();
     for _ in 0..2_000 {
         let kind = random.one_of(&["a", "b", "x.c", "run.step", "ledger.d", "e.f"]);

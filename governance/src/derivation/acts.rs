@@ -8,7 +8,7 @@ use crate::command::Act;
 use crate::event_sources::SCHEDULER_SOURCE;
 use crate::limits::{MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
 use crate::loop_guard::RUN_BUDGET;
-use crate::reactor::Observed;
+use crate::reactor::ObservedEvent;
 use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::State;
 use crate::version::{holds_run_budgets, is_isolated};
@@ -34,7 +34,7 @@ impl State {
     pub(super) fn may_tell_overdue(
         &self,
         overdue: &RunOverdue,
-        placed: &Observed<'_>,
+        placed: &ObservedEvent<'_>,
     ) -> Result<(), ReactorRefusal> {
         let (agent, rules) = (placed.event.agent.as_deref(), self.rules.get().version());
         let is_due = self.rounds.is_overdue(&overdue.run, agent, rules, placed.time);
@@ -164,7 +164,7 @@ impl State {
 
     /// Refuses events that only the reactor derives where another caller appends them. History that was recorded elsewhere brings
     /// its own observations, marked.
-    pub(super) fn check_writer(&self, act: &Act, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
+    pub(super) fn check_writer(&self, act: &Act, placed: &ObservedEvent<'_>) -> Result<(), ReactorRefusal> {
         let is_own = match act {
             Act::Decided(_)
             | Act::Opened(_)
@@ -189,7 +189,7 @@ impl State {
 
 impl State {
     /// Checks that nothing ends by a clock that jumped: neither calls nor approvals nor principals.
-    pub(super) fn check_time(&self, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
+    pub(super) fn check_time(&self, placed: &ObservedEvent<'_>) -> Result<(), ReactorRefusal> {
         if self.clock().jump().is_none() || placed.derived || placed.event.source != SCHEDULER_SOURCE {
             return Ok(());
         }

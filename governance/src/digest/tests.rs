@@ -2,7 +2,7 @@ use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use serde_json::json;
 
 use super::*;
-use crate::reactor::{Observed, ReactorState};
+use crate::reactor::{ObservedEvent, ReactorState};
 
 const PAGE: &str = include_str!("../../../docs/formats/state_digest.md");
 
@@ -15,7 +15,7 @@ fn block<'p>(language: &str, number: usize) -> &'p str {
 fn folded(state: &mut State, kind: &'static str, data: &serde_json::Value) {
     let mut event = Event::new("e1", "urn:test", kind, "acts");
     event.data = Data::Json(Json::check(data.to_string().into_bytes()).unwrap());
-    let observed = Observed {
+    let observed = ObservedEvent {
         position: Position::new(2).unwrap(),
         stream_version: StreamVersion::FIRST,
         time: Micros(1_795_305_600_000_000),

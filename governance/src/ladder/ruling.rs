@@ -5,15 +5,16 @@ use bitacora_formats::vocabulary::{LocalTimes, ReasonCode, Risk, Verdict};
 
 use crate::arguments::{NO_CONTEXT, clean_folder};
 use crate::examination::CallFacts;
-use crate::finding::{Said, deny, review};
+use crate::finding::{StepObjection, deny, review};
 use crate::policy::{
-    ArgumentMatches, Destinations, GuardFinding, Guarded, Part, Policy, Question, RuleVerdict,
+    ArgumentMatches, CallPart, Destinations, FileGuardResult, GuardFinding, Policy, PolicyQuestion,
+    RuleVerdict,
 };
 use crate::state::State;
 use crate::version::guards_files;
 
 /// Returns the verdict of the policy's guarded files on a call. Earlier rules know no such files.
-pub(crate) fn by_guarded_files(guarded: &Guarded, version: u32) -> Said {
+pub(crate) fn by_guarded_files(guarded: &FileGuardResult, version: u32) -> StepObjection {
     match guarded.finding.filter(|_| guards_files(version))? {
         GuardFinding::Secret => deny(ReasonCode::SecretFile),
         GuardFinding::SecretPossible => review(ReasonCode::SecretFilePossible),
@@ -22,13 +23,13 @@ pub(crate) fn by_guarded_files(guarded: &Guarded, version: u32) -> Said {
 }
 
 /// Returns the stricter of two; the first where they are alike. So no consent to a rule's review lifts a finding about files.
-pub(crate) fn strictest(one: Said, other: Said) -> Said {
-    let verdict = |said: &Said| said.as_ref().map(|(verdict, ..)| *verdict);
+pub(crate) fn strictest(one: StepObjection, other: StepObjection) -> StepObjection {
+    let verdict = |said: &StepObjection| said.as_ref().map(|(verdict, ..)| *verdict);
     if verdict(&other) > verdict(&one) { other } else { one }
 }
 
 /// The ruling of the active policy.
-pub(crate) enum Ruling<'s> {
+pub(crate) enum PolicyRuling<'s> {
     /// None is active.
     NoPolicy,
     /// It cannot be read.
@@ -42,18 +43,18 @@ pub(super) fn ruled<'s>(
     facts: &CallFacts,
     risk: Option<Risk>,
     (time, local): (Micros, Option<&LocalTimes>),
-) -> Ruling<'s> {
+) -> PolicyRuling<'s> {
     if state.policy_version().is_none() {
-        return Ruling::NoPolicy;
+        return PolicyRuling::NoPolicy;
     }
-    let Some(policy) = state.policy() else { return Ruling::Unreadable };
+    let Some(policy) = state.policy() else { return PolicyRuling::Unreadable };
     let circumstances = Circumstances {
         risk,
         time_of_day: state.time_of_day(facts, time),
         local,
         is_in_session_folder: facts.is_in(state.session_folder(facts).as_ref()),
     };
-    Ruling::Said(rule_on(policy, facts, &facts.matches, &circumstances))
+    PolicyRuling::Said(rule_on(policy, facts, &facts.matches, &circumstances))
 }
 
 impl State {
@@ -84,18 +85,18 @@ pub(crate) fn rule_on<'p>(
     circumstances: &Circumstances<'_>,
 ) -> RuleVerdict<'p> {
     let cwd = facts.cwd.as_deref().and_then(clean_folder);
-    let judge = |context: Part<'_>| {
-        policy.judge(&Question {
+    let judge = |context: CallPart<'_>| {
+        policy.judge(&PolicyQuestion {
             tool: &facts.tool,
-            server: facts.server.as_deref().map_or(Part::None, Part::Known),
+            server: facts.server.as_deref().map_or(CallPart::None, CallPart::Known),
             context,
             destinations: reached(facts),
             reach: facts.examined.as_ref().and_then(|found| found.reach.as_ref()),
-            cwd: cwd.as_deref().map_or(Part::Unknown, Part::Known),
-            model: facts.model.as_deref().map_or(Part::Unknown, Part::Known),
-            agent: facts.agent.as_deref().map_or(Part::Unknown, Part::Known),
-            role: Part::Known(&facts.role),
-            task_type: facts.task_type.as_deref().map_or(Part::Unknown, Part::Known),
+            cwd: cwd.as_deref().map_or(CallPart::Unknown, CallPart::Known),
+            model: facts.model.as_deref().map_or(CallPart::Unknown, CallPart::Known),
+            agent: facts.agent.as_deref().map_or(CallPart::Unknown, CallPart::Known),
+            role: CallPart::Known(&facts.role),
+            task_type: facts.task_type.as_deref().map_or(CallPart::Unknown, CallPart::Known),
             risk: circumstances.risk,
             is_in_session_folder: circumstances.is_in_session_folder,
             time: circumstances.time_of_day,
@@ -110,8 +111,8 @@ pub(crate) fn rule_on<'p>(
         RuleVerdict { certain, ..one.or_perhaps(other) }
     };
     let contexts = facts.examined.as_ref().map(|found| found.parts.as_slice()).unwrap_or_default();
-    let strictest = contexts.iter().map(|part| judge(Part::Known(part))).reduce(both);
-    strictest.unwrap_or_else(|| judge(Part::Unknown))
+    let strictest = contexts.iter().map(|part| judge(CallPart::Known(part))).reduce(both);
+    strictest.unwrap_or_else(|| judge(CallPart::Unknown))
 }
 
 /// Returns the places that a call reaches, as far as its arguments tell.
@@ -128,11 +129,11 @@ fn reached(facts: &CallFacts) -> Destinations<'_> {
     }
 }
 
-pub(crate) fn by_rule(ruling: &Ruling<'_>) -> Said {
+pub(crate) fn by_rule(ruling: &PolicyRuling<'_>) -> StepObjection {
     let said = match ruling {
-        Ruling::NoPolicy => return review(ReasonCode::NoPolicy),
-        Ruling::Unreadable => return deny(ReasonCode::PolicyUnreadable),
-        Ruling::Said(said) => said,
+        PolicyRuling::NoPolicy => return review(ReasonCode::NoPolicy),
+        PolicyRuling::Unreadable => return deny(ReasonCode::PolicyUnreadable),
+        PolicyRuling::Said(said) => said,
     };
     let words = || said.rule.map(|rule| rule.reason.to_string());
     match said.verdict {

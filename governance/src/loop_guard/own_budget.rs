@@ -9,7 +9,7 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{RoundName, Rounds};
+use super::{LoopGuard, RoundName};
 use crate::budgets::BudgetsDue;
 use crate::version::holds_run_budgets;
 
@@ -84,7 +84,7 @@ impl OwnBudget {
     }
 }
 
-impl Rounds {
+impl LoopGuard {
     /// Returns the budget that an agent's run was begun with.
     pub(crate) fn own_budget(&self, agent: Option<&str>, run: Option<&str>, rules: u32) -> Option<OwnBudget> {
         let run = run.filter(|_| holds_run_budgets(rules))?;

@@ -9,8 +9,8 @@ fn text<const MAX: usize>(text: &str) -> BoundedText<MAX> {
     BoundedText::new(text).unwrap()
 }
 
-fn examined() -> Examined {
-    Examined {
+fn examined() -> ArgumentFindings {
+    ArgumentFindings {
         refusal: None,
         violations: Vec::new(),
         context: text("src/api"),
@@ -56,7 +56,7 @@ fn facts() -> CallFacts {
         examined: Some(examined()),
         poll: false,
         matches: ArgumentMatches::hidden(),
-        guarded: Guarded::default(),
+        guarded: FileGuardResult::default(),
         tool_revision: Some(3),
         policy_version: Some(4),
         imported: false,
@@ -103,9 +103,11 @@ fn what_a_decision_says_otherwise_than_its_facts_comes_back_too() {
     let nameless = CallFacts { model: Some(text("-")), task_type: Some(text("-")), ..facts() };
     let nameless =
         CallFacts { dimension: Dimension::new("fs.write", "src/api", "-", "-").unwrap(), ..nameless };
-    let several = Examined { parts: vec![text("cargo"), text("git push")], opaque: true, ..examined() };
-    let hidden = Examined { context: text("-"), parts: Vec::new(), destinations: Vec::new(), ..examined() };
-    let refused = Examined {
+    let several =
+        ArgumentFindings { parts: vec![text("cargo"), text("git push")], opaque: true, ..examined() };
+    let hidden =
+        ArgumentFindings { context: text("-"), parts: Vec::new(), destinations: Vec::new(), ..examined() };
+    let refused = ArgumentFindings {
         refusal: Some(ArgumentsRefusal::Invalid),
         violations: vec![Violation { pointer: "/path".to_owned(), keyword: "type".to_owned() }],
         ..examined()

@@ -11,11 +11,11 @@ use crate::breaker::Breaker;
 use crate::budgets::WindowKey;
 use crate::calls::OpenCall;
 use crate::clock::ClockTrust;
-use crate::contracts::{Broken, CallKey};
+use crate::contracts::{BrokenCondition, CallKey};
+use crate::cow_cell::CowCell;
 use crate::enforcement_mode::Modes;
 use crate::executor::Executor;
 use crate::grants::Grants;
-use crate::journal::Journaled;
 use crate::keys::{ScopedKey, UsedKey};
 use crate::loop_guard::{Round, RoundName};
 use crate::meter::Meter;
@@ -23,10 +23,10 @@ use crate::policies::Policies;
 use crate::rate::Bucket;
 use crate::registry::Registry;
 use crate::rolling_rates::TakenCalls;
-use crate::shelved::Shelved;
 use crate::state::{GovernedTime, State, Unread};
-use crate::suspensions::Stops;
+use crate::suspensions::Suspensions;
 use crate::trust::TrustRecord;
+use crate::undo_map::UndoMap;
 
 /// The changes of a map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl<K: Ord + Clone, V: Clone> MapPatch<K, V> {
         self.put.is_empty() && self.gone.is_empty()
     }
 
-    fn apply(self, map: &mut Journaled<K, V>) {
+    fn apply(self, map: &mut UndoMap<K, V>) {
         self.gone.iter().for_each(|key| map.remove(key));
         self.put.into_iter().for_each(|(key, value)| map.insert(key, value));
     }
@@ -107,14 +107,14 @@ patches! {
         meters: WindowKey => Meter,
         rounds: RoundName => Round,
         contracts: Name => ContractDefined,
-        broken: CallKey => Broken,
+        broken: CallKey => BrokenCondition,
     }
     values {
         registry: Registry,
         policies: Policies,
         modes: Modes,
         grants: Grants,
-        stops: Stops,
+        stops: Suspensions,
         clock: ClockTrust,
         begun: BegunByOne,
         time: GovernedTime,
@@ -186,7 +186,7 @@ impl State {
     }
 }
 
-fn put<T: Clone>(part: &mut Shelved<T>, value: Option<T>) {
+fn put<T: Clone>(part: &mut CowCell<T>, value: Option<T>) {
     if let Some(value) = value {
         part.change(|current| *current = value);
     }

@@ -4,7 +4,7 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BoundedText, Count, Dimension, TrustCounts, TrustOutcome, TrustSet};
 
 use super::*;
-use crate::seeded::Seeded;
+use crate::seeded_rng::SeededRng;
 use crate::trust_rules::tests::observed;
 
 use TrustOutcome::{Approved, AutoApproved, Error, Rejected, Timeout};
@@ -86,15 +86,15 @@ fn counts_stop_at_the_greatest() {
 
 #[test]
 fn what_happened_before_counts_as_if_it_had_been_observed_first() {
-    let mut seeded = Seeded(51);
+    let mut rng = SeededRng(51);
     for _ in 0..2_000 {
         let [mut before, mut own, mut both] = [TrustRecord::default(); 3];
         // Few enough for streaks that go on, and more than are remembered one by one.
-        let (first, all) = (seeded.below(60), seeded.below(120));
-        let likely = seeded.one_of(&[1, 4, 100]);
+        let (first, all) = (rng.below(60), rng.below(120));
+        let likely = rng.one_of(&[1, 4, 100]);
         for step in 0..all {
-            let outcome = if seeded.below(likely) == 0 { seeded.one_of(&OUTCOMES) } else { Approved };
-            let observed = observed(outcome, if outcome == Approved { None } else { seeded.one_of(&CHECKS) });
+            let outcome = if rng.below(likely) == 0 { rng.one_of(&OUTCOMES) } else { Approved };
+            let observed = observed(outcome, if outcome == Approved { None } else { rng.one_of(&CHECKS) });
             let part = if step < first { &mut before } else { &mut own };
             part.apply_observed(&observed, Micros(step));
             both.apply_observed(&observed, Micros(step));
@@ -106,12 +106,12 @@ fn what_happened_before_counts_as_if_it_had_been_observed_first() {
 
 #[test]
 fn the_last_fifty_outcomes_are_those_of_a_plain_list() {
-    let mut seeded = Seeded(50);
+    let mut rng = SeededRng(50);
     let mut record = TrustRecord::default();
     let mut failed = VecDeque::new();
     let mut totals = [0; 3];
     for step in 0..5_000 {
-        let (outcome, check) = (seeded.one_of(&OUTCOMES), seeded.one_of(&CHECKS));
+        let (outcome, check) = (rng.one_of(&OUTCOMES), rng.one_of(&CHECKS));
         record.apply_observed(&observed(outcome, check), Micros(step));
         let is_failure = matches!(outcome, Error | Timeout) || (outcome != Rejected && check == Some(false));
         failed.push_back(is_failure);

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use bitacora_formats::vocabulary::TrustOutcome;
 
 use super::*;
-use crate::seeded::Seeded;
+use crate::seeded_rng::SeededRng;
 use crate::trust_rules::tests::observed;
 
 const NOW: Micros = Micros(1_700_000_000_000_000);
@@ -30,11 +30,11 @@ fn ranked<'a>(
     at: Micros,
     from: RankedFrom,
     limit: usize,
-) -> Vec<Ranked<'a>> {
-    Ranking { rules, at, from }.first(records, None, limit)
+) -> Vec<RankedDimension<'a>> {
+    TrustRanking { rules, at, from }.first(records, None, limit)
 }
 
-fn tools(ranked: &[Ranked<'_>]) -> Vec<String> {
+fn tools(ranked: &[RankedDimension<'_>]) -> Vec<String> {
     ranked.iter().map(|one| one.dimension.tool().to_owned()).collect()
 }
 
@@ -51,10 +51,10 @@ fn top_and_bottom_are_by_score_and_then_by_dimension() {
 
 #[test]
 fn a_ranking_is_the_head_of_the_whole_sorted_list_in_whatever_order_records_come() {
-    let mut seeded = Seeded(3);
+    let mut rng = SeededRng(3);
     let names: Vec<String> = (0..200).map(|number| format!("t{number}")).collect();
     let counts: Vec<(&str, u64, u64)> =
-        names.iter().map(|name| (name.as_str(), seeded.below(5), seeded.below(3))).collect();
+        names.iter().map(|name| (name.as_str(), rng.below(5), rng.below(3))).collect();
     let records = records(&counts);
     let mut sorted: Vec<(&Dimension, &TrustRecord)> = records.iter().collect();
     let rules = TrustRules::v1();
@@ -73,7 +73,7 @@ fn a_ranking_goes_on_behind_any_place_in_it() {
     let records = records(&[("d", 1, 1), ("a", 30, 0), ("c", 1, 1), ("b", 30, 0), ("e", 0, 3)]);
     let rules = TrustRules::v2();
     for from in [RankedFrom::Top, RankedFrom::Bottom] {
-        let ranking = Ranking { rules: &rules, at: NOW, from };
+        let ranking = TrustRanking { rules: &rules, at: NOW, from };
         let whole = ranking.first(&records, None, 99);
         for (index, last) in whole.iter().enumerate() {
             let rest = ranking.first(&records, Some((last.assessment.score, last.dimension)), 2);

@@ -6,11 +6,11 @@ use super::*;
 const NOW: Micros = Micros(1_700_000_000_000_000);
 
 /// So many outcomes of a kind, one after the other; `true` where the check after the call failed.
-type Run = (usize, TrustOutcome, bool);
+type OutcomeRun = (usize, TrustOutcome, bool);
 
 use TrustOutcome::{Approved, AutoApproved, Error, Rejected, Timeout};
 
-fn record(runs: &[Run]) -> TrustRecord {
+fn record(runs: &[OutcomeRun]) -> TrustRecord {
     let mut record = TrustRecord::default();
     for &(count, outcome, check_failed) in runs {
         for _ in 0..count {
@@ -37,11 +37,11 @@ pub(crate) fn observed(outcome: TrustOutcome, post_check_passed: Option<bool>) -
 
 /// Asserts counts (A, R, F, streak), score, standing and reason of a history.
 fn assert_row(
-    runs: &[Run],
+    runs: &[OutcomeRun],
     rules: &TrustRules,
     at: Micros,
     counts: [u64; 4],
-    (score, standing, reason): (&str, Standing, StandingReason),
+    (score, standing, reason): (&str, TrustStanding, StandingReason),
 ) {
     let record = record(runs);
     assert_eq!([record.approvals, record.rejections, record.failures, record.streak], counts);
@@ -53,8 +53,8 @@ const V1: TrustRules = TrustRules::v1();
 const V2: TrustRules = TrustRules::v2();
 
 mod under_v1 {
-    use super::Standing::{AutoApprove, Blocked, RequireReview};
     use super::StandingReason::*;
+    use super::TrustStanding::{AutoApprove, Blocked, RequireReview};
     use super::*;
 
     #[test]
@@ -138,8 +138,8 @@ mod under_v1 {
 }
 
 mod under_v2 {
-    use super::Standing::{AutoApprove, Blocked, RequireReview};
     use super::StandingReason::*;
+    use super::TrustStanding::{AutoApprove, Blocked, RequireReview};
     use super::*;
 
     #[test]
@@ -213,9 +213,9 @@ fn a_judgement_is_made_again_from_what_a_decision_recorded() {
 
 #[test]
 fn age_alone_takes_back_what_was_earned_and_no_more() {
-    use Standing::{AutoApprove, Blocked, RequireReview};
+    use TrustStanding::{AutoApprove, Blocked, RequireReview};
     let rules = with_half_life(V1, 60);
-    let after = |runs: &[Run], half_lives: u64| {
+    let after = |runs: &[OutcomeRun], half_lives: u64| {
         let found = assess(&record(runs), &rules, Micros(NOW.0 + half_lives * 60_000_000));
         (found.score.to_string(), found.standing, found.reason)
     };
@@ -243,23 +243,24 @@ fn the_longest_half_life_is_kept_to_the_microsecond() {
 fn each_limit_is_taken_in() {
     let rules = TrustRules { review_score: "0.51".parse().unwrap(), ..V1 };
     let one = [(1, Approved, false)];
-    assert_eq!(assess(&record(&one), &rules, NOW).standing, Standing::RequireReview);
+    assert_eq!(assess(&record(&one), &rules, NOW).standing, TrustStanding::RequireReview);
     let rules = TrustRules { review_score: "0.5101".parse().unwrap(), ..V1 };
-    assert_eq!(assess(&record(&one), &rules, NOW).standing, Standing::Blocked);
+    assert_eq!(assess(&record(&one), &rules, NOW).standing, TrustStanding::Blocked);
     let rules = TrustRules { auto_approve_score: "0.94".parse().unwrap(), ..V1 };
     let mixed = [(47, Approved, false), (2, Rejected, false)];
-    assert_eq!(assess(&record(&mixed), &rules, NOW).standing, Standing::AutoApprove);
+    assert_eq!(assess(&record(&mixed), &rules, NOW).standing, TrustStanding::AutoApprove);
     let rules = TrustRules { auto_approve_score: "0.9401".parse().unwrap(), ..V1 };
-    assert_eq!(assess(&record(&mixed), &rules, NOW).standing, Standing::RequireReview);
+    assert_eq!(assess(&record(&mixed), &rules, NOW).standing, TrustStanding::RequireReview);
     let four = [(200, Approved, false), (4, Error, false)];
-    assert_eq!(assess(&record(&four), &V1, NOW).standing, Standing::AutoApprove);
+    assert_eq!(assess(&record(&four), &V1, NOW).standing, TrustStanding::AutoApprove);
 }
 
 #[test]
 fn what_a_dimension_may_do_reads_as_a_verdict() {
-    let read = [Standing::AutoApprove, Standing::RequireReview, Standing::Blocked].map(Standing::verdict);
+    let read = [TrustStanding::AutoApprove, TrustStanding::RequireReview, TrustStanding::Blocked]
+        .map(TrustStanding::verdict);
     assert_eq!(read, [Verdict::Allow, Verdict::Review, Verdict::Deny]);
-    for standing in [Standing::AutoApprove, Standing::RequireReview, Standing::Blocked] {
+    for standing in [TrustStanding::AutoApprove, TrustStanding::RequireReview, TrustStanding::Blocked] {
         assert_eq!(serde_json::to_value(standing).unwrap(), standing.as_str());
     }
     let reasons = [

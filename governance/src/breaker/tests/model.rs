@@ -1,7 +1,7 @@
 //! The breaker compared with a plain model, which was written only to be obvious.
 
 use super::*;
-use crate::seeded::Seeded;
+use crate::seeded_rng::SeededRng;
 
 /// Lists instead of bits, and nothing asked before it happens.
 struct Model {
@@ -91,24 +91,23 @@ impl Model {
 fn it_goes_through_whatever_happens_as_the_model_does() {
     let mut seen = [0; 3];
     for seed in 0..200 {
-        let mut seeded = Seeded(seed);
+        let mut rng = SeededRng(seed);
         let mut breaker = Breaker::default();
         let mut model =
             Model { settings: [20, 5, 3, 300], outcomes: Vec::new(), state: State::Closed, half_openings: 0 };
         let mut now = 1_000_000;
-        let failing = 5 + seeded.below(60);
+        let failing = 5 + rng.below(60);
         // The calls under way, by what they were decided in.
         let mut calls: Vec<Option<Trial>> = Vec::new();
         for _ in 0..1_000 {
-            now += seeded.one_of(&[0, 1, 1_000_000, 30_000_000, 100_000_000]);
-            match seeded.below(100) {
+            now += rng.one_of(&[0, 1, 1_000_000, 30_000_000, 100_000_000]);
+            match rng.below(100) {
                 0 => {
                     breaker.apply_transition(&Transition::Close);
                     model.close();
                 }
                 1 | 2 => {
-                    let new =
-                        [1 + seeded.below(128), 1 + seeded.below(8), 1 + seeded.below(4), seeded.below(400)];
+                    let new = [1 + rng.below(128), 1 + rng.below(8), 1 + rng.below(4), rng.below(400)];
                     let new = new.map(|number| u32::try_from(number).unwrap());
                     let [window, threshold, probes, cooldown] = new;
                     let settings = settings(window, threshold, probes, cooldown);
@@ -124,8 +123,8 @@ fn it_goes_through_whatever_happens_as_the_model_does() {
                 }
                 _ if calls.is_empty() => {}
                 _ => {
-                    let index = usize::try_from(seeded.below(calls.len() as u64)).unwrap();
-                    let (decided_in, bad) = (calls.swap_remove(index), seeded.percent(failing));
+                    let index = usize::try_from(rng.below(calls.len() as u64)).unwrap();
+                    let (decided_in, bad) = (calls.swap_remove(index), rng.percent(failing));
                     let was_probe = breaker.is_probe(decided_in);
                     outcome(&mut breaker, bad, was_probe, Micros(now));
                     model.outcome(bad, decided_in.map(|trial| trial.0), now);

@@ -2,33 +2,33 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::shared_map::SharedMap;
+use crate::persistent_map::PersistentMap;
 
 /// A sorted map whose changes since the last [`keep`](Self::keep) can be taken back.
 ///
 /// Its order is that of its keys, so that two maps with the same contents are written alike. A copy shares its entries.
 #[derive(Debug, Clone)]
-pub(crate) struct Journaled<K, V> {
-    entries: SharedMap<K, V>,
+pub(crate) struct UndoMap<K, V> {
+    entries: PersistentMap<K, V>,
     /// The value under a key before each change, oldest first.
     undo: Vec<(K, Option<V>)>,
     /// Set while changes are not noted there: recorded changes are never taken back.
     paused: bool,
 }
 
-impl<K, V> Default for Journaled<K, V> {
+impl<K, V> Default for UndoMap<K, V> {
     fn default() -> Self {
-        Self { entries: SharedMap::default(), undo: Vec::new(), paused: false }
+        Self { entries: PersistentMap::default(), undo: Vec::new(), paused: false }
     }
 }
 
-impl<K: PartialEq, V: PartialEq> PartialEq for Journaled<K, V> {
+impl<K: PartialEq, V: PartialEq> PartialEq for UndoMap<K, V> {
     fn eq(&self, other: &Self) -> bool {
         self.entries == other.entries
     }
 }
 
-impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
+impl<K: Ord + Clone, V: Clone> UndoMap<K, V> {
     pub(crate) fn get<Q>(&self, key: &Q) -> Option<&V>
     where
         K: std::borrow::Borrow<Q>,
@@ -166,15 +166,13 @@ impl<K: Ord + Clone, V: Clone> Journaled<K, V> {
     }
 }
 
-impl<K: Serialize, V: Serialize> Serialize for Journaled<K, V> {
+impl<K: Serialize, V: Serialize> Serialize for UndoMap<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.entries.iter())
     }
 }
 
-impl<'de, K: Deserialize<'de> + Ord + Clone, V: Deserialize<'de> + Clone> Deserialize<'de>
-    for Journaled<K, V>
-{
+impl<'de, K: Deserialize<'de> + Ord + Clone, V: Deserialize<'de> + Clone> Deserialize<'de> for UndoMap<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let entries = Vec::<(K, V)>::deserialize(deserializer)?;
         Ok(Self { entries: entries.into_iter().collect(), undo: Vec::new(), paused: false })
@@ -187,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_discarded_request_leaves_every_entry_as_it_was() {
-        let mut map = Journaled::default();
+        let mut map = UndoMap::default();
         map.insert("a", 1);
         map.insert("b", 2);
         map.keep();
@@ -206,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_is_changed_during_a_pause_stands_and_what_comes_after_does_not() {
-        let mut map = Journaled::default();
+        let mut map = UndoMap::default();
         map.insert("a", 1);
         map.pause();
         map.insert("b", 2);
@@ -225,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_was_kept_is_not_taken_back() {
-        let mut map = Journaled::default();
+        let mut map = UndoMap::default();
         map.insert("a", 1);
         map.keep();
         map.discard();
@@ -234,7 +232,7 @@ mod tests {
 
     #[test]
     fn entries_behind_a_key_are_all_but_those_up_to_it() {
-        let mut map = Journaled::default();
+        let mut map = UndoMap::default();
         ["!", "-", "b"].into_iter().for_each(|key| map.insert(key, ()));
         let behind =
             |key: Option<&&'static str>| map.iter_after(key).map(|(key, ())| *key).collect::<Vec<_>>();

@@ -13,18 +13,18 @@ const MAX_CHUNK: usize = 128;
 
 /// A sorted map. Its chunks are never empty, and the keys of each are before those of the next.
 #[derive(Debug, Clone)]
-pub(crate) struct SharedMap<K, V> {
+pub(crate) struct PersistentMap<K, V> {
     chunks: Vec<Arc<Vec<(K, V)>>>,
     len: usize,
 }
 
-impl<K, V> Default for SharedMap<K, V> {
+impl<K, V> Default for PersistentMap<K, V> {
     fn default() -> Self {
         Self { chunks: Vec::new(), len: 0 }
     }
 }
 
-impl<K, V> SharedMap<K, V> {
+impl<K, V> PersistentMap<K, V> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -35,7 +35,7 @@ impl<K, V> SharedMap<K, V> {
     }
 }
 
-impl<K: Ord, V> SharedMap<K, V> {
+impl<K: Ord, V> PersistentMap<K, V> {
     pub(crate) fn get<Q>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -109,7 +109,7 @@ impl<K: Ord, V> SharedMap<K, V> {
     }
 }
 
-impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
+impl<K: Ord + Clone, V: Clone> PersistentMap<K, V> {
     pub(crate) fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -177,7 +177,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     }
 }
 
-impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for SharedMap<K, V> {
+impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for PersistentMap<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut map = Self::default();
         for (key, value) in entries {
@@ -187,7 +187,7 @@ impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for SharedMap<K, V> {
     }
 }
 
-impl<K: PartialEq, V: PartialEq> PartialEq for SharedMap<K, V> {
+impl<K: PartialEq, V: PartialEq> PartialEq for PersistentMap<K, V> {
     fn eq(&self, other: &Self) -> bool {
         self.len == other.len && self.iter().eq(other.iter())
     }
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    fn is_well_made(map: &SharedMap<u64, u64>) {
+    fn is_well_made(map: &PersistentMap<u64, u64>) {
         assert!(map.chunks.iter().all(|chunk| (1..=MAX_CHUNK).contains(&chunk.len())));
         assert!(map.iter().is_sorted_by(|(before, _), (after, _)| before < after));
         assert_eq!(map.iter().count(), map.len());
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn it_is_a_map_like_any_other_and_its_copies_stay_as_they_were() {
-        let (mut map, mut other, mut numbers) = (SharedMap::default(), BTreeMap::new(), Numbers(7));
+        let (mut map, mut other, mut numbers) = (PersistentMap::default(), BTreeMap::new(), Numbers(7));
         let mut copies = Vec::new();
         for step in 0..20_000_u64 {
             // It grows, shrinks to almost nothing, and grows again.
@@ -282,7 +282,7 @@ mod tests {
         for pair in copies.windows(2) {
             let [(before, _), (after, _)] = pair else { unreachable!() };
             for (from, to) in
-                [(before, after), (after, before), (&SharedMap::default(), after), (after, after)]
+                [(before, after), (after, before), (&PersistentMap::default(), after), (after, after)]
             {
                 let mut patched = from.clone();
                 let changes = to.changes_since(from);
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_change_after_a_copy_copies_one_chunk_and_chunks_fill_up_and_go() {
-        let mut map: SharedMap<u64, u64> = (0..10_000).map(|key| (key, key)).collect();
+        let mut map: PersistentMap<u64, u64> = (0..10_000).map(|key| (key, key)).collect();
         assert_eq!(map.chunks.len(), 10_000_usize.div_ceil(MAX_CHUNK), "keys that grow fill their chunks");
         let copy = map.clone();
         map.insert(5_000, 1);

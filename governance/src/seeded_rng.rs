@@ -1,9 +1,9 @@
 //! Numbers from a seed, for the tests of this crate.
 
 /// SplitMix64: the same numbers for the same seed, everywhere.
-pub(crate) struct Seeded(pub(crate) u64);
+pub(crate) struct SeededRng(pub(crate) u64);
 
-impl Seeded {
+impl SeededRng {
     pub(crate) fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

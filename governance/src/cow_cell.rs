@@ -6,13 +6,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A value that is shared with its readers. A change is made on a copy, and can be taken back.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shelved<T> {
+pub(crate) struct CowCell<T> {
     current: Arc<T>,
     /// The value before the first change since the last [`keep`](Self::keep).
     before: Option<Arc<T>>,
 }
 
-impl<T: Clone> Shelved<T> {
+impl<T: Clone> CowCell<T> {
     pub(crate) fn get(&self) -> &T {
         &self.current
     }
@@ -55,19 +55,19 @@ impl<T: Clone> Shelved<T> {
     }
 }
 
-impl<T: PartialEq> PartialEq for Shelved<T> {
+impl<T: PartialEq> PartialEq for CowCell<T> {
     fn eq(&self, other: &Self) -> bool {
         self.current == other.current
     }
 }
 
-impl<T: Serialize> Serialize for Shelved<T> {
+impl<T: Serialize> Serialize for CowCell<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.current.serialize(serializer)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Shelved<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for CowCell<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self { current: Arc::new(T::deserialize(deserializer)?), before: None })
     }
@@ -79,16 +79,16 @@ mod tests {
 
     #[test]
     fn who_holds_a_value_keeps_it_and_a_discarded_change_is_gone() {
-        let mut shelved = Shelved::<u32>::default();
-        shelved.change(|value| *value = 1);
-        shelved.keep();
-        let held = shelved.share();
-        shelved.change(|value| *value = 2);
-        shelved.change(|value| *value = 3);
-        assert_eq!((*held, *shelved.get()), (1, 3));
-        shelved.discard();
-        assert_eq!(*shelved.get(), 1);
-        shelved.discard();
-        assert_eq!(*shelved.get(), 1);
+        let mut cow_cell = CowCell::<u32>::default();
+        cow_cell.change(|value| *value = 1);
+        cow_cell.keep();
+        let held = cow_cell.share();
+        cow_cell.change(|value| *value = 2);
+        cow_cell.change(|value| *value = 3);
+        assert_eq!((*held, *cow_cell.get()), (1, 3));
+        cow_cell.discard();
+        assert_eq!(*cow_cell.get(), 1);
+        cow_cell.discard();
+        assert_eq!(*cow_cell.get(), 1);
     }
 }
