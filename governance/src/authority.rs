@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
-    ApprovalResolved, EventData, PolicyPublished, PrincipalCreated, Role, SuggestionAccepted,
-    SuggestionRejected, TrustObserved, Writer, event_type, is_service_kind,
+    ApprovalResolved, EventData, EventWriter, PolicyPublished, PrincipalCreated, Role, SuggestionAccepted,
+    SuggestionRejected, TrustObserved, event_type, is_service_kind,
 };
 use bitacora_formats::{Data, Event, ExtensionValue};
 use serde::Deserialize;
@@ -43,7 +43,7 @@ pub enum AuthorityError {
         /// The type.
         kind: String,
         /// Its writer.
-        writer: Writer,
+        writer: EventWriter,
     },
     /// The role may not.
     #[error("`{kind}` is not for the role {}; it takes the role {}", has.as_str(), needs.as_str())]
@@ -94,20 +94,20 @@ pub enum AuthorityError {
 pub fn may_write(role: Role, kind: &str) -> Result<(), AuthorityError> {
     let writer = match event_type(kind) {
         Some(listed) => listed.writer,
-        None if is_service_kind(kind) => Writer::Service,
-        None => Writer::Anyone,
+        None if is_service_kind(kind) => EventWriter::Service,
+        None => EventWriter::Anyone,
     };
     // An answer to a suggestion and the policy that comes of it stand together, which the service sees to.
     if [SuggestionAccepted::KIND, SuggestionRejected::KIND].contains(&kind) {
-        return Err(AuthorityError::Reserved { kind: kind.to_owned(), writer: Writer::Service });
+        return Err(AuthorityError::Reserved { kind: kind.to_owned(), writer: EventWriter::Service });
     }
     let needs = match writer {
-        Writer::Anyone => Role::Agent,
-        Writer::Operators => Role::Operator,
-        Writer::Admins => Role::Admin,
+        EventWriter::Anyone => Role::Agent,
+        EventWriter::Operators => Role::Operator,
+        EventWriter::Admins => Role::Admin,
         // An import brings what was observed elsewhere; the ledger sees that it is marked so.
-        Writer::Reactor if kind == TrustObserved::KIND && role == Role::Admin => return Ok(()),
-        Writer::Reactor | Writer::Service => {
+        EventWriter::Reactor if kind == TrustObserved::KIND && role == Role::Admin => return Ok(()),
+        EventWriter::Reactor | EventWriter::Service => {
             return Err(AuthorityError::Reserved { kind: kind.to_owned(), writer });
         }
     };
@@ -255,12 +255,12 @@ mod tests {
                 Role::ALL.into_iter().filter(|role| may_write(*role, listed.kind).is_ok()).collect();
             let expected: &[Role] = match listed.writer {
                 // Recorded by answering, which takes an operator too.
-                Writer::Operators if listed.kind.starts_with("suggestion.") => &[],
-                Writer::Anyone => &[Role::Agent, Role::Operator, Role::Admin],
-                Writer::Operators => &[Role::Operator, Role::Admin],
-                Writer::Admins => &[Role::Admin],
-                Writer::Reactor if listed.kind == "trust.observed" => &[Role::Admin],
-                Writer::Reactor | Writer::Service => &[],
+                EventWriter::Operators if listed.kind.starts_with("suggestion.") => &[],
+                EventWriter::Anyone => &[Role::Agent, Role::Operator, Role::Admin],
+                EventWriter::Operators => &[Role::Operator, Role::Admin],
+                EventWriter::Admins => &[Role::Admin],
+                EventWriter::Reactor if listed.kind == "trust.observed" => &[Role::Admin],
+                EventWriter::Reactor | EventWriter::Service => &[],
             };
             assert_eq!(may, expected, "{}", listed.kind);
         }
@@ -270,7 +270,7 @@ mod tests {
             {
                 let reserved = may_write(role, kind).unwrap_err();
                 assert!(
-                    matches!(reserved, AuthorityError::Reserved { writer: Writer::Service, .. }),
+                    matches!(reserved, AuthorityError::Reserved { writer: EventWriter::Service, .. }),
                     "{kind}"
                 );
             }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use bitacora_formats::parse_usd;
 use bitacora_formats::vocabulary::{
-    Arguments, BlastRadius, BoundedText, MicroUsd, Milliseconds, Name, Sha256Text, ToolRequested,
+    BlastRadius, BoundedText, CallArguments, MicroUsd, Milliseconds, Name, Sha256Text, ToolRequested,
 };
 use serde::Deserialize;
 
@@ -33,7 +33,7 @@ pub fn take_call<'a, M: CallMembers<'a>>(
     call: Name,
     run: Option<&str>,
 ) -> Result<ToolRequested, M::Error> {
-    let args: Option<Arguments> = members.take("args")?;
+    let args: Option<CallArguments> = members.take("args")?;
     let args_digest: Option<Sha256Text> = members.take("argsDigest")?;
     if args.is_some() == args_digest.is_some() {
         return Err(members.bad("args", &"either the arguments or `argsDigest` are sent"));

@@ -8,14 +8,14 @@ use crate::columns::varint::{put, put_bytes, put_signed};
 
 /// A node and all within it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Piece {
+pub(super) struct EncodedNode {
     pub(super) directory: Vec<u8>,
     pub(super) streams: Vec<Stream>,
     /// The number of values that a reader makes of it.
     pub(super) values: usize,
 }
 
-impl Piece {
+impl EncodedNode {
     /// A node that makes so many values.
     pub(super) fn new(tag: u8, values: usize) -> Self {
         Self { directory: vec![tag], streams: Vec::new(), values: values + 1 }
@@ -72,9 +72,9 @@ impl Scale {
     }
 
     /// Returns the approximate bytes of a piece.
-    pub(super) fn weigh(&mut self, piece: &Piece) -> usize {
-        let streams: usize = piece.streams.iter().map(|stream| self.weigh_bytes(&stream.bytes)).sum();
-        piece.directory.len() + streams
+    pub(super) fn weigh(&mut self, node: &EncodedNode) -> usize {
+        let streams: usize = node.streams.iter().map(|stream| self.weigh_bytes(&stream.bytes)).sum();
+        node.directory.len() + streams
     }
 
     /// Returns `true` if nothing repeats in the bytes. Such bytes would be in the way of texts that have something in common.

@@ -24,7 +24,7 @@ use crate::{Codec, Compressor, Keyring, MAX_STATE_BYTES, Micros, Position, Secre
 
 /// The events that an archive is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct ArchivePlan {
     /// The ledger, in the generation that it is in.
     pub origin: Origin,
     /// The positions.
@@ -50,12 +50,12 @@ impl ArchiveSecrets {
 
     /// The keys that an archive of this plan is sealed under.
     #[must_use]
-    pub fn key(&self, plan: &Plan) -> ArchiveKey {
+    pub fn key(&self, plan: &ArchivePlan) -> ArchiveKey {
         ArchiveKey::new(&self.data_key, plan.header())
     }
 }
 
-impl Plan {
+impl ArchivePlan {
     fn header(&self) -> ArchiveHeader {
         let Origin { ledger, generation, .. } = self.origin;
         ArchiveHeader { ledger, generation, first: self.range.first().get() }
@@ -120,8 +120,8 @@ impl Default for Room {
 }
 
 /// Makes one archive. The bytes it gives are appended in the order in which it gives them.
-pub struct Packer {
-    plan: Plan,
+pub struct ArchiveWriter {
+    plan: ArchivePlan,
     secrets: ArchiveSecrets,
     key: ArchiveKey,
     entries: Vec<PartEntry>,
@@ -150,14 +150,14 @@ impl Contents {
     }
 }
 
-impl Packer {
+impl ArchiveWriter {
     /// Begins an archive; the second is the first bytes of its file.
     #[must_use]
-    pub fn new(plan: Plan, secrets: ArchiveSecrets) -> (Self, [u8; ARCHIVE_HEADER_BYTES]) {
+    pub fn new(plan: ArchivePlan, secrets: ArchiveSecrets) -> (Self, [u8; ARCHIVE_HEADER_BYTES]) {
         let (key, header) = (secrets.key(&plan), plan.header().encode());
         let (entries, contents, room) = (Vec::new(), Contents::default(), Room::default());
-        let packer = Self { plan, secrets, key, entries, contents, room };
-        (packer, header)
+        let writer = Self { plan, secrets, key, entries, contents, room };
+        (writer, header)
     }
 
     /// The keys that groups are sealed under.
@@ -363,14 +363,14 @@ mod tests {
             (Room { terms: 3, ..Room::default() }, "terms of the index"),
         ];
         for (room, what) in full {
-            let (mut packer, group) = sample.begun();
-            packer.room = room;
-            let refused = packer.add(group).unwrap_err();
+            let (mut writer, group) = sample.begun();
+            writer.room = room;
+            let refused = writer.add(group).unwrap_err();
             assert_eq!(refused, ArchiveError::TooMuch { what });
             assert!(refused.is_too_much());
-            assert_eq!((packer.entries.len(), packer.contents.bytes), (0, 0));
+            assert_eq!((writer.entries.len(), writer.contents.bytes), (0, 0));
         }
-        let (mut packer, group) = sample.begun();
-        packer.add(group).unwrap();
+        let (mut writer, group) = sample.begun();
+        writer.add(group).unwrap();
     }
 }

@@ -56,7 +56,7 @@ pub enum HeadedError {
 
 /// The data of an event `ledger.headed`: the chain hash of the frame that ends at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Headed {
+pub struct ChainHead {
     /// The last position of that frame, before the event's own.
     pub size: Position,
     /// The chain hash after that frame: it stands for every stored byte up to there.
@@ -70,7 +70,7 @@ struct HeadedData<'a> {
     hash: &'a str,
 }
 
-impl Headed {
+impl ChainHead {
     /// The data of the event: JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -97,7 +97,7 @@ impl HeadEntry {
     ///
     /// # Errors
     /// A [`HeadedError`]: the record is not the one in the tree, or no `ledger.headed` of this ledger.
-    pub fn headed(&self, ledger: LedgerId, in_tree: &Commitment) -> Result<Headed, HeadedError> {
+    pub fn headed(&self, ledger: LedgerId, in_tree: &Commitment) -> Result<ChainHead, HeadedError> {
         let position = self.position;
         let found = commitment(&self.blind, &self.record);
         if !bool::from(found.0.ct_eq(&in_tree.0)) {
@@ -110,7 +110,7 @@ impl HeadEntry {
         }
         match &record.data {
             RecordData::Json(json) => {
-                Headed::parse(json.as_bytes(), position).ok_or(HeadedError::Data { position })
+                ChainHead::parse(json.as_bytes(), position).ok_or(HeadedError::Data { position })
             }
             _ => Err(HeadedError::Data { position }),
         }

@@ -1,4 +1,4 @@
-//! An outline of an archive: all of it but its parts, which a reader fetches first.
+//! The layout of an archive: all of it but its parts, which a reader fetches first.
 
 use super::error::ArchiveError;
 use super::header::ArchiveHeader;
@@ -9,12 +9,12 @@ use crate::SigningChain;
 
 /// Header, manifest and table of an archive, which agree with one another: the ledger's signature covers all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outline {
+pub struct ArchiveLayout {
     manifest: SignedManifest,
     table: PartTable,
 }
 
-impl Outline {
+impl ArchiveLayout {
     /// Reads an archive of `archive_bytes` from its first [`ARCHIVE_HEADER_BYTES`](super::ARCHIVE_HEADER_BYTES) bytes and from
     /// all that lies behind its parts: table, manifest and trailer, as the trailer says where. The manifest is verified with
     /// the ledger's signing keys, or with those in it where none are known.
