@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bitacora_formats::vocabulary::{DimensionPart, FileAccess};
-use bitacora_shell::{Access, Action, Effect, FileUse, Reading};
+use bitacora_shell::{Access, Effect, FileUse, ShellAction, ShellReading};
 
 use super::path::{clean_folder, lies_inside, read_path};
 
@@ -20,7 +20,7 @@ const MAX_ENTERED: usize = 16;
 
 /// The reading of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct CommandLine {
+pub(super) struct CommandFindings {
     /// Programs with their subcommands. Rules look at each of them.
     parts: BTreeSet<String>,
     /// The parts that do more than look.
@@ -40,18 +40,18 @@ pub(super) struct CommandLine {
 }
 
 /// Reads a command line that is given in this working folder.
-pub(super) fn read_command(text: &str, cwd: Option<&str>) -> CommandLine {
+pub(super) fn read_command(text: &str, cwd: Option<&str>) -> CommandFindings {
     let (actions, opaque) = match bitacora_shell::read_in(text, cwd) {
-        Reading::Readable(actions) => (actions, false),
-        Reading::Unreadable(_, actions) => (actions, true),
+        ShellReading::Readable(actions) => (actions, false),
+        ShellReading::Unreadable(_, actions) => (actions, true),
     };
-    let mut command = CommandLine { opaque: opaque || actions.is_empty(), ..CommandLine::default() };
+    let mut command = CommandFindings { opaque: opaque || actions.is_empty(), ..CommandFindings::default() };
     let mut entered = Vec::new();
     actions.iter().for_each(|action| command.take(action, &mut entered, cwd));
     command
 }
 
-impl CommandLine {
+impl CommandFindings {
     /// Returns the context by which trust is kept: the parts that do more than look, or, of a command that only looks, all of them.
     /// One part is named by itself, several with all their names, sorted; `opaque` where there can be others.
     pub(super) fn context(&self) -> String {
@@ -77,7 +77,7 @@ impl CommandLine {
     }
 
     /// `entered` are the folders that the commands before it may have gone to, told from the working folder on.
-    fn take(&mut self, action: &Action, entered: &mut Vec<String>, cwd: Option<&str>) {
+    fn take(&mut self, action: &ShellAction, entered: &mut Vec<String>, cwd: Option<&str>) {
         self.parts.insert(action.part.clone());
         // A program that is called by its path is not the one that its name stands for.
         if action.program.contains('/') {
