@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{
     MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, MAX_BUDGETS, MAX_BUDGETS_OF_CALL, MAX_RESERVATIONS,
 };
-use crate::loop_guard::{RUN_BUDGET, any_run};
 use crate::meter::{Meter, days_of};
 use crate::per_agent_quota::PerAgentQuota;
+use crate::run_budget::{RUN_BUDGET, any_run};
 use crate::spend::{BudgetQuestion, Spend};
 use crate::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};

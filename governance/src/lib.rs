@@ -71,7 +71,7 @@ mod refusal;
 mod registry;
 mod replica;
 mod rollback_request;
-mod rolling_rates;
+mod run_budget;
 mod schema_bounds;
 mod schema_keywords;
 #[cfg(test)]

@@ -28,7 +28,6 @@ pub use ends::OverdueRun;
 pub(crate) use name::RoundName;
 pub(crate) use objection::Objection;
 use own_budget::OwnLimits;
-pub(crate) use own_budget::{RUN_BUDGET, any_run};
 pub(crate) use question::RoundQuestion;
 
 /// Runs and sessions that are looked at, and taken away if they are quiet, with each that is counted.

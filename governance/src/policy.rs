@@ -18,6 +18,7 @@ mod destinations;
 mod digest;
 mod error;
 mod file_guard;
+mod fit;
 mod glob;
 mod index;
 mod names;
@@ -37,8 +38,9 @@ use bitacora_formats::vocabulary::{
     TrustRules, TrustUse, UnregisteredTools, Verdict, Workspaces,
 };
 
-use compiled_rule::{CompiledRule, Fit};
+use compiled_rule::CompiledRule;
 use file_guard::GuardedFiles;
+use fit::Fit;
 use glob::{Dialect, GlobPattern};
 use index::RuleIndex;
 use places::Places;

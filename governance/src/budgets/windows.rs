@@ -7,9 +7,9 @@ use super::{
     Budgets, MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, Occasion, Reservation, SWEPT_AT_ONCE, WindowKey,
 };
 use crate::limits::{BUDGET_WINDOW_LIFE, ENDED_WINDOW_LIFE};
-use crate::loop_guard::RUN_BUDGET;
 use crate::meter::{Meter, WindowStart};
 use crate::per_agent_quota::NOBODY;
+use crate::run_budget::RUN_BUDGET;
 use crate::spend::Spend;
 
 impl Budgets {

@@ -7,9 +7,9 @@ use crate::budgets::BudgetError;
 use crate::command::Act;
 use crate::event_sources::SCHEDULER_SOURCE;
 use crate::limits::{MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
-use crate::loop_guard::RUN_BUDGET;
 use crate::reactor::ObservedEvent;
 use crate::refusal::{ReactorRefusal, RefusalCode};
+use crate::run_budget::RUN_BUDGET;
 use crate::state::State;
 use crate::version::{holds_run_budgets, is_isolated};
 

@@ -4,8 +4,9 @@
 use bitacora_formats::vocabulary::{ArgumentCondition, Scalar};
 use serde::{Deserialize, Serialize};
 
-use super::compiled_rule::{self, Fit};
+use super::compiled_rule;
 use super::error::ConditionError;
+use super::fit::Fit;
 use super::glob::{Dialect, GlobPattern};
 use super::places::{ArgumentValue, Places};
 use super::{PolicyDigest, PolicyError};

@@ -4,6 +4,7 @@ use bitacora_formats::vocabulary::{Glob, OneOrMany, Rule, RuleMatch, Verdict, Zo
 
 use super::arguments::PlaceCondition;
 use super::destinations::DestinationGlobs;
+use super::fit::Fit;
 use super::glob::{Dialect, GlobPattern};
 use super::places::Places;
 use super::window::Window;
@@ -14,14 +15,6 @@ use crate::version::tells_servers_apart;
 const OF_SERVER: &str = "mcp__";
 /// Ends the server in it. A server with these characters in its name is not told by the names of its tools.
 const SERVER_END: &str = "__";
-
-/// The fit of a condition, from the weakest: of several that must all hold, the least counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fit {
-    No,
-    Perhaps,
-    Yes,
-}
 
 #[derive(Debug, Clone)]
 pub(super) struct CompiledRule {
@@ -178,12 +171,6 @@ impl CallPart<'_> {
             Self::None => Fit::No,
             Self::Unknown => Fit::Perhaps,
         }
-    }
-}
-
-impl From<bool> for Fit {
-    fn from(holds: bool) -> Self {
-        if holds { Self::Yes } else { Self::No }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use bitacora_formats::vocabulary::{FileAccess, OneOrMany, Rule, Verdict};
 
-use super::compiled_rule::Fit;
 use super::file_guard::expanded;
+use super::fit::Fit;
 use super::glob::{Dialect, GlobPattern};
 use super::names::{as_windows_opens, folded, folded_glob};
 use super::{CallPart, Destinations, PolicyQuestion};
