@@ -3,7 +3,10 @@
 //! A budget counts the decisions and reports made while it stands: nothing from before it was set. The caller is the spender. A
 //! call that names no run has no part in a budget that each run has anew, and the same holds of sessions.
 
+pub(crate) mod meter;
 mod reservations;
+pub(crate) mod run_budget;
+pub(crate) mod spend;
 mod standing;
 mod windows;
 
@@ -14,14 +17,14 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::budgets::meter::{Meter, days_of};
+use crate::budgets::run_budget::{RUN_BUDGET, any_run};
+use crate::budgets::spend::{BudgetQuestion, Spend};
 use crate::limits::{
     MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, MAX_BUDGETS, MAX_BUDGETS_OF_CALL, MAX_RESERVATIONS,
 };
-use crate::meter::{Meter, days_of};
-use crate::per_agent_quota::PerAgentQuota;
-use crate::run_budget::{RUN_BUDGET, any_run};
-use crate::spend::{BudgetQuestion, Spend};
-use crate::undo_map::UndoMap;
+use crate::undo::per_agent_quota::PerAgentQuota;
+use crate::undo::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 
 use reservations::Overdue;

@@ -1,16 +1,26 @@
-//! Calls that were decided and have no outcome yet.
+//! Calls that were decided and have no outcome yet; with their approvals, grants, keys and outcomes.
+
+pub(crate) mod approval_ids;
+pub(crate) mod approvals;
+pub(crate) mod call_request;
+pub(crate) mod ended_calls;
+pub(crate) mod executor;
+pub(crate) mod grants;
+pub(crate) mod keys;
+pub(crate) mod live_sessions;
+pub(crate) mod outcome;
 
 use bitacora_formats::vocabulary::{Dimension, DimensionPart, Mode, Name, OutcomeRules, Sha256Text, Verdict};
 use bitacora_formats::{Event, Micros};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::breaker::Trial;
-use crate::keys::ScopedKey;
+use crate::budgets::spend::BudgetQuestion;
+use crate::calls::keys::ScopedKey;
 use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS, MAX_OPEN_CALLS_OF_AGENT};
-use crate::per_agent_quota::PerAgentQuota;
-use crate::spend::BudgetQuestion;
-use crate::undo_map::UndoMap;
+use crate::trust::breaker::Trial;
+use crate::undo::per_agent_quota::PerAgentQuota;
+use crate::undo::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 
 /// Calls that are looked at for one that was only observed, to make room for another.

@@ -16,7 +16,7 @@ use bitacora_formats::vocabulary::{
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
 
-use crate::outcome::Outcome;
+use crate::calls::outcome::Outcome;
 
 /// An event that changes answers, by its type.
 #[derive(Debug, Clone, PartialEq)]

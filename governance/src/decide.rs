@@ -1,5 +1,15 @@
 //! The decision made from the steps' verdicts, and the events that it causes.
 
+pub(crate) mod charging;
+pub(crate) mod finding;
+pub(crate) mod ladder;
+pub(crate) mod local_time;
+pub(crate) mod measured;
+pub(crate) mod precheck;
+pub(crate) mod reasons;
+pub(crate) mod session_folder;
+pub(crate) mod times;
+
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
@@ -8,18 +18,18 @@ use bitacora_formats::vocabulary::{
     Verdict, Words,
 };
 
-use crate::approval_ids::id_of_position;
-use crate::approvals::Claim;
-use crate::arguments::PlaceText;
-use crate::breaker::Transition;
-use crate::examination::CallFacts;
-use crate::grants::{GrantSubject, may_lift};
-use crate::ladder::{Evaluation, claim, evaluate, mode_of};
+use crate::calls::approval_ids::id_of_position;
+use crate::calls::approvals::Claim;
+use crate::calls::grants::{GrantSubject, may_lift};
+use crate::decide::ladder::{Evaluation, claim, evaluate, mode_of};
+use crate::decide::reasons::{ReasonNames, words};
+use crate::decide::times::CallTimes;
 use crate::loop_guard::{Objection, OngoingLoop};
-use crate::reasons::{ReasonNames, words};
+use crate::reactor::examination::CallFacts;
 use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::State;
-use crate::times::CallTimes;
+use crate::tools::arguments::PlaceText;
+use crate::trust::breaker::Transition;
 use crate::version::{has_no_dead_ends, is_isolated, is_strict, needs_room_for_approvals};
 
 /// A decision, and the events that stand with it in the same request.

@@ -1,26 +1,30 @@
 //! The consequences of an event: the reactor itself, as one `match` over the acts.
 
 mod acts;
+pub(crate) mod apply;
+pub(crate) mod contract_checks;
+pub(crate) mod import_rules;
+pub(crate) mod rollback_request;
 
 use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{
     ClockCorrected, CoverageGap, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Verdict, Words,
 };
 
-use crate::breaker::{Trial, bad_observation};
+use crate::calls::ended_calls::CheckedCall;
+use crate::calls::outcome::Outcome;
 use crate::calls::{OpenCall, imported_key};
 use crate::command::{Act, ActError};
 use crate::decide::decide;
-use crate::derived_event::DerivedEvent;
-use crate::effects::Effects;
-use crate::ended_calls::CheckedCall;
-use crate::event_sources::SCHEDULER_SOURCE;
-use crate::examination::{CallFacts, Examination};
-use crate::outcome::Outcome;
+use crate::reactor::derived_event::DerivedEvent;
+use crate::reactor::effects::Effects;
+use crate::reactor::event_sources::SCHEDULER_SOURCE;
+use crate::reactor::examination::{CallFacts, Examination};
 use crate::reactor::{ObservedEvent, ReactorState};
-use crate::recorded_facts::facts_text;
 use crate::refusal::{ReactorRefusal, RefusalCode};
+use crate::replay::recorded_facts::facts_text;
 use crate::state::State;
+use crate::trust::breaker::{Trial, bad_observation};
 use crate::version::is_isolated;
 
 impl From<ActError> for ReactorRefusal {

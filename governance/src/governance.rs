@@ -8,19 +8,19 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{Event, Position};
 
-use crate::arguments::{examine, examine_unregistered};
 use crate::command::Act;
-use crate::compiled_schema::CompiledSchema;
-use crate::compiled_tool::CompiledTool;
-use crate::custom_types::{CompiledTypes, check_registered};
-use crate::derived_event::DerivedEvent;
-use crate::digest::{StateDigests, UnwritableState};
-use crate::examination::Examination;
+use crate::decide::precheck::{CompiledTools, Precheck};
 use crate::policy::Policy;
-use crate::precheck::{CompiledTools, Precheck};
+use crate::reactor::derived_event::DerivedEvent;
+use crate::reactor::examination::Examination;
 use crate::reactor::{ObservedEvent, Reactor, ReactorState};
 use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::State;
+use crate::state::digest::{StateDigests, UnwritableState};
+use crate::tools::arguments::{examine, examine_unregistered};
+use crate::tools::compiled_schema::CompiledSchema;
+use crate::tools::compiled_tool::CompiledTool;
+use crate::tools::custom_types::{CompiledTypes, check_registered};
 use crate::version::REACTOR_VERSION;
 
 /// The reactor of one ledger. Answers rest on its published state.

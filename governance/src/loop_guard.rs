@@ -17,8 +17,8 @@ use bitacora_formats::vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
-use crate::per_agent_quota::PerAgentQuota;
-use crate::undo_map::UndoMap;
+use crate::undo::per_agent_quota::PerAgentQuota;
+use crate::undo::undo_map::UndoMap;
 use crate::version::{holds_run_budgets, is_isolated, is_strict, sees_cycles};
 
 pub(crate) use cycle::OngoingLoop;

@@ -24,11 +24,13 @@ mod index;
 mod names;
 mod placement;
 mod places;
+pub(crate) mod policies;
 mod reading;
 mod starter;
 mod warning;
 mod window;
 mod workspaces;
+pub(crate) mod zones;
 
 use std::collections::BTreeMap;
 
@@ -45,8 +47,8 @@ use glob::{Dialect, GlobPattern};
 use index::RuleIndex;
 use places::Places;
 
-use crate::arguments::{ArgumentFindings, PlaceText, Reach, is_cut};
-use crate::zones::Zone;
+use crate::policy::zones::Zone;
+use crate::tools::arguments::{ArgumentFindings, PlaceText, Reach, is_cut};
 
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};

@@ -6,29 +6,29 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{Micros, Position};
 
-use crate::approvals::{Approval, ApprovalStatus};
-use crate::breaker::Breaker;
 use crate::budgets::Budgets;
 use crate::calls::OpenCall;
+use crate::calls::approvals::{Approval, ApprovalStatus};
+use crate::calls::grants::Grants;
 use crate::clock::ClockTrust;
-use crate::contracts::Contracts;
-use crate::custom_types::CustomTypes;
 use crate::decide::decide;
-use crate::enforcement_mode::Modes;
-use crate::examination::CallFacts;
-use crate::grants::Grants;
 use crate::limits::MAX_LISTED;
 use crate::loop_guard::OverdueRun;
-use crate::policies::Policies;
-use crate::principals::Principals;
+use crate::policy::policies::Policies;
 use crate::rate::Rates;
+use crate::reactor::examination::CallFacts;
 use crate::refusal::ReactorRefusal;
-use crate::registry::Registry;
 use crate::state::State;
-use crate::suspensions::Suspensions;
-use crate::tool_sightings::ToolSighting;
-use crate::trust::TrustRecord;
-use crate::trust_rules::{Assessment, assess};
+use crate::state::contracts::Contracts;
+use crate::state::enforcement_mode::Modes;
+use crate::state::principals::Principals;
+use crate::state::suspensions::Suspensions;
+use crate::tools::custom_types::CustomTypes;
+use crate::tools::registry::Registry;
+use crate::tools::tool_sightings::ToolSighting;
+use crate::trust::breaker::Breaker;
+use crate::trust::record::TrustRecord;
+use crate::trust::rules::{Assessment, assess};
 use crate::version::REACTOR_VERSION;
 
 /// A dimension, as it stands at some time.

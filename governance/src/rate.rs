@@ -13,7 +13,7 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::undo_map::UndoMap;
+use crate::undo::undo_map::UndoMap;
 
 use rolling::RollingRates;
 

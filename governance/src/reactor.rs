@@ -1,10 +1,15 @@
 //! The interface between the ledger and the reactor, which derives events from admitted ones.
 
+pub(crate) mod derived_event;
+pub(crate) mod effects;
+pub(crate) mod event_sources;
+pub(crate) mod examination;
+
 use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{Event, Micros, Position, StreamVersion};
 
-use crate::derived_event::DerivedEvent;
-use crate::examination::Examination;
+use crate::reactor::derived_event::DerivedEvent;
+use crate::reactor::examination::Examination;
 use crate::refusal::ReactorRefusal;
 
 /// A reactor: its version, its state, and its checks on the callers' threads.

@@ -18,8 +18,8 @@ mod prediction;
 use bitacora_formats::vocabulary::{EventData, Name, ToolRequested};
 use bitacora_formats::{Data, Event, Json, Micros};
 
-use crate::executor::Executor;
-use crate::precheck::{CompiledTools, Precheck};
+use crate::calls::executor::Executor;
+use crate::decide::precheck::{CompiledTools, Precheck};
 use crate::refusal::ReactorRefusal;
 use crate::state::State;
 

@@ -7,10 +7,10 @@ use std::sync::{Arc, LazyLock};
 use bitacora_formats::vocabulary::{PolicyDocument, Sha256Text, ToolDocument};
 use serde::Deserialize;
 
-use crate::compiled_tool::canonical_digest;
 use crate::policy::{Policy, PolicyDigest, STARTER_POLICY, parse_policy};
-use crate::registry::{RegisteredTool, STARTER_TOOLS, qualified_name};
 use crate::state::State;
+use crate::tools::compiled_tool::canonical_digest;
+use crate::tools::registry::{RegisteredTool, STARTER_TOOLS, qualified_name};
 
 /// The digests of every starter that was released, the oldest first. The last one is the starter of this program.
 const RELEASED: &str = include_str!("../starter/released.json");

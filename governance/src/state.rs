@@ -1,42 +1,50 @@
 //! All that decisions rest on: a fold of recorded events.
 
+pub(crate) mod contracts;
+pub(crate) mod digest;
+pub(crate) mod enforcement_mode;
+pub(crate) mod imports;
+pub(crate) mod principals;
+pub(crate) mod state_diff;
+pub(crate) mod suspensions;
+
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     BreakerCondition, Dimension, EventData, Sha256Text, ToolRequested, TrustRules,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::approvals::Approvals;
-use crate::breaker::Breaker;
 use crate::budgets::Budgets;
 use crate::calls::OpenCalls;
-use crate::checks_failed::ChecksFailed;
+use crate::calls::approvals::Approvals;
+use crate::calls::ended_calls::EndedCalls;
+use crate::calls::grants::Grants;
+use crate::calls::keys::Keys;
+use crate::calls::live_sessions::LiveSessions;
 use crate::clock::ClockTrust;
 use crate::command::is_act;
-use crate::contracts::Contracts;
-use crate::cow_cell::CowCell;
-use crate::custom_types::CustomTypes;
-use crate::dimensions_begun::DimensionsBegun;
-use crate::ended_calls::EndedCalls;
-use crate::enforcement_mode::Modes;
-use crate::examination::CallFacts;
-use crate::grants::Grants;
-use crate::imports::Import;
-use crate::keys::Keys;
 use crate::limits::{MAX_DIMENSIONS, MAX_DIMENSIONS_LOOKED_AT};
-use crate::live_sessions::LiveSessions;
 use crate::loop_guard::LoopGuard;
-use crate::policies::Policies;
 use crate::policy::Policy;
-use crate::principals::Principals;
+use crate::policy::policies::Policies;
 use crate::rate::Rates;
 use crate::reactor::ObservedEvent;
-use crate::registry::Registry;
-use crate::suspensions::Suspensions;
-use crate::tool_sightings::ToolSightings;
-use crate::trust::TrustRecord;
-use crate::trust_rules::{TrustStanding, assess};
-use crate::undo_map::UndoMap;
+use crate::reactor::examination::CallFacts;
+use crate::state::contracts::Contracts;
+use crate::state::enforcement_mode::Modes;
+use crate::state::imports::Import;
+use crate::state::principals::Principals;
+use crate::state::suspensions::Suspensions;
+use crate::tools::custom_types::CustomTypes;
+use crate::tools::registry::Registry;
+use crate::tools::tool_sightings::ToolSightings;
+use crate::trust::breaker::Breaker;
+use crate::trust::checks_failed::ChecksFailed;
+use crate::trust::dimensions_begun::DimensionsBegun;
+use crate::trust::record::TrustRecord;
+use crate::trust::rules::{TrustStanding, assess};
+use crate::undo::cow_cell::CowCell;
+use crate::undo::undo_map::UndoMap;
 use crate::version::{RulesInForce, needs_room_for_approvals};
 
 /// No part of a dimension is before it.

@@ -6,11 +6,11 @@ use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod, Name};
 use super::{
     Budgets, MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, Occasion, Reservation, SWEPT_AT_ONCE, WindowKey,
 };
+use crate::budgets::meter::{Meter, WindowStart};
+use crate::budgets::run_budget::RUN_BUDGET;
+use crate::budgets::spend::Spend;
 use crate::limits::{BUDGET_WINDOW_LIFE, ENDED_WINDOW_LIFE};
-use crate::meter::{Meter, WindowStart};
-use crate::per_agent_quota::NOBODY;
-use crate::run_budget::RUN_BUDGET;
-use crate::spend::Spend;
+use crate::undo::per_agent_quota::NOBODY;
 
 impl Budgets {
     /// Returns `true` if the agent may begin so many more.

@@ -4,12 +4,12 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BudgetPeriod, Dimension, GrantScope, OnExceed, RunOverdue, TrustProbed};
 
 use crate::budgets::BudgetError;
+use crate::budgets::run_budget::RUN_BUDGET;
 use crate::command::Act;
-use crate::event_sources::SCHEDULER_SOURCE;
 use crate::limits::{MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
 use crate::reactor::ObservedEvent;
+use crate::reactor::event_sources::SCHEDULER_SOURCE;
 use crate::refusal::{ReactorRefusal, RefusalCode};
-use crate::run_budget::RUN_BUDGET;
 use crate::state::State;
 use crate::version::{holds_run_budgets, is_isolated};
 

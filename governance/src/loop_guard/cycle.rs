@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::RoundQuestion;
-use crate::per_agent_quota::NOBODY;
+use crate::undo::per_agent_quota::NOBODY;
 
 /// Calls that are remembered of each run and session.
 const REMEMBERED: usize = MAX_CYCLE_CALLS as usize;

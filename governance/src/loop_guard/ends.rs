@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{LoopGuard, Round, RoundName, after_life};
 use crate::limits::{BUDGET_WINDOW_LIFE, MAX_AWAITED_RUNS, MAX_AWAITED_RUNS_OF_AGENT};
-use crate::per_agent_quota::PerAgentQuota;
-use crate::undo_map::UndoMap;
+use crate::undo::per_agent_quota::PerAgentQuota;
+use crate::undo::undo_map::UndoMap;
 use crate::version::holds_run_budgets;
 
 /// A run that has not told its end in the time that it was given.

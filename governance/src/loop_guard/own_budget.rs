@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LoopGuard, RoundName};
 use crate::budgets::BudgetsDue;
-use crate::run_budget::run_budget;
+use crate::budgets::run_budget::run_budget;
 use crate::version::holds_run_budgets;
 
 const MICROS_A_MILLISECOND: u64 = 1_000;

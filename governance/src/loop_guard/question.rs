@@ -4,7 +4,7 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::Sha256Text;
 
 use super::{CallSignature, RoundName, WatchScope};
-use crate::per_agent_quota::NOBODY;
+use crate::undo::per_agent_quota::NOBODY;
 use crate::version::is_strict;
 
 /// A call, as the loop detection sees it.

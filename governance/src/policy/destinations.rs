@@ -7,7 +7,7 @@ use super::fit::Fit;
 use super::glob::{Dialect, GlobPattern};
 use super::names::{as_windows_opens, folded, folded_glob};
 use super::{CallPart, Destinations, PolicyQuestion};
-use crate::arguments::{PlaceText, Reach, is_cut};
+use crate::tools::arguments::{PlaceText, Reach, is_cut};
 use crate::version::guards_files;
 
 /// Patterns of one call that are compared with a rule; where there are more, the rule perhaps matches.

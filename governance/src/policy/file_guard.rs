@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::PolicyError;
 use super::glob::{Dialect, GlobPattern};
 use super::names::{as_windows_opens, folded, folded_glob, may_be_shortened};
-use crate::arguments::{PlaceText, Reach, clean_folder, is_cut};
+use crate::tools::arguments::{PlaceText, Reach, clean_folder, is_cut};
 
 /// Alternatives that the braces of one pattern may come to.
 const MAX_ALTERNATIVES: usize = 8;

@@ -7,7 +7,7 @@ use super::Policy;
 use super::compiled_rule::CompiledRule;
 use super::destinations::DestinationGlobs;
 use super::glob::GlobPattern;
-use crate::arguments::SEVERAL;
+use crate::tools::arguments::SEVERAL;
 
 /// The rules of a policy, and one more among them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use bitacora_formats::vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use super::question::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateQuestion, RateRefusal};
-use crate::undo_map::UndoMap;
+use crate::undo::undo_map::UndoMap;
 
 /// Scopes that are looked at, and taken away if they say nothing any more, with each call that is counted.
 const SWEPT_AT_ONCE: usize = 8;

@@ -6,14 +6,14 @@
 use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod};
 
 use super::patch::{BegunByOne, MapPatch, StatePatch};
+use crate::budgets::meter::Meter;
 use crate::budgets::{Budgets, WindowKey};
-use crate::cow_cell::CowCell;
-use crate::executor::Executor;
+use crate::calls::executor::Executor;
 use crate::loop_guard::{LoopGuard, RoundName};
-use crate::meter::Meter;
-use crate::policies::Policies;
+use crate::policy::policies::Policies;
 use crate::state::State;
-use crate::undo_map::UndoMap;
+use crate::undo::cow_cell::CowCell;
+use crate::undo::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
 
 /// Dimensions in one piece.

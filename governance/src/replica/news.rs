@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::patch::StatePatch;
-use crate::executor::Executor;
+use crate::calls::executor::Executor;
 
 /// One message. Messages up to one without `more` belong together: only then the replica stands at its position.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -6,27 +6,27 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::approvals::{Approval, ApprovalStatus};
-use crate::breaker::Breaker;
 use crate::budgets::WindowKey;
+use crate::budgets::meter::Meter;
 use crate::calls::OpenCall;
+use crate::calls::approvals::{Approval, ApprovalStatus};
+use crate::calls::executor::Executor;
+use crate::calls::grants::Grants;
+use crate::calls::keys::{ScopedKey, UsedKey};
 use crate::clock::ClockTrust;
-use crate::contracts::{BrokenCondition, CallKey};
-use crate::cow_cell::CowCell;
-use crate::enforcement_mode::Modes;
-use crate::executor::Executor;
-use crate::grants::Grants;
-use crate::keys::{ScopedKey, UsedKey};
 use crate::loop_guard::{Round, RoundName};
-use crate::meter::Meter;
-use crate::policies::Policies;
+use crate::policy::policies::Policies;
 use crate::rate::Bucket;
 use crate::rate::rolling::TakenCalls;
-use crate::registry::Registry;
+use crate::state::contracts::{BrokenCondition, CallKey};
+use crate::state::enforcement_mode::Modes;
+use crate::state::suspensions::Suspensions;
 use crate::state::{GovernedTime, State, Unread};
-use crate::suspensions::Suspensions;
-use crate::trust::TrustRecord;
-use crate::undo_map::UndoMap;
+use crate::tools::registry::Registry;
+use crate::trust::breaker::Breaker;
+use crate::trust::record::TrustRecord;
+use crate::undo::cow_cell::CowCell;
+use crate::undo::undo_map::UndoMap;
 
 /// The changes of a map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 use bitacora_formats::vocabulary::FileGlobs;
 
 use super::*;
-use crate::arguments::PlaceText;
 use crate::policy::parse_policy;
+use crate::tools::arguments::PlaceText;
 
 fn files() -> GuardedFiles {
     let starter = parse_policy(super::super::STARTER_POLICY.as_bytes()).unwrap();
@@ -266,7 +266,8 @@ fn a_pattern_hides_no_secret_by_its_classes_or_its_length() {
         let of_tool = of_pattern(&format!("**/{pattern}"), FileAccess::Read, false);
         assert!(of_tool.excludes || of_tool.finding.is_some(), "{pattern}");
     }
-    let long = crate::arguments::shortened(&format!("**/[{}]pps/.en[{}]", "a".repeat(900), "v".repeat(900)));
+    let long =
+        crate::tools::arguments::shortened(&format!("**/[{}]pps/.en[{}]", "a".repeat(900), "v".repeat(900)));
     assert!(is_cut(&long));
     assert_eq!(of_pattern(&long, FileAccess::Read, true).finding, Some(GuardFinding::SecretPossible));
 }

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::super::{CallPart, Destinations, GuardFinding, Policy, PolicyQuestion, parse_policy};
 use super::*;
-use crate::arguments::{clean_folder, examine};
-use crate::compiled_tool::CompiledTool;
-use crate::registry::STARTER_TOOLS;
+use crate::tools::arguments::{clean_folder, examine};
+use crate::tools::compiled_tool::CompiledTool;
+use crate::tools::registry::STARTER_TOOLS;
 use crate::version::REACTOR_VERSION;
 
 const PROJECT: Option<&str> = Some("/home/dev/project");
