@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ArchiveRange, ArchiveSecrets, ChainLink, EventGroup, Facts, FinishedArchive,
-    GroupCollector, Manifest, Packer, Plan, SealedGroup, SegmentLink, SignedManifest, TreeHeadProof,
-    seal_group,
+    ArchiveError, ArchiveKey, ArchivePlan, ArchiveRange, ArchiveSecrets, ArchiveWriter, ChainLink,
+    EventGroup, Facts, FinishedArchive, GroupCollector, Manifest, SealedGroup, SegmentLink, SignedManifest,
+    TreeHeadProof, seal_group,
 };
 use bitacora_formats::{Compressor, Keyring, Origin, Position};
 use bitacora_ledger::{Environment, Ledger, ReadError};
@@ -46,9 +46,9 @@ impl PackingJob<'_> {
     pub(crate) fn pack(&self, range: ArchiveRange, folder: &Path) -> Result<PackedArchive, ArchiverError> {
         let on_disk = |source| ArchiverError::Disk { range, source };
         let secrets = self.secrets()?;
-        let plan = Plan { origin: self.origin.clone(), range };
+        let plan = ArchivePlan { origin: self.origin.clone(), range };
         let key = secrets.key(&plan);
-        let (mut packer, header) = Packer::new(plan, secrets);
+        let (mut packer, header) = ArchiveWriter::new(plan, secrets);
         let mut file = PackingFile::create(&self.environment.disk, folder).map_err(on_disk)?;
         file.append(&header).map_err(on_disk)?;
         self.pack_groups(range, &key, &mut packer, &mut file)?;
@@ -79,7 +79,7 @@ impl PackingJob<'_> {
         &self,
         range: ArchiveRange,
         key: &ArchiveKey,
-        packer: &mut Packer,
+        packer: &mut ArchiveWriter,
         file: &mut PackingFile,
     ) -> Result<(), ArchiverError> {
         let wrong = |source| ArchiverError::Pack { range, source };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bitacora_formats::SigningChain;
 use bitacora_formats::archive::{
-    ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveTrailer, Outline, PartEntry,
+    ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveLayout, ArchiveTrailer, PartEntry,
 };
 
 use crate::archive_store::{ObjectVersion, Objects};
@@ -19,7 +19,7 @@ pub struct StoredArchive {
     objects: Arc<dyn Objects>,
     name: String,
     version: ObjectVersion,
-    outline: Outline,
+    outline: ArchiveLayout,
 }
 
 impl StoredArchive {
@@ -52,14 +52,14 @@ impl StoredArchive {
             (tail, from) = (rest, start);
         }
         let behind_parts = usize::try_from(start - from).ok().and_then(|skipped| tail.get(skipped..));
-        let outline = Outline::parse(&header, behind_parts.unwrap_or_default(), version.bytes, signers);
+        let outline = ArchiveLayout::parse(&header, behind_parts.unwrap_or_default(), version.bytes, signers);
         let outline = outline.map_err(wrong)?;
         Ok(Self { objects: Arc::clone(objects), name: name.to_owned(), version, outline })
     }
 
     /// Returns the outline of the archive: what it says of itself.
     #[must_use]
-    pub fn outline(&self) -> &Outline {
+    pub fn outline(&self) -> &ArchiveLayout {
         &self.outline
     }
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use bitacora_formats::limits::{MAX_HEADS_BYTES, MAX_NOTE_BYTES};
 use bitacora_formats::{
-    Evidence, EvidenceContent, EvidenceError, HeadStep, HeadsWalk, Keyring, LeafEntry, LedgerKeys,
-    LedgerName, Position, Receipt, ReceiptError, RevealedPart, SegmentNumber, SignedTreeHead,
+    Evidence, EvidenceContent, EvidenceError, HeadStep, HeadsWalk, InclusionReceipt, Keyring, LeafEntry,
+    LedgerKeys, LedgerName, Position, ReceiptError, RevealedPart, SegmentNumber, SignedTreeHead,
     UnverifiedEvidence, UnverifiedReceipt, UnverifiedTreeHead, decode_record,
 };
 use bitacora_ledger::{Environment, InclusionProof, Ledger, OpenError, ReadError};
@@ -186,7 +186,7 @@ pub(crate) fn receipt_text(
     proof: Vec<bitacora_formats::TreeHash>,
     tree_head: String,
 ) -> String {
-    Receipt { position, leaf, proof, tree_head }.to_string()
+    InclusionReceipt { position, leaf, proof, tree_head }.to_string()
 }
 
 /// Returns the note in the file of a segment's cosigned head; bytes that are no text are no note.

@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bitacora_formats::archive::{
-    ARCHIVE_TRAILER_BYTES, ArchiveKey, ArchiveRange, ArchiveSecrets, ArchiveTrailer, ChainLink, ContentCheck,
-    Facts, GROUP_LEAVES, GroupCollector, Outline, Packer, PartEntry, PartKind, Plan, SegmentLink,
-    check_roots, open_group, open_part, seal_group,
+    ARCHIVE_TRAILER_BYTES, ArchiveKey, ArchiveLayout, ArchivePlan, ArchiveRange, ArchiveSecrets,
+    ArchiveTrailer, ArchiveWriter, ChainLink, ContentCheck, Facts, GROUP_LEAVES, GroupCollector, PartEntry,
+    PartKind, SegmentLink, check_roots, open_group, open_part, seal_group,
 };
 use bitacora_formats::{
-    ChainHash, ColumnRow, Compressor, Data, Decompressor, Draft, Epoch, Event, Frontier, Generation, Json,
-    Keyring, LedgerId, LedgerKeys, Micros, Origin, Position, Record, SegmentNumber, StreamVersion,
+    ChainHash, ColumnRow, Compressor, Data, Decompressor, Epoch, Event, EventDraft, Frontier, Generation,
+    Json, Keyring, LedgerId, LedgerKeys, Micros, Origin, Position, Record, SegmentNumber, StreamVersion,
     encode_record, leaf_hash,
 };
 
@@ -89,7 +89,7 @@ fn counting() -> impl FnMut(&mut [u8]) {
 fn record(number: u64, line: &str) -> Vec<u8> {
     let mut event = Event::new(format!("e-{number}"), "urn:example", "x.recorded", "recorded");
     event.data = Data::Json(Json::check(line.as_bytes().to_vec()).expect("a line of JSON"));
-    let Draft::Clear(record) = Record::draft(event, 0) else { unreachable!("no data subject") };
+    let EventDraft::Clear(record) = Record::draft(event, 0) else { unreachable!("no data subject") };
     encode_record(&record).unwrap()
 }
 
@@ -97,12 +97,12 @@ fn pack(origin: &Origin, keyring: &Keyring, records: &[Vec<u8>]) -> (Vec<u8>, u6
     let keys = LedgerKeys::new(keyring, origin.ledger);
     let range = ArchiveRange::new(1, records.len() as u64).unwrap();
     let secrets = ArchiveSecrets::generate(&mut counting());
-    let (mut packer, header) = Packer::new(Plan { origin: origin.clone(), range }, secrets);
+    let (mut writer, header) = ArchiveWriter::new(ArchivePlan { origin: origin.clone(), range }, secrets);
     let (mut bytes, mut roots, mut tree) = (header.to_vec(), Vec::new(), Frontier::new());
     let mut collector = GroupCollector::new(range.first());
-    let mut add = |packer: &mut Packer, group| {
-        let sealed = seal_group(packer.key(), &group, 3).unwrap();
-        bytes.extend(packer.add(sealed).unwrap());
+    let mut add = |writer: &mut ArchiveWriter, group| {
+        let sealed = seal_group(writer.key(), &group, 3).unwrap();
+        bytes.extend(writer.add(sealed).unwrap());
     };
     for (number, record) in (1..).zip(records) {
         let time = Micros(1_800_000_000_000_000 + number / FRAME_EVENTS * 1_000);
@@ -119,14 +119,14 @@ fn pack(origin: &Origin, keyring: &Keyring, records: &[Vec<u8>]) -> (Vec<u8>, u6
             part: None,
         };
         if let Some(group) = collector.push(row) {
-            add(&mut packer, group);
+            add(&mut writer, group);
         }
     }
     if let Some(group) = collector.take() {
-        add(&mut packer, group);
+        add(&mut writer, group);
     }
     let mut compressor = Compressor::new(19).unwrap();
-    let finished = packer.finish(facts(range, roots), keyring, &mut compressor).unwrap();
+    let finished = writer.finish(facts(range, roots), keyring, &mut compressor).unwrap();
     bytes.extend(finished.pieces.concat());
     (bytes, finished.index_bytes)
 }
@@ -153,11 +153,11 @@ fn facts(range: ArchiveRange, group_roots: Vec<bitacora_formats::TreeHash>) -> F
     }
 }
 
-fn outline(archive: &[u8]) -> Outline {
+fn layout(archive: &[u8]) -> ArchiveLayout {
     let length = archive.len() as u64;
     let trailer = ArchiveTrailer::parse(&archive[archive.len() - ARCHIVE_TRAILER_BYTES..], length).unwrap();
     let tail = &archive[usize::try_from(trailer.table().start).unwrap()..];
-    Outline::parse(archive, tail, length, None).unwrap()
+    ArchiveLayout::parse(archive, tail, length, None).unwrap()
 }
 
 fn part<'a>(archive: &'a [u8], entry: &PartEntry) -> &'a [u8] {
@@ -199,9 +199,9 @@ fn measure_keyless(archive: &[u8]) {
 /// Checks everything that is checked without keys, so many parts at a time. The roots come first, as the others are hashed
 /// meanwhile.
 fn check_parts(archive: &[u8], threads: usize) {
-    let outline = outline(archive);
-    let roots = outline.table().roots().unwrap();
-    let others = outline.table().entries().iter().filter(|entry| entry.kind != PartKind::Roots);
+    let layout = layout(archive);
+    let roots = layout.table().roots().unwrap();
+    let others = layout.table().entries().iter().filter(|entry| entry.kind != PartKind::Roots);
     let order: Vec<&PartEntry> = std::iter::once(roots).chain(others).collect();
     let next = AtomicUsize::new(0);
     let check = || {
@@ -210,7 +210,7 @@ fn check_parts(archive: &[u8], threads: usize) {
             part(archive, entry).chunks(PIECE_BYTES).for_each(|piece| check.take(piece));
             check.finish().unwrap();
             if entry.kind == PartKind::Roots {
-                check_roots(outline.manifest().manifest(), part(archive, entry)).unwrap();
+                check_roots(layout.manifest().manifest(), part(archive, entry)).unwrap();
             }
         }
     };
@@ -221,14 +221,14 @@ fn check_parts(archive: &[u8], threads: usize) {
 }
 
 fn open(archive: &[u8], keyring: &Keyring) {
-    let outline = outline(archive);
-    let manifest = outline.manifest().manifest();
+    let layout = layout(archive);
+    let manifest = layout.manifest().manifest();
     let key = ArchiveKey::unwrap(manifest, keyring).unwrap();
     let keys = LedgerKeys::new(keyring, manifest.origin.ledger);
-    let roots = check_roots(manifest, part(archive, outline.table().roots().unwrap())).unwrap();
+    let roots = check_roots(manifest, part(archive, layout.table().roots().unwrap())).unwrap();
     let mut decompressor = Decompressor::new().unwrap();
-    let mut check = ContentCheck::new(&outline, roots, &key, &keys);
-    for entry in outline.table().groups() {
+    let mut check = ContentCheck::new(&layout, roots, &key, &keys);
+    for entry in layout.table().groups() {
         check.take(&open_group(&key, entry, part(archive, entry), &mut decompressor).unwrap()).unwrap();
     }
     let opened = check.finish(|entry| {

@@ -2,8 +2,8 @@
 //!
 //! Layout: `docs/formats/archive.md`.
 //!
-//! `formats` neither reads nor writes files: a [`Packer`] gives the bytes to append, one piece after another, and a reader
-//! brings the ranges that an [`Outline`] names.
+//! `formats` neither reads nor writes files: a [`ArchiveWriter`] gives the bytes to append, one piece after another, and a reader
+//! brings the ranges that an [`ArchiveLayout`] names.
 
 mod bits;
 mod check;
@@ -12,9 +12,8 @@ mod group;
 mod header;
 mod index;
 mod key;
+mod layout;
 mod manifest;
-mod outline;
-mod packer;
 mod range;
 #[cfg(test)]
 mod sample;
@@ -24,6 +23,7 @@ mod term;
 mod tests;
 mod trailer;
 mod tree;
+mod writer;
 
 pub use check::{ContentCheck, check_roots};
 pub use error::{ArchiveError, ManifestError};
@@ -31,13 +31,13 @@ pub use group::{EventGroup, GroupCollector, SealedGroup, open_columns, open_grou
 pub use header::{ARCHIVE_FORMAT, ARCHIVE_HEADER_BYTES, ARCHIVE_MAGIC, ArchiveHeader};
 pub use index::{GroupTimes, IndexShard};
 pub use key::{ArchiveKey, SEALED_OVERHEAD_BYTES, open_part};
+pub use layout::ArchiveLayout;
 pub use manifest::{
     ChainLink, MANIFEST_FIRST_LINE, Manifest, SegmentLink, SignedManifest, StateLine, TableDigest,
     TreeHeadProof, UnverifiedManifest, WrappedKey,
 };
-pub use outline::Outline;
-pub use packer::{ArchiveSecrets, ArchivedState, Facts, FinishedArchive, Packer, Plan};
 pub use range::{ArchiveRange, GROUP_LEAVES};
 pub use table::{PART_ENTRY_BYTES, PartCheck, PartEntry, PartKind, PartTable, STATE_PART_BYTES};
 pub use term::{ArchiveLabel, ArchiveTerm, ArchiveTerms};
 pub use trailer::{ARCHIVE_TRAILER_BYTES, ARCHIVE_TRAILER_MAGIC, ArchiveTrailer};
+pub use writer::{ArchivePlan, ArchiveSecrets, ArchiveWriter, ArchivedState, Facts, FinishedArchive};

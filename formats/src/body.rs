@@ -26,7 +26,7 @@ pub struct FrameBody<'a> {
 
 impl<'a> FrameBody<'a> {
     /// Every entry of the frame, in the order of their positions.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry<'a>> {
+    pub fn entries(&self) -> impl Iterator<Item = &BodyEntry<'a>> {
         self.requests.iter().flat_map(|request| &request.entries)
     }
 }
@@ -37,12 +37,12 @@ pub struct RequestEntries<'a> {
     /// The number of entries that were submitted. They come first; the others were derived from them.
     pub submitted: u32,
     /// At least one.
-    pub entries: Vec<Entry<'a>>,
+    pub entries: Vec<BodyEntry<'a>>,
 }
 
 /// One record in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct BodyEntry<'a> {
     /// The record's place in its stream.
     pub stream_version: StreamVersion,
     /// The encoded record; never empty.
@@ -286,7 +286,7 @@ impl BodyWriter {
 /// [`BodyError`] for any bytes that [`BodyWriter`] would not have written for a frame of `expected_entries`.
 pub fn decode_body(bytes: &[u8], expected_entries: u32) -> Result<FrameBody<'_>, BodyError> {
     check_body(bytes.len())?;
-    let mut rest = Rest { bytes, offset: 0 };
+    let mut rest = BodyCursor { bytes, offset: 0 };
     let mut requests = Vec::new();
     let mut found: u32 = 0;
     while !rest.bytes.is_empty() {
@@ -302,12 +302,12 @@ pub fn decode_body(bytes: &[u8], expected_entries: u32) -> Result<FrameBody<'_>,
 }
 
 /// The unread rest of a body.
-struct Rest<'a> {
+struct BodyCursor<'a> {
     bytes: &'a [u8],
     offset: usize,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> BodyCursor<'a> {
     fn request(&mut self, entries_before: u32) -> Result<RequestEntries<'a>, BodyError> {
         let start = self.offset;
         let submitted = self.u32()?;
@@ -324,7 +324,7 @@ impl<'a> Rest<'a> {
         Ok(RequestEntries { submitted, entries })
     }
 
-    fn entry(&mut self) -> Result<Entry<'a>, BodyError> {
+    fn entry(&mut self) -> Result<BodyEntry<'a>, BodyError> {
         let offset = self.offset;
         let stream_version = u64::from_le_bytes(self.array()?);
         let stream_version = StreamVersion::new(stream_version).ok_or(BodyError::StreamVersion { offset })?;
@@ -333,7 +333,7 @@ impl<'a> Rest<'a> {
         let record = self.take(record_bytes)?;
         let part = if part_bytes == 0 { None } else { Some(self.take(part_bytes)?) };
         entry_sizes(record, part)?;
-        Ok(Entry { stream_version, record, part })
+        Ok(BodyEntry { stream_version, record, part })
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], BodyError> {

@@ -118,11 +118,11 @@ pub enum ColumnsError {
 /// The rows of a group, decoded.
 pub struct Rows {
     bytes: Vec<u8>,
-    places: Vec<Place>,
+    spans: Vec<RowSpan>,
 }
 
 /// The place of a row's record and part in the bytes, with its other fields.
-struct Place {
+struct RowSpan {
     time: Micros,
     begins_frame: bool,
     begins_request: bool,
@@ -136,36 +136,36 @@ impl Rows {
     /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.spans.len()
     }
 
     /// Returns `true` if there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.spans.is_empty()
     }
 
     /// The row at an index from 0.
     #[must_use]
     pub fn row(&self, index: usize) -> Option<ColumnRow<'_>> {
-        self.places.get(index).map(|place| self.at(place))
+        self.spans.get(index).map(|span| self.at(span))
     }
 
     /// All rows, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = ColumnRow<'_>> {
-        self.places.iter().map(|place| self.at(place))
+        self.spans.iter().map(|span| self.at(span))
     }
 
-    fn at(&self, place: &Place) -> ColumnRow<'_> {
+    fn at(&self, span: &RowSpan) -> ColumnRow<'_> {
         let bytes = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         ColumnRow {
-            time: place.time,
-            begins_frame: place.begins_frame,
-            begins_request: place.begins_request,
-            derived: place.derived,
-            stream_version: place.stream_version,
-            record: bytes(&place.record),
-            part: place.part.as_ref().map(bytes),
+            time: span.time,
+            begins_frame: span.begins_frame,
+            begins_request: span.begins_request,
+            derived: span.derived,
+            stream_version: span.stream_version,
+            record: bytes(&span.record),
+            part: span.part.as_ref().map(bytes),
         }
     }
 }

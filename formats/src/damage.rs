@@ -218,30 +218,30 @@ impl<'a> Tail<'a> {
     pub(crate) fn is_torn_start(&self) -> bool {
         let mut followers = self.followers();
         self.written_bytes <= MAX_SEGMENT_HEADER_BYTES + MAX_FRAME_BYTES
-            && followers.next().is_none_or(|follower| matches!(follower, Follower::Frame(1)))
+            && followers.next().is_none_or(|follower| matches!(follower, ValidFollower::Frame(1)))
             && followers.next().is_none()
     }
 
     /// Everything after the first byte that begins like a frame, a footer or a segment.
-    fn followers(&self) -> impl Iterator<Item = Follower> + 'a {
+    fn followers(&self) -> impl Iterator<Item = ValidFollower> + 'a {
         let bytes = self.bytes;
         // All three magics begin with these letters.
         let starts = bytes.windows(3).take(self.written_bytes).enumerate().skip(1);
         starts
             .filter(|(_, letters)| *letters == b"BIT")
-            .filter_map(move |(offset, _)| Follower::at(bytes.split_at(offset).1))
+            .filter_map(move |(offset, _)| ValidFollower::at(bytes.split_at(offset).1))
     }
 }
 
 /// A valid thing after a damaged place, which shows that the damage is no torn write.
-enum Follower {
+enum ValidFollower {
     /// A frame's header, with the frame's number.
     Frame(u64),
     /// A footer's or a segment's first bytes.
     Other,
 }
 
-impl Follower {
+impl ValidFollower {
     fn at(bytes: &[u8]) -> Option<Self> {
         if bytes.starts_with(&FRAME_MAGIC) {
             FrameHeader::parse(bytes).ok().map(|header| Self::Frame(header.number))

@@ -71,7 +71,7 @@ pub enum DeclaredLossError {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Text {
+struct DeclaredLossText {
     format: String,
     generation: u32,
     retained: String,
@@ -114,7 +114,7 @@ impl LossDeclaration {
             root: lost.root.map(|root| root.to_string()),
             note: lost.note.clone(),
         };
-        let text = Text {
+        let text = DeclaredLossText {
             format: DECLARED_LOSS_FORMAT.to_owned(),
             generation: self.generation.0,
             retained: self.retained.to_string(),
@@ -136,8 +136,8 @@ impl LossDeclaration {
         if json.len() > MAX_DECLARED_LOSS_BYTES {
             return Err(DeclaredLossError::TooLong { bytes: json.len() });
         }
-        let text: Text = serde_json::from_slice(json).map_err(|error| DeclaredLossError::Form {
-            what: error.to_string().escape_debug().to_string(),
+        let text: DeclaredLossText = serde_json::from_slice(json).map_err(|error| {
+            DeclaredLossError::Form { what: error.to_string().escape_debug().to_string() }
         })?;
         if text.format != DECLARED_LOSS_FORMAT {
             return Err(DeclaredLossError::Format);

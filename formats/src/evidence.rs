@@ -153,12 +153,12 @@ pub struct UnverifiedEvidence(Evidence);
 pub struct ProvenEvent {
     evidence: Evidence,
     head: SignedTreeHead,
-    standing: Standing,
+    standing: KeyRelation,
 }
 
 /// The relation of the keys that the caller brought to the one that signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum KeyRelation {
     /// None was brought.
     Unknown,
     /// One before it was brought, and not that one.
@@ -202,15 +202,15 @@ fn standing(
     trusted: &[VerifierKey],
     chain: &SigningChain,
     head: &SignedTreeHead,
-) -> Result<Standing, EvidenceError> {
+) -> Result<KeyRelation, EvidenceError> {
     let refused = |(key, problem)| EvidenceError::Key { key, problem };
     let signed_by = head.signing_key(chain).unwrap_or_default();
     let known = head.head().origin.places_of(trusted, chain).map_err(refused)?;
     match (known.first(), trusted.last()) {
-        _ if known.contains(&signed_by) => Ok(Standing::Known),
+        _ if known.contains(&signed_by) => Ok(KeyRelation::Known),
         (Some(first), Some(key)) if *first > signed_by => Err(refused((key.to_string(), KeyProblem::Later))),
-        (Some(_), _) => Ok(Standing::Endorsed),
-        (None, _) => Ok(Standing::Unknown),
+        (Some(_), _) => Ok(KeyRelation::Endorsed),
+        (None, _) => Ok(KeyRelation::Unknown),
     }
 }
 
@@ -256,14 +256,14 @@ impl ProvenEvent {
     /// `true`: a key that the caller brought signed it.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
-        self.standing == Standing::Known
+        self.standing == KeyRelation::Known
     }
 
     /// `true`: a key that the caller brought came before the one that signed it, or is it. A seed that leaked endorses successors, too: an
     /// endorsement alone is no reason to trust.
     #[must_use]
     pub fn is_endorsed(&self) -> bool {
-        self.standing != Standing::Unknown
+        self.standing != KeyRelation::Unknown
     }
 
     /// The event, if it is disclosed; without its part if that is not.

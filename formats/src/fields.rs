@@ -2,7 +2,7 @@
 
 /// The bytes ended within a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct ShortField {
     /// Bytes up to the end of that field.
     pub(crate) needed: u64,
     /// Bytes there are.
@@ -20,8 +20,9 @@ impl<'a> Fields<'a> {
         Self { rest: bytes, read: 0 }
     }
 
-    pub(crate) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Ended> {
-        let ended = Ended { needed: (self.read + N) as u64, found: (self.read + self.rest.len()) as u64 };
+    pub(crate) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], ShortField> {
+        let ended =
+            ShortField { needed: (self.read + N) as u64, found: (self.read + self.rest.len()) as u64 };
         let (field, rest) = self.rest.split_first_chunk().ok_or(ended)?;
         self.rest = rest;
         self.read += N;
@@ -29,10 +30,10 @@ impl<'a> Fields<'a> {
     }
 
     /// As many bytes as a field before them said.
-    pub(crate) fn take(&mut self, bytes: u32) -> Result<&'a [u8], Ended> {
+    pub(crate) fn take(&mut self, bytes: u32) -> Result<&'a [u8], ShortField> {
         let bytes = bytes as usize;
         let (needed, found) = (self.read.saturating_add(bytes) as u64, (self.read + self.rest.len()) as u64);
-        let (field, rest) = self.rest.split_at_checked(bytes).ok_or(Ended { needed, found })?;
+        let (field, rest) = self.rest.split_at_checked(bytes).ok_or(ShortField { needed, found })?;
         self.rest = rest;
         self.read += bytes;
         Ok(field)
@@ -42,19 +43,19 @@ impl<'a> Fields<'a> {
         self.rest.is_empty()
     }
 
-    pub(crate) fn u8(&mut self) -> Result<u8, Ended> {
+    pub(crate) fn u8(&mut self) -> Result<u8, ShortField> {
         self.bytes().map(u8::from_le_bytes)
     }
 
-    pub(crate) fn u16(&mut self) -> Result<u16, Ended> {
+    pub(crate) fn u16(&mut self) -> Result<u16, ShortField> {
         self.bytes().map(u16::from_le_bytes)
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32, Ended> {
+    pub(crate) fn u32(&mut self) -> Result<u32, ShortField> {
         self.bytes().map(u32::from_le_bytes)
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64, Ended> {
+    pub(crate) fn u64(&mut self) -> Result<u64, ShortField> {
         self.bytes().map(u64::from_le_bytes)
     }
 }

@@ -3,7 +3,7 @@
 //! Layout: `docs/formats/segment.md`.
 
 use crate::chain::{self, ChainTip};
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::ids::{ChainHash, Micros, Position, Signature, TreeHash};
 use crate::kdf::KeyUse;
 
@@ -153,8 +153,8 @@ impl SegmentFooter {
     }
 }
 
-impl From<Ended> for FooterError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for FooterError {
+    fn from(ended: ShortField) -> Self {
         Self::Truncated { needed: FOOTER_BYTES as u64, found: ended.found }
     }
 }

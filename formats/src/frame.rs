@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use crate::chain::{self, ChainTip};
 use crate::compression::Codec;
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::ids::{ChainHash, Micros, Position, Signature, TreeHash};
 use crate::kdf::KeyUse;
 use crate::limits::{MAX_FRAME_BODY_BYTES, MAX_FRAME_BYTES, MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES};
@@ -326,8 +326,8 @@ pub(crate) fn is_whole(bytes: &[u8]) -> bool {
     bytes.starts_with(&FRAME_MAGIC) && whole().unwrap_or(false)
 }
 
-impl From<Ended> for FrameError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for FrameError {
+    fn from(ended: ShortField) -> Self {
         Self::Truncated { needed: ended.needed.max(FRAME_HEADER_BYTES as u64), found: ended.found }
     }
 }

@@ -6,9 +6,9 @@ use crate::event::{Data, Event, ExtensionValue};
 use crate::json::Json;
 
 /// SplitMix64: the same numbers for the same seed, everywhere.
-pub(crate) struct Seeded(u64);
+pub(crate) struct SeededRng(u64);
 
-impl Seeded {
+impl SeededRng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }

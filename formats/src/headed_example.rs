@@ -1,12 +1,12 @@
 //! The ledger of two events on the pages about tree heads, heads, evidence and receipts, for tests.
 
-use crate::heads::{HEADED_KIND, HEADED_STREAM, HeadEntry, Headed, service_source};
+use crate::heads::{ChainHead, HEADED_KIND, HEADED_STREAM, HeadEntry, service_source};
 use crate::ids::{ChainHash, Commitment, Generation, LedgerId, Micros, Position, TreeHash};
 use crate::keyring::Keyring;
 use crate::tree::{Frontier, leaf_hash};
 use crate::tree_head::{Origin, TreeHead};
 use crate::worked_example::{hex_block, text_block};
-use crate::{Data, Draft, Event, Json, LedgerKeys, Record, Secret, encode_record};
+use crate::{Data, Event, EventDraft, Json, LedgerKeys, Record, Secret, encode_record};
 
 /// 2027-01-15T08:00:00Z, the time of both events.
 pub(crate) const TIME: Micros = Micros(1_800_000_000_000_000);
@@ -40,8 +40,8 @@ pub(crate) fn events() -> [ShownEvent; 2] {
     [shown(1, "harness/coder", "e-1", client), headed_event(&headed().to_json())]
 }
 
-pub(crate) fn headed() -> Headed {
-    Headed { size: Position::FIRST, hash: ChainHash([0xc4; 32]) }
+pub(crate) fn headed() -> ChainHead {
+    ChainHead { size: Position::FIRST, hash: ChainHash([0xc4; 32]) }
 }
 
 /// The event at position 2 with this data.
@@ -49,7 +49,7 @@ pub(crate) fn headed_event(data: &str) -> ShownEvent {
     let source = service_source(origin().ledger);
     let mut event = Event::new("ledger.headed:2", source.as_str(), HEADED_KIND, HEADED_STREAM);
     event.data = Data::Json(Json::check(data.as_bytes()).unwrap());
-    let Draft::Clear(record) = Record::draft(event, 0) else { panic!("it names nobody") };
+    let EventDraft::Clear(record) = Record::draft(event, 0) else { panic!("it names nobody") };
     shown(2, &source, "ledger.headed:2", encode_record(&record).unwrap())
 }
 

@@ -5,14 +5,14 @@
 //! The checksum tells rot from a write cut short. A head is believed because of its signature, and its event because
 //! of the leaf that it has in the tree.
 
-mod headed;
+mod chain_head;
 
 use crate::Secret;
 use crate::damage::is_all_zeros;
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::ids::{LedgerId, Position, SegmentNumber};
 use crate::limits::{MAX_HEADED_RECORD_BYTES, MAX_NOTE_BYTES};
-pub use headed::{HEADED_KIND, HEADED_STREAM, Headed, HeadedError, service_source};
+pub use chain_head::{ChainHead, HEADED_KIND, HEADED_STREAM, HeadedError, service_source};
 
 /// The magic that a file of heads begins with.
 pub const HEADS_MAGIC: [u8; 8] = *b"BITACHDS";
@@ -116,7 +116,7 @@ impl HeadsHeader {
     /// A [`HeadsError`] for the first thing that is wrong.
     pub fn parse(bytes: &[u8]) -> Result<Self, HeadsError> {
         let mut fields = Fields::new(bytes);
-        let unwritten = |_: Ended| HeadsError::Unwritten { found: bytes.len() };
+        let unwritten = |_: ShortField| HeadsError::Unwritten { found: bytes.len() };
         let found = fields.bytes().map_err(unwritten)?;
         if is_all_zeros(bytes) {
             return Err(HeadsError::Unwritten { found: 0 });
@@ -282,8 +282,8 @@ fn length(bytes: usize) -> [u8; 4] {
     u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-impl From<Ended> for HeadsError {
-    fn from(_: Ended) -> Self {
+impl From<ShortField> for HeadsError {
+    fn from(_: ShortField) -> Self {
         Self::Lengths
     }
 }

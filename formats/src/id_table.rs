@@ -8,7 +8,7 @@
 
 use subtle::ConstantTimeEq;
 
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::id_filter::{ID_FILTER_BLOCK_BYTES, IdFilter};
 use crate::kdf::derive;
 use crate::{ChainHash, EventKey, Generation, KeyUse, LedgerId, Position, Secret, SegmentNumber};
@@ -94,8 +94,8 @@ pub enum IdTableError {
     },
 }
 
-impl From<Ended> for IdTableError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for IdTableError {
+    fn from(ended: ShortField) -> Self {
         Self::Length { expected: ended.needed, found: ended.found }
     }
 }

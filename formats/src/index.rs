@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce};
 
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::ids::{ChainHash, LedgerId, Position, Secret, TreeHash};
 use crate::kdf::{KeyUse, chain_hasher, derive, keyed_hasher};
 
@@ -81,8 +81,8 @@ pub enum IndexError {
     Malformed,
 }
 
-impl From<Ended> for IndexError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for IndexError {
+    fn from(ended: ShortField) -> Self {
         Self::Length { expected: ended.needed, found: ended.found }
     }
 }

@@ -5,7 +5,7 @@
 //! Nothing here is under a check of its own: every byte follows from the segment's header and from the roots in its
 //! frames, and is compared with them.
 
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::ids::{Commitment, LedgerId, Micros, Position, SegmentNumber, TreeHash};
 use crate::tree::leaf_hash;
 
@@ -124,8 +124,8 @@ impl LeavesHeader {
     }
 }
 
-impl From<Ended> for LeavesError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for LeavesError {
+    fn from(ended: ShortField) -> Self {
         Self::Truncated { found: ended.found }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Layout of the lowest level in a file: `docs/formats/levels.md`.
 
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::ids::{LedgerId, TreeHash};
 use crate::tree::{Frontier, TILE_HEIGHT, TILE_WIDTH, fold_complete};
 
@@ -113,8 +113,8 @@ impl LevelsHeader {
     }
 }
 
-impl From<Ended> for LevelsError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for LevelsError {
+    fn from(ended: ShortField) -> Self {
         Self::Truncated { found: ended.found }
     }
 }

@@ -69,7 +69,7 @@ pub use add_checkpoint::{
     parse_known_size,
 };
 pub use body::{
-    BodyError, BodyMark, BodyWriter, ENTRY_HEADER_BYTES, Entry, FrameBody, REQUEST_HEADER_BYTES,
+    BodyEntry, BodyError, BodyMark, BodyWriter, ENTRY_HEADER_BYTES, FrameBody, REQUEST_HEADER_BYTES,
     RequestEntries, decode_body,
 };
 pub use chain::{ChainTip, genesis_tip};
@@ -96,8 +96,8 @@ pub use frame::{
     FRAME_FORMAT, FRAME_HEADER_BYTES, FRAME_MAGIC, FRAME_OVERHEAD_BYTES, FrameError, FrameHeader, StoredFrame,
 };
 pub use heads::{
-    HEADED_KIND, HEADED_STREAM, HEADS_FORMAT, HEADS_HEADER_BYTES, HEADS_MAGIC, HeadEntry, HeadStep, Headed,
-    HeadedError, HeadsError, HeadsHeader, HeadsWalk, MAX_HEAD_ENTRY_BYTES, service_source,
+    ChainHead, HEADED_KIND, HEADED_STREAM, HEADS_FORMAT, HEADS_HEADER_BYTES, HEADS_MAGIC, HeadEntry,
+    HeadStep, HeadedError, HeadsError, HeadsHeader, HeadsWalk, MAX_HEAD_ENTRY_BYTES, service_source,
 };
 pub use id_filter::{ID_FILTER_BLOCK_BYTES, IdFilter};
 pub use id_table::{
@@ -143,10 +143,10 @@ pub use read_model::{
     CURSOR_KEY, MAX_ROW_KEY_BYTES, ModelCursor, READ_MODEL_FORMAT, READ_MODEL_MAGIC, ROW_GROUP_BYTES,
     ROW_SEAL_BYTES, RowError, RowHash, RowKeys, RowSum, STORE_NOTE_BYTES, StoreHash,
 };
-pub use receipt::{Receipt, ReceiptError, UnverifiedReceipt};
+pub use receipt::{InclusionReceipt, ReceiptError, UnverifiedReceipt};
 pub use record::{
-    Draft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart, UnsealedRecord,
-    append_record, decode_part, decode_record, encode_part, encode_record, record_kind,
+    EventDraft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart,
+    UnsealedRecord, append_record, decode_part, decode_record, encode_part, encode_record, record_kind,
 };
 pub use released::{
     MAX_RELEASED_BYTES, RELEASED_FORMAT, RELEASED_MAGIC, ReleasedError, ReleasedSegment, ReleasedSignature,

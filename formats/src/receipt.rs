@@ -53,7 +53,7 @@ pub enum ReceiptError {
 
 /// An event as the tree knows it, and the proof that a tree head covers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receipt {
+pub struct InclusionReceipt {
     /// The position of the event.
     pub position: Position,
     /// Its time and commitment.
@@ -67,11 +67,11 @@ pub struct Receipt {
 /// A receipt as it is written, before anything of it is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnverifiedReceipt {
-    receipt: Receipt,
+    receipt: InclusionReceipt,
     head: UnverifiedTreeHead,
 }
 
-impl fmt::Display for Receipt {
+impl fmt::Display for InclusionReceipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut entry = self.position.get().to_be_bytes().to_vec();
         self.leaf.encode(&mut entry);
@@ -101,7 +101,7 @@ impl UnverifiedReceipt {
         }
         let (proof, tree_head) = parse_proof(rest)?;
         let head = UnverifiedTreeHead::parse(tree_head)?;
-        let receipt = Receipt { position, leaf, proof, tree_head: tree_head.to_owned() };
+        let receipt = InclusionReceipt { position, leaf, proof, tree_head: tree_head.to_owned() };
         Ok(Self { receipt, head })
     }
 
@@ -110,7 +110,7 @@ impl UnverifiedReceipt {
     /// # Errors
     /// [`ReceiptError::Proof`]; the receipt holds for nobody then.
     pub fn check_proof(&self) -> Result<(), ReceiptError> {
-        let Receipt { position, leaf, proof, .. } = &self.receipt;
+        let InclusionReceipt { position, leaf, proof, .. } = &self.receipt;
         let (size, root) = (self.head.size(), self.head.root());
         Ok(verify_inclusion(&leaf.hash(*position), position.get() - 1, size, proof, &root)?)
     }
@@ -119,7 +119,7 @@ impl UnverifiedReceipt {
     ///
     /// # Errors
     /// A [`ReceiptError`]; nothing is proven then.
-    pub fn verify(self, keys: &[VerifierKey]) -> Result<(Receipt, SignedTreeHead), ReceiptError> {
+    pub fn verify(self, keys: &[VerifierKey]) -> Result<(InclusionReceipt, SignedTreeHead), ReceiptError> {
         let proven = self.check_proof();
         let head = self.head.verify(keys)?;
         proven?;

@@ -100,7 +100,7 @@ pub struct SensitivePart<'a> {
 
 /// An event on its way to a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Draft<'a> {
+pub enum EventDraft<'a> {
     /// The event names no data subject: this is its record.
     Clear(Record<'a>),
     /// The event names a data subject: seal the part, then [`UnsealedRecord::seal`].
@@ -163,7 +163,7 @@ pub enum RecordError {
 impl<'a> Record<'a> {
     /// Takes an event apart: into the record in clear, and the part to be sealed first.
     #[must_use]
-    pub fn draft(event: Event<'a>, redactions: u32) -> Draft<'a> {
+    pub fn draft(event: Event<'a>, redactions: u32) -> EventDraft<'a> {
         let record = |data| Self {
             id: event.id,
             source: event.source,
@@ -186,8 +186,8 @@ impl<'a> Record<'a> {
             redactions,
         };
         match event.datasubject {
-            None => Draft::Clear(record(event.data.into())),
-            Some(datasubject) => Draft::Sensitive {
+            None => EventDraft::Clear(record(event.data.into())),
+            Some(datasubject) => EventDraft::Sensitive {
                 record: UnsealedRecord(record(RecordData::None)),
                 part: SensitivePart { datasubject, data: event.data },
             },

@@ -4,7 +4,7 @@
 
 use crate::chain::{self, ChainTip};
 use crate::damage::DamageKind;
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::footer::{FOOTER_BYTES, FooterError, SegmentFooter};
 use crate::frame::{CRC_BYTES, SIGNATURE_BYTES};
 use crate::ids::{ChainHash, Micros, Position, Signature};
@@ -320,8 +320,8 @@ fn agrees(field: &'static str, expected: u64, found: u64) -> Result<(), Released
     if expected == found { Ok(()) } else { Err(ReleasedError::Contradiction { field, expected, found }) }
 }
 
-impl From<Ended> for ReleasedError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for ReleasedError {
+    fn from(ended: ShortField) -> Self {
         Self::Length { needed: ended.needed, found: ended.found }
     }
 }

@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use crate::chain::{self, ChainTip};
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::frame::{CRC_BYTES, SIGNATURE_BYTES, TAG_BYTES};
 use crate::ids::{
     ChainHash, Epoch, Generation, LedgerId, Micros, Position, Secret, SegmentNumber, Signature, TreeHash,
@@ -434,8 +434,8 @@ fn agrees(field: &'static str, expected: u64, found: u64) -> Result<(), SegmentE
     if expected == found { Ok(()) } else { Err(SegmentError::Contradiction { field, expected, found }) }
 }
 
-impl From<Ended> for SegmentError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for SegmentError {
+    fn from(ended: ShortField) -> Self {
         Self::Truncated { needed: ended.needed.max(MIN_SEGMENT_HEADER_BYTES as u64), found: ended.found }
     }
 }

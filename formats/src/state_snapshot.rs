@@ -12,7 +12,7 @@ use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce, Tag};
 use subtle::ConstantTimeEq;
 
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::kdf::derive;
 use crate::{
     ChainHash, Codec, CompressionError, Compressor, Decompressor, KeyUse, LedgerId, Position, Secret,
@@ -94,8 +94,8 @@ pub enum StateSnapshotError {
     },
 }
 
-impl From<Ended> for StateSnapshotError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for StateSnapshotError {
+    fn from(ended: ShortField) -> Self {
         Self::Length { needed: ended.needed, found: ended.found }
     }
 }

@@ -9,7 +9,7 @@ use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce, Tag};
 use zeroize::Zeroizing;
 
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::{KeyUse, LedgerId, Secret, derive};
 
 /// The magic that a file of the store begins with.
@@ -87,8 +87,8 @@ pub enum SubjectFileError {
     NotAuthentic,
 }
 
-impl From<Ended> for SubjectFileError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for SubjectFileError {
+    fn from(ended: ShortField) -> Self {
         let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         Self::Length { expected: bytes(ended.needed), found: bytes(ended.found) }
     }

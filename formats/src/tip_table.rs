@@ -12,7 +12,7 @@ use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce, Tag};
 use subtle::ConstantTimeEq;
 
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::kdf::derive;
 use crate::{
     ChainHash, ChainTip, Epoch, Frontier, Generation, KeyUse, LedgerId, Micros, Position, Secret, SegmentEnd,
@@ -77,8 +77,8 @@ pub enum TipTableError {
     },
 }
 
-impl From<Ended> for TipTableError {
-    fn from(ended: Ended) -> Self {
+impl From<ShortField> for TipTableError {
+    fn from(ended: ShortField) -> Self {
         Self::Length { expected: ended.needed, found: ended.found }
     }
 }

@@ -77,8 +77,8 @@ pub use call_times::{
     MAX_START_S, PolicyTimes, StartSeconds, ToolTimes,
 };
 pub use catalogue::{
-    CHECKPOINT_BLOB, CHECKPOINT_SOURCE, EVENT_TYPES, EventDataError, EventType, FREE_PREFIX, Fit,
-    SERVICE_FAMILIES, SERVICE_PREFIX, Writer, check_data, check_members, event_type, is_binary_kind,
+    CHECKPOINT_BLOB, CHECKPOINT_SOURCE, EVENT_TYPES, EventDataError, EventType, EventWriter, FREE_PREFIX,
+    Fit, SERVICE_FAMILIES, SERVICE_PREFIX, check_data, check_members, event_type, is_binary_kind,
     is_service_kind,
 };
 pub use checkpoint::{
@@ -154,7 +154,7 @@ pub use suggestion::{
 };
 pub use text::{AgentName, BoundedRef, BoundedText, Name, NameRef, PathText, TEXT_PATTERN, TextError, Words};
 pub use tool::{
-    Arguments, Artifact, ArtifactText, BlastRadius, BlockedStatus, CompletedStatus, ContentDigest,
+    Artifact, ArtifactText, BlastRadius, BlockedStatus, CallArguments, CompletedStatus, ContentDigest,
     ContextFrom, DescribedArtifact, DescriptionText, DestinationKind, DestinationRule, ExitCode,
     FailedStatus, Idempotency, MAX_ALLOWED_ROLES, MAX_ARTIFACTS, MAX_BINDING_FIELDS, MAX_DESTINATION_GLOBS,
     MAX_DESTINATIONS, MAX_RETRIES, MAX_SCHEMA_BYTES, MAX_SUMMARY_BYTES, Normaliser, Retry, SUMMARY_BYTES,

@@ -11,7 +11,7 @@ mod end;
 mod links;
 mod pass;
 
-use self::links::{Links, Unsigned};
+use self::links::{Links, UnsignedFrame};
 use crate::chain::ChainTip;
 use crate::damage::{Damage, DamageKind, Tail, is_all_zeros};
 use crate::footer::{FOOTER_BYTES, FOOTER_MAGIC, SegmentFooter};
@@ -76,21 +76,21 @@ pub struct SegmentWalk<'a> {
 }
 
 /// A check that failed at the current place.
-struct Fault {
+struct FailedCheck {
     kind: DamageKind,
     last_position: Option<Position>,
     /// `true` if a torn write alone explains it.
     torn: bool,
 }
 
-impl From<DamageKind> for Fault {
+impl From<DamageKind> for FailedCheck {
     fn from(kind: DamageKind) -> Self {
         Self { kind, last_position: None, torn: false }
     }
 }
 
-impl From<Unsigned> for Fault {
-    fn from(Unsigned { kind, last_position }: Unsigned) -> Self {
+impl From<UnsignedFrame> for FailedCheck {
+    fn from(UnsignedFrame { kind, last_position }: UnsignedFrame) -> Self {
         Self { last_position: Some(last_position), ..kind.into() }
     }
 }
@@ -159,7 +159,7 @@ impl<'a> SegmentWalk<'a> {
         step
     }
 
-    fn read_step(&mut self) -> Result<Step<'a>, Fault> {
+    fn read_step(&mut self) -> Result<Step<'a>, FailedCheck> {
         let rest = self.rest();
         if rest.starts_with(&FRAME_MAGIC) {
             self.read_frame(rest).map(Step::Frame)
@@ -175,11 +175,11 @@ impl<'a> SegmentWalk<'a> {
         }
     }
 
-    fn read_frame(&mut self, rest: &'a [u8]) -> Result<WalkedFrame<'a>, Fault> {
+    fn read_frame(&mut self, rest: &'a [u8]) -> Result<WalkedFrame<'a>, FailedCheck> {
         let stored = StoredFrame::parse(rest).map_err(|error| {
             let torn = !is_whole(rest);
             let fault = self.unread_frame(error, rest);
-            Fault { torn: torn && fault.torn, ..fault }
+            FailedCheck { torn: torn && fault.torn, ..fault }
         })?;
         let header = stored.header();
         let links = &mut self.links;
@@ -190,27 +190,27 @@ impl<'a> SegmentWalk<'a> {
         };
         links
             .check_next(header)
-            .map_err(|kind| Fault { last_position: Some(header.last_position()), ..kind.into() })?;
+            .map_err(|kind| FailedCheck { last_position: Some(header.last_position()), ..kind.into() })?;
         links.take(header, tip)?;
         Ok(WalkedFrame { offset, stored, tip })
     }
 
     /// A frame whose bytes do not hold.
-    fn unread_frame(&self, error: FrameError, rest: &[u8]) -> Fault {
+    fn unread_frame(&self, error: FrameError, rest: &[u8]) -> FailedCheck {
         let header = FrameHeader::parse(rest).ok();
         let ours = header.filter(|header| header.first_position == self.links.end.next_position);
         // Magic, number and previous hash lie on both sides of the length: with them in order, so is the length.
         let beyond_doubt = ours.filter(|header| self.links.check_next(header).is_ok());
         let fault = Self::fault(error.into(), rest, beyond_doubt.map(|header| header.stored_bytes()));
-        Fault { last_position: ours.map(|header| header.last_position()), ..fault }
+        FailedCheck { last_position: ours.map(|header| header.last_position()), ..fault }
     }
 
-    fn fault(kind: DamageKind, rest: &[u8], ends: Option<usize>) -> Fault {
+    fn fault(kind: DamageKind, rest: &[u8], ends: Option<usize>) -> FailedCheck {
         let torn = kind.may_be_torn() && Tail::new(rest).is_torn_frame(ends);
-        Fault { kind, last_position: None, torn }
+        FailedCheck { kind, last_position: None, torn }
     }
 
-    fn read_footer(&mut self, rest: &'a [u8]) -> Result<SegmentFooter, Fault> {
+    fn read_footer(&mut self, rest: &'a [u8]) -> Result<SegmentFooter, FailedCheck> {
         let footer = SegmentFooter::parse(rest)
             .map_err(|error| Self::fault(error.into(), rest, Some(FOOTER_BYTES)))?;
         self.links.take_footer(&footer)?;
@@ -221,9 +221,9 @@ impl<'a> SegmentWalk<'a> {
         Ok(footer)
     }
 
-    fn damaged(&mut self, fault: &Fault) -> Step<'a> {
+    fn damaged(&mut self, fault: &FailedCheck) -> Step<'a> {
         // The frame before comes first if it, too, is not what it should be.
-        let earlier = self.links.verify_last_signature().err().map(Fault::from);
+        let earlier = self.links.verify_last_signature().err().map(FailedCheck::from);
         let fault = earlier.as_ref().unwrap_or(fault);
         let first_position = self.links.end.next_position;
         let damage = Damage {

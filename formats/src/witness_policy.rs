@@ -139,16 +139,16 @@ pub struct PolicyWitness {
 
 /// A member of a group or quorum: a line of a witness or of a group, by its number among those, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counted {
+enum PolicyMember {
     Witness(usize),
     Group(usize),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Group {
+struct WitnessGroup {
     threshold: usize,
     /// Lines before this one.
-    members: Vec<Counted>,
+    members: Vec<PolicyMember>,
 }
 
 /// The trusted logs and witnesses, and the number of witnesses that is enough.
@@ -156,9 +156,9 @@ struct Group {
 pub struct WitnessPolicy {
     logs: Vec<PolicyLog>,
     witnesses: Vec<PolicyWitness>,
-    groups: Vec<Group>,
+    groups: Vec<WitnessGroup>,
     /// `None` where no witness is asked for.
-    quorum: Option<Counted>,
+    quorum: Option<PolicyMember>,
 }
 
 impl WitnessPolicy {
@@ -215,10 +215,10 @@ impl WitnessPolicy {
     }
 }
 
-fn counts(counted: Counted, cosigned: &[bool], met: &[bool]) -> bool {
+fn counts(counted: PolicyMember, cosigned: &[bool], met: &[bool]) -> bool {
     let place = match counted {
-        Counted::Witness(place) => cosigned.get(place),
-        Counted::Group(place) => met.get(place),
+        PolicyMember::Witness(place) => cosigned.get(place),
+        PolicyMember::Group(place) => met.get(place),
     };
     place.copied().unwrap_or(false)
 }

@@ -14,15 +14,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bitacora_formats::archive::{
-    ARCHIVE_TRAILER_BYTES, ArchiveHeader, ArchiveKey, ArchiveLabel, ArchiveRange, ArchiveSecrets,
-    ArchiveTrailer, ArchivedState, ChainLink, ContentCheck, Facts, GroupCollector, GroupTimes, IndexShard,
-    Outline, Packer, PartEntry, PartKind, Plan, SegmentLink, TreeHeadProof, check_roots, open_group,
-    open_part, seal_group,
+    ARCHIVE_TRAILER_BYTES, ArchiveHeader, ArchiveKey, ArchiveLabel, ArchiveLayout, ArchivePlan, ArchiveRange,
+    ArchiveSecrets, ArchiveTrailer, ArchiveWriter, ArchivedState, ChainLink, ContentCheck, Facts,
+    GroupCollector, GroupTimes, IndexShard, PartEntry, PartKind, SegmentLink, TreeHeadProof, check_roots,
+    open_group, open_part, seal_group,
 };
 use bitacora_formats::{
-    ChainHash, ColumnRow, Compressor, Data, Decompressor, Draft, Epoch, Event, Frontier, Generation, Json,
-    Keyring, LedgerId, LedgerKeys, Micros, Origin, Position, Record, SegmentNumber, StreamVersion, TreeHead,
-    encode_record, leaf_hash,
+    ChainHash, ColumnRow, Compressor, Data, Decompressor, Epoch, Event, EventDraft, Frontier, Generation,
+    Json, Keyring, LedgerId, LedgerKeys, Micros, Origin, Position, Record, SegmentNumber, StreamVersion,
+    TreeHead, encode_record, leaf_hash,
 };
 
 /// 2027-01-15T08:00:00Z.
@@ -61,7 +61,7 @@ fn bytes_of(block: &str) -> Vec<u8> {
 fn record(position: u64) -> Vec<u8> {
     let mut event = Event::new(format!("e-{position}"), "agent/7", "x.noted", "run/42");
     event.data = Data::Json(Json::check(br#"{"text":"some words"}"#.to_vec()).unwrap());
-    let Draft::Clear(record) = Record::draft(event, 0) else { panic!("no data subject") };
+    let EventDraft::Clear(record) = Record::draft(event, 0) else { panic!("no data subject") };
     encode_record(&record).unwrap()
 }
 
@@ -89,7 +89,7 @@ fn make() -> Vec<u8> {
             next += 1;
         }
     });
-    let (mut packer, header) = Packer::new(Plan { origin: origin.clone(), range }, secrets);
+    let (mut writer, header) = ArchiveWriter::new(ArchivePlan { origin: origin.clone(), range }, secrets);
     let (mut collector, mut tree) = (GroupCollector::new(range.first()), Frontier::new());
     let mut group_roots = Vec::new();
     for position in 1..=EVENTS {
@@ -99,9 +99,9 @@ fn make() -> Vec<u8> {
         group_roots.extend(tree.push_grouping(leaf));
         assert!(collector.push(row(position, &record)).is_none());
     }
-    let group = seal_group(packer.key(), &collector.take().unwrap(), 19).unwrap();
+    let group = seal_group(writer.key(), &collector.take().unwrap(), 19).unwrap();
     let mut bytes = header.to_vec();
-    bytes.extend(packer.add(group).unwrap());
+    bytes.extend(writer.add(group).unwrap());
     let head = TreeHead { origin, size: EVENTS, root: tree.root() };
     let facts = Facts {
         made: Micros(TIME.0 + 1),
@@ -120,16 +120,16 @@ fn make() -> Vec<u8> {
         tree_head: Some(TreeHeadProof { note: head.sign(&keyring), consistency: Vec::new() }),
         state: Some(ArchivedState { position: range.last(), bytes: br#"{"example":true}"#.to_vec() }),
     };
-    let finished = packer.finish(facts, &keyring, &mut Compressor::new(19).unwrap()).unwrap();
+    let finished = writer.finish(facts, &keyring, &mut Compressor::new(19).unwrap()).unwrap();
     bytes.extend(finished.pieces.concat());
     bytes
 }
 
-fn outline(archive: &[u8]) -> Outline {
+fn layout(archive: &[u8]) -> ArchiveLayout {
     let length = archive.len() as u64;
     let trailer = ArchiveTrailer::parse(&archive[archive.len() - ARCHIVE_TRAILER_BYTES..], length).unwrap();
     let tail = &archive[usize::try_from(trailer.table().start).unwrap()..];
-    Outline::parse(archive, tail, length, Some(keyring().signing_chain())).unwrap()
+    ArchiveLayout::parse(archive, tail, length, Some(keyring().signing_chain())).unwrap()
 }
 
 fn part<'a>(archive: &'a [u8], entry: &PartEntry) -> &'a [u8] {
@@ -152,21 +152,21 @@ fn the_archive_in_the_page_holds_and_opens() {
         write(&make());
     }
     let archive = shown();
-    let outline = outline(&archive);
-    let manifest = outline.manifest().manifest();
+    let layout = layout(&archive);
+    let manifest = layout.manifest().manifest();
     assert_eq!((&manifest.origin, manifest.range), (&origin(), ArchiveRange::new(1, EVENTS).unwrap()));
     assert_eq!(ArchiveHeader::of(manifest).encode(), archive[..40]);
-    for entry in outline.table().entries() {
+    for entry in layout.table().entries() {
         entry.check(part(&archive, entry)).unwrap();
     }
-    let roots = check_roots(manifest, part(&archive, outline.table().roots().unwrap())).unwrap();
+    let roots = check_roots(manifest, part(&archive, layout.table().roots().unwrap())).unwrap();
 
     let (keyring, mut decompressor) = (keyring(), Decompressor::new().unwrap());
     let key = ArchiveKey::unwrap(manifest, &keyring).unwrap();
     let keys = LedgerKeys::new(&keyring, manifest.origin.ledger);
-    let mut check = ContentCheck::new(&outline, roots, &key, &keys);
+    let mut check = ContentCheck::new(&layout, roots, &key, &keys);
     let mut position = 0;
-    for entry in outline.table().groups() {
+    for entry in layout.table().groups() {
         let rows = open_group(&key, entry, part(&archive, entry), &mut decompressor).unwrap();
         check.take(&rows).unwrap();
         for found in rows.iter() {
@@ -179,17 +179,17 @@ fn the_archive_in_the_page_holds_and_opens() {
         open_part(&key, entry, part(&archive, entry), &mut decompressor).map(|plain| plain.to_vec())
     };
     check.finish(&mut open).unwrap();
-    let state: Vec<u8> = outline.table().state().flat_map(|entry| open(entry).unwrap()).collect();
+    let state: Vec<u8> = layout.table().state().flat_map(|entry| open(entry).unwrap()).collect();
     assert_eq!(state, br#"{"example":true}"#);
 
     // The pieces of the index that the page shows opened.
     let text = fs::read_to_string(page()).unwrap();
     let (_, example) = text.split_once(HEADING).unwrap();
     let times = bytes_of(block(example, "hex", 2));
-    assert_eq!(open(outline.table().times().unwrap()).unwrap(), times);
+    assert_eq!(open(layout.table().times().unwrap()).unwrap(), times);
     assert_eq!(GroupTimes::parse(&times, 1).unwrap().all(), [(TIME, TIME)]);
     let kinds = bytes_of(block(example, "hex", 3));
-    let [shard] = outline.table().shards(ArchiveLabel::Kind) else { panic!("one piece of the types") };
+    let [shard] = layout.table().shards(ArchiveLabel::Kind) else { panic!("one piece of the types") };
     assert_eq!(open(shard).unwrap(), kinds);
     let shard = IndexShard::parse(&kinds, 1, 1).unwrap();
     let term = |kind| key.terms().term(ArchiveLabel::Kind, kind);
@@ -201,7 +201,7 @@ fn the_archive_in_the_page_holds_and_opens() {
 fn write(archive: &[u8]) {
     let old = fs::read_to_string(page()).unwrap();
     let (before, _) = old.split_once(HEADING).unwrap();
-    let outline = outline(archive);
+    let layout = layout(archive);
     let trailer =
         ArchiveTrailer::parse(&archive[archive.len() - ARCHIVE_TRAILER_BYTES..], archive.len() as u64);
     let trailer = trailer.unwrap();
@@ -210,7 +210,7 @@ fn write(archive: &[u8]) {
 `{{\"text\":\"some words\"}}`. The ledger's id is `a0` to `af`, its keyring that of the page on [keyrings](keyring.md), the data key `00` to `1f`, the wrap salt `20` to `2f`; the links of the chain and the state are made up. Up to the manifest:\n\n```hex\n"
     );
     line(&mut text, &archive[..40], "header");
-    for entry in outline.table().entries() {
+    for entry in layout.table().entries() {
         let what = match (entry.kind, entry.count) {
             (PartKind::Events, _) => "events".to_owned(),
             (PartKind::Roots, _) => "roots".to_owned(),
@@ -220,7 +220,7 @@ fn write(archive: &[u8]) {
         };
         line(&mut text, part(archive, entry), &what);
     }
-    for entry in outline.table().entries() {
+    for entry in layout.table().entries() {
         let start = usize::try_from(trailer.table().start).unwrap() + 56 * entry.number as usize;
         line(&mut text, &archive[start..start + 24], &format!("table: part {}", entry.number));
         line(&mut text, &archive[start + 24..start + 56], "digest");
@@ -234,14 +234,14 @@ fn write(archive: &[u8]) {
     line(&mut text, &archive[manifest.end + 16..], "format, reserved, magic");
     text.push_str("```\n\nThe times of the index, opened: one group, the first event's time, and nothing from there to the last one's.\n\n```hex\n");
     let (keyring, mut decompressor) = (keyring(), Decompressor::new().unwrap());
-    let key = ArchiveKey::unwrap(outline.manifest().manifest(), &keyring).unwrap();
+    let key = ArchiveKey::unwrap(layout.manifest().manifest(), &keyring).unwrap();
     let mut open =
         |entry: &PartEntry| open_part(&key, entry, part(archive, entry), &mut decompressor).unwrap().to_vec();
-    let times = open(outline.table().times().unwrap());
+    let times = open(layout.table().times().unwrap());
     line(&mut text, &times[..4], "groups");
     line(&mut text, &times[4..], "times");
     text.push_str("```\n\nThe types, opened: one value of 9 bits, in one group.\n\n```hex\n");
-    let kinds = open(&outline.table().shards(ArchiveLabel::Kind)[0]);
+    let kinds = open(&layout.table().shards(ArchiveLabel::Kind)[0]);
     line(&mut text, &kinds[..6], "values, width, bits of a gap that are written");
     line(&mut text, &kinds[6..], "bits");
     text.push_str("```\n");

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use bitacora_formats::{
-    ColumnGroup, ColumnRow, Data, Draft, Event, Json, Micros, Record, StreamVersion, decode_columns,
+    ColumnGroup, ColumnRow, Data, Event, EventDraft, Json, Micros, Record, StreamVersion, decode_columns,
     encode_columns, encode_record,
 };
 
@@ -34,8 +34,8 @@ fn share(lines: &[String]) -> usize {
         let mut event = Event::new(format!("line-{number}"), "import", "x.recorded", "lines");
         event.data = Data::Json(Json::check(line.as_bytes()).unwrap());
         match Record::draft(event, 0) {
-            Draft::Clear(record) => encode_record(&record).unwrap(),
-            Draft::Sensitive { .. } => panic!("an event without a datasubject"),
+            EventDraft::Clear(record) => encode_record(&record).unwrap(),
+            EventDraft::Sensitive { .. } => panic!("an event without a datasubject"),
         }
     };
     let records: Vec<Vec<u8>> = lines.iter().zip(1..).map(record).collect();

@@ -10,7 +10,7 @@ use std::time::Instant;
 use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
-    APPROVAL_ID_BYTES, Examination, Governance, Observed, Policy, Reactor, ReactorState, State,
+    APPROVAL_ID_BYTES, Examination, Governance, ObservedEvent, Policy, Reactor, ReactorState, State,
 };
 use serde_json::{Value, json};
 
@@ -22,16 +22,23 @@ const FRAME: usize = 400;
 const NOW: Micros = Micros(1_795_305_600_000_000);
 
 /// An event at its place, as it would be recorded.
-struct Placed {
+struct PlacedEvent {
     position: Position,
     derived: bool,
     event: Event<'static>,
 }
 
-impl Placed {
-    fn observed<'a>(&'a self, examination: Option<&'a Examination>) -> Observed<'a> {
+impl PlacedEvent {
+    fn observed<'a>(&'a self, examination: Option<&'a Examination>) -> ObservedEvent<'a> {
         let (position, derived, event) = (self.position, self.derived, &self.event);
-        Observed { position, stream_version: StreamVersion::FIRST, time: NOW, derived, event, examination }
+        ObservedEvent {
+            position,
+            stream_version: StreamVersion::FIRST,
+            time: NOW,
+            derived,
+            event,
+            examination,
+        }
     }
 }
 
@@ -39,12 +46,12 @@ impl Placed {
 struct Log {
     governance: Governance,
     staged: State,
-    events: Vec<Placed>,
+    events: Vec<PlacedEvent>,
 }
 
 impl Log {
-    fn place(&mut self, event: Event<'static>, derived: bool) -> Placed {
-        Placed { position: Position::new(self.events.len() as u64 + 2).unwrap(), derived, event }
+    fn place(&mut self, event: Event<'static>, derived: bool) -> PlacedEvent {
+        PlacedEvent { position: Position::new(self.events.len() as u64 + 2).unwrap(), derived, event }
     }
 
     fn append(&mut self, kind: &'static str, actor: &'static str, data: &Value) {

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BoundedNumber, TrustObserved, TrustOutcome};
-use bitacora_governance::{Breaker, Dimension, RankedFrom, Ranking, TrustRecord, TrustRules, assess};
+use bitacora_governance::{Breaker, Dimension, RankedFrom, TrustRanking, TrustRecord, TrustRules, assess};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 /// Dimensions in memory.
@@ -79,7 +79,7 @@ fn judging(criterion: &mut Criterion) {
     group.bench_function("the top 20 of 10,000", |bench| {
         bench.iter(|| {
             let records = records.iter().map(|(dimension, (record, _))| (dimension, record));
-            let ranking = Ranking { rules: &aging, at: black_box(AT), from: RankedFrom::Top };
+            let ranking = TrustRanking { rules: &aging, at: black_box(AT), from: RankedFrom::Top };
             ranking.first(records, None, 20).len()
         });
     });

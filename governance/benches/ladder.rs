@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
-use bitacora_governance::{Examination, Governance, Observed, Policy, Reactor, ReactorState, State};
+use bitacora_governance::{Examination, Governance, ObservedEvent, Policy, Reactor, ReactorState, State};
 use serde_json::{Value, json};
 
 /// Unless asked for others.
@@ -40,7 +40,7 @@ fn fold(governance: &Governance, kind: &'static str, data: &Value) {
 
 fn fold_at(governance: &Governance, time: Micros, kind: &'static str, data: &Value) {
     let event = event(kind, data);
-    governance.state().fold(&[Observed {
+    governance.state().fold(&[ObservedEvent {
         position: Position::FIRST,
         stream_version: StreamVersion::FIRST,
         time,

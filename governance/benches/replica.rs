@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
-    CutProgress, Executor, Governance, Observed, Policy, PredictedCall, Reactor, Replica, State, StatePatch,
+    CutProgress, Executor, Governance, ObservedEvent, Policy, PredictedCall, Reactor, Replica, State,
+    StatePatch,
 };
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ fn fold(governance: &Governance, position: u64, kind: &'static str, data: &Value
     let mut event = Event::new("e", "urn:bench", kind, "calls");
     event.actor = Some("operator:0".into());
     event.data = Data::Json(Json::check(data.to_string().into_bytes()).unwrap());
-    governance.state().fold(&[Observed {
+    governance.state().fold(&[ObservedEvent {
         position: Position::new(position).unwrap(),
         stream_version: StreamVersion::FIRST,
         time: NOW,

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use bitacora_formats::vocabulary::{
-    ApprovalResolved, EventData, PolicyPublished, PrincipalCreated, Role, SuggestionAccepted,
-    SuggestionRejected, TrustObserved, Writer, event_type, is_service_kind,
+    ApprovalResolved, EventData, EventWriter, PolicyPublished, PrincipalCreated, Role, SuggestionAccepted,
+    SuggestionRejected, TrustObserved, event_type, is_service_kind,
 };
 use bitacora_formats::{Data, Event, ExtensionValue};
 use serde::Deserialize;
@@ -43,7 +43,7 @@ pub enum AuthorityError {
         /// The type.
         kind: String,
         /// Its writer.
-        writer: Writer,
+        writer: EventWriter,
     },
     /// The role may not.
     #[error("`{kind}` is not for the role {}; it takes the role {}", has.as_str(), needs.as_str())]
@@ -94,20 +94,20 @@ pub enum AuthorityError {
 pub fn may_write(role: Role, kind: &str) -> Result<(), AuthorityError> {
     let writer = match event_type(kind) {
         Some(listed) => listed.writer,
-        None if is_service_kind(kind) => Writer::Service,
-        None => Writer::Anyone,
+        None if is_service_kind(kind) => EventWriter::Service,
+        None => EventWriter::Anyone,
     };
     // An answer to a suggestion and the policy that comes of it stand together, which the service sees to.
     if [SuggestionAccepted::KIND, SuggestionRejected::KIND].contains(&kind) {
-        return Err(AuthorityError::Reserved { kind: kind.to_owned(), writer: Writer::Service });
+        return Err(AuthorityError::Reserved { kind: kind.to_owned(), writer: EventWriter::Service });
     }
     let needs = match writer {
-        Writer::Anyone => Role::Agent,
-        Writer::Operators => Role::Operator,
-        Writer::Admins => Role::Admin,
+        EventWriter::Anyone => Role::Agent,
+        EventWriter::Operators => Role::Operator,
+        EventWriter::Admins => Role::Admin,
         // An import brings what was observed elsewhere; the ledger sees that it is marked so.
-        Writer::Reactor if kind == TrustObserved::KIND && role == Role::Admin => return Ok(()),
-        Writer::Reactor | Writer::Service => {
+        EventWriter::Reactor if kind == TrustObserved::KIND && role == Role::Admin => return Ok(()),
+        EventWriter::Reactor | EventWriter::Service => {
             return Err(AuthorityError::Reserved { kind: kind.to_owned(), writer });
         }
     };
@@ -203,7 +203,7 @@ impl Identity {
         }
         let Data::Json(json) = &event.data else { return Ok(()) };
         // Data that is no object claims nothing, and is refused where it is read.
-        let Ok(claims) = serde_json::from_slice::<Claims<'_>>(json.as_bytes()) else { return Ok(()) };
+        let Ok(claims) = serde_json::from_slice::<DataClaims<'_>>(json.as_bytes()) else { return Ok(()) };
         if claims.assurance.is_some() && self.role != Role::Admin {
             return Err(AuthorityError::Imported { has: self.role });
         }
@@ -214,7 +214,7 @@ impl Identity {
             _ => return Ok(()),
         };
         match claimed {
-            Some(Claimed::Text(named)) if named != self.actor => {
+            Some(ClaimText::Text(named)) if named != self.actor => {
                 Err(AuthorityError::OtherBy { member, own: self.actor.clone(), named: named.into_owned() })
             }
             _ => Ok(()),
@@ -224,11 +224,11 @@ impl Identity {
 
 /// The claims of data that only a token proves.
 #[derive(Deserialize)]
-struct Claims<'a> {
+struct DataClaims<'a> {
     #[serde(borrow, default)]
-    by: Option<Claimed<'a>>,
+    by: Option<ClaimText<'a>>,
     #[serde(borrow, default)]
-    author: Option<Claimed<'a>>,
+    author: Option<ClaimText<'a>>,
     #[serde(default)]
     assurance: Option<IgnoredAny>,
 }
@@ -236,7 +236,7 @@ struct Claims<'a> {
 /// A text, or something that its type will not take.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Claimed<'a> {
+enum ClaimText<'a> {
     Text(#[serde(borrow)] Cow<'a, str>),
     Other(IgnoredAny),
 }
@@ -255,12 +255,12 @@ mod tests {
                 Role::ALL.into_iter().filter(|role| may_write(*role, listed.kind).is_ok()).collect();
             let expected: &[Role] = match listed.writer {
                 // Recorded by answering, which takes an operator too.
-                Writer::Operators if listed.kind.starts_with("suggestion.") => &[],
-                Writer::Anyone => &[Role::Agent, Role::Operator, Role::Admin],
-                Writer::Operators => &[Role::Operator, Role::Admin],
-                Writer::Admins => &[Role::Admin],
-                Writer::Reactor if listed.kind == "trust.observed" => &[Role::Admin],
-                Writer::Reactor | Writer::Service => &[],
+                EventWriter::Operators if listed.kind.starts_with("suggestion.") => &[],
+                EventWriter::Anyone => &[Role::Agent, Role::Operator, Role::Admin],
+                EventWriter::Operators => &[Role::Operator, Role::Admin],
+                EventWriter::Admins => &[Role::Admin],
+                EventWriter::Reactor if listed.kind == "trust.observed" => &[Role::Admin],
+                EventWriter::Reactor | EventWriter::Service => &[],
             };
             assert_eq!(may, expected, "{}", listed.kind);
         }
@@ -270,7 +270,7 @@ mod tests {
             {
                 let reserved = may_write(role, kind).unwrap_err();
                 assert!(
-                    matches!(reserved, AuthorityError::Reserved { writer: Writer::Service, .. }),
+                    matches!(reserved, AuthorityError::Reserved { writer: EventWriter::Service, .. }),
                     "{kind}"
                 );
             }

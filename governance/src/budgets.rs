@@ -3,7 +3,10 @@
 //! A budget counts the decisions and reports made while it stands: nothing from before it was set. The caller is the spender. A
 //! call that names no run has no part in a budget that each run has anew, and the same holds of sessions.
 
+pub(crate) mod meter;
 mod reservations;
+pub(crate) mod run_budget;
+pub(crate) mod spend;
 mod standing;
 mod windows;
 
@@ -14,14 +17,14 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journaled;
+use crate::budgets::meter::{Meter, days_of};
+use crate::budgets::run_budget::{RUN_BUDGET, any_run};
+use crate::budgets::spend::{BudgetQuestion, Spend};
 use crate::limits::{
     MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, MAX_BUDGETS, MAX_BUDGETS_OF_CALL, MAX_RESERVATIONS,
 };
-use crate::loop_guard::{RUN_BUDGET, any_run};
-use crate::meter::{Meter, days_of};
-use crate::per_agent_quota::Shares;
-use crate::spend::{BudgetQuestion, Spend};
+use crate::undo::per_agent_quota::PerAgentQuota;
+use crate::undo::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 
 use reservations::Overdue;
@@ -105,15 +108,15 @@ pub(crate) struct ReservedPart {
 /// The budgets, and the spending of each.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budgets {
-    pub(crate) configured: Journaled<Name, BudgetConfigured>,
-    pub(crate) meters: Journaled<WindowKey, Meter>,
+    pub(crate) configured: UndoMap<Name, BudgetConfigured>,
+    pub(crate) meters: UndoMap<WindowKey, Meter>,
     /// Windows of runs and sessions by the time at which the sweep checks whether they are still used.
-    leaving: Journaled<(Micros, WindowKey), ()>,
-    reservations: Journaled<Name, Reservation>,
-    ending: Journaled<(Micros, Name), ()>,
+    leaving: UndoMap<(Micros, WindowKey), ()>,
+    reservations: UndoMap<Name, Reservation>,
+    ending: UndoMap<(Micros, Name), ()>,
     /// The number of windows of runs and sessions that each agent began.
-    #[serde(default, skip_serializing_if = "Shares::is_empty")]
-    shares: Shares,
+    #[serde(default, skip_serializing_if = "PerAgentQuota::is_empty")]
+    shares: PerAgentQuota,
 }
 
 /// The time, the agent and the rules of a charge.

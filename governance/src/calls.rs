@@ -1,20 +1,40 @@
-//! Calls that were decided and have no outcome yet.
+//! Calls that were decided and have no outcome yet; with their approvals, grants, keys and outcomes.
 
-use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, DimensionPart, Mode, Name, OutcomeRules, Verdict};
+pub(crate) mod approval_ids;
+pub(crate) mod approvals;
+pub(crate) mod call_request;
+pub(crate) mod ended_calls;
+pub(crate) mod executor;
+pub(crate) mod grants;
+pub(crate) mod keys;
+pub(crate) mod live_sessions;
+pub(crate) mod outcome;
+
+use bitacora_formats::vocabulary::{Dimension, DimensionPart, Mode, Name, OutcomeRules, Sha256Text, Verdict};
+use bitacora_formats::{Event, Micros};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
-use crate::breaker::Trial;
-use crate::ended_calls::Rollbacks;
-use crate::journal::Journaled;
-use crate::keys::ScopedKey;
+use crate::budgets::spend::BudgetQuestion;
+use crate::calls::keys::ScopedKey;
 use crate::limits::{LATE_OUTCOME_LIFE, MAX_OPEN_CALLS, MAX_OPEN_CALLS_OF_AGENT};
-use crate::per_agent_quota::Shares;
-use crate::spend::BudgetQuestion;
+use crate::trust::breaker::Trial;
+use crate::undo::per_agent_quota::PerAgentQuota;
+use crate::undo::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 
 /// Calls that are looked at for one that was only observed, to make room for another.
 const LOOKED_AT: usize = 64;
+
+/// Contracts of one call whose rollback is asked for.
+const MAX_ROLLBACKS_OF_CALL: usize = 16;
+
+/// Returns the key of an imported call: its id alone says nothing, so that its stream is a part of the key.
+pub(crate) fn imported_key(event: &Event<'_>, call: &str) -> Name {
+    let whole = format!("{}\n{call}", event.stream);
+    let digest = Sha256::digest(whole.as_bytes());
+    Name::new(Sha256Text::of_digest(&digest.into()).as_str()).unwrap_or(Name::LEAST)
+}
 
 /// A call that was decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +81,28 @@ pub struct OpenCall {
     /// The rules by which its outcome counts.
     #[serde(default, skip_serializing_if = "OutcomeRules::is_usual")]
     pub(crate) outcome: OutcomeRules,
+}
+
+/// The contracts whose rollback was asked for, of one call; `None` where it was for no contract by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Rollbacks(Vec<Option<Name>>);
+
+impl Rollbacks {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns `true` if another rollback is to be asked for. One without a contract was for all effects of the call.
+    pub(crate) fn lack(&self, contract: Option<&Name>) -> bool {
+        let is_asked = |asked: &Option<Name>| asked.is_none() || asked.as_ref() == contract;
+        let covered = if contract.is_none() { !self.is_empty() } else { self.0.iter().any(is_asked) };
+        !covered && self.0.len() < MAX_ROLLBACKS_OF_CALL
+    }
+
+    pub(crate) fn add(&mut self, contract: Option<Name>) {
+        self.0.push(contract);
+    }
 }
 
 /// The owners of the budgets that a call counts in, besides those that its dimension names.
@@ -125,12 +167,12 @@ impl OpenCall {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenCalls {
     /// Boxed, so that little is moved where one comes or goes.
-    pub(crate) by_id: Journaled<Name, Box<OpenCall>>,
+    pub(crate) by_id: UndoMap<Name, Box<OpenCall>>,
     /// Allowed calls: past their deadline the scheduler records that they took too long.
-    by_deadline: Journaled<(Micros, Name), ()>,
+    by_deadline: UndoMap<(Micros, Name), ()>,
     /// The others, and those of which that is recorded: past their end nothing more is to come, and they leave.
-    leaving: Journaled<(Micros, Name), ()>,
-    pub(crate) shares: Shares,
+    leaving: UndoMap<(Micros, Name), ()>,
+    pub(crate) shares: PerAgentQuota,
 }
 
 impl OpenCalls {
@@ -251,7 +293,7 @@ impl OpenCalls {
         }
     }
 
-    fn ends(&mut self, open: &OpenCall) -> &mut Journaled<(Micros, Name), ()> {
+    fn ends(&mut self, open: &OpenCall) -> &mut UndoMap<(Micros, Name), ()> {
         let waits = open.verdict == Verdict::Allow && !open.is_late;
         if waits { &mut self.by_deadline } else { &mut self.leaving }
     }

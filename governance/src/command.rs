@@ -16,7 +16,7 @@ use bitacora_formats::vocabulary::{
 use bitacora_formats::{Data, Event};
 use serde::Deserialize;
 
-use crate::outcome::Outcome;
+use crate::calls::outcome::Outcome;
 
 /// An event that changes answers, by its type.
 #[derive(Debug, Clone, PartialEq)]
@@ -206,10 +206,10 @@ fn begins_rules(kind: &str) -> bool {
 fn rules_begun(event: &Event<'_>) -> u32 {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Begun {
+    struct RulesVersionData {
         reactor_version: u32,
     }
-    read::<Begun>(event).map_or(0, |begun| begun.reactor_version)
+    read::<RulesVersionData>(event).map_or(0, |begun| begun.reactor_version)
 }
 
 /// Returns `true` if calls end with events of this type.
@@ -235,7 +235,7 @@ pub(crate) fn outcome(kind: &str, event: &Event<'_>) -> Result<Option<Outcome>, 
 /// Returns `true` if an event says of itself that it was recorded elsewhere. The right to say so is checked at admission.
 pub(crate) fn is_imported(event: &Event<'_>) -> bool {
     #[derive(Deserialize)]
-    struct Recorded {
+    struct AssuranceMember {
         #[serde(default)]
         assurance: Option<Assurance>,
     }
@@ -245,5 +245,5 @@ pub(crate) fn is_imported(event: &Event<'_>) -> bool {
     if !text.contains("assurance") && !text.contains('\\') {
         return false;
     }
-    serde_json::from_str::<Recorded>(text).is_ok_and(|recorded| recorded.assurance.is_some())
+    serde_json::from_str::<AssuranceMember>(text).is_ok_and(|recorded| recorded.assurance.is_some())
 }

@@ -1,5 +1,15 @@
 //! The decision made from the steps' verdicts, and the events that it causes.
 
+pub(crate) mod charging;
+pub(crate) mod finding;
+pub(crate) mod ladder;
+pub(crate) mod local_time;
+pub(crate) mod measured;
+pub(crate) mod precheck;
+pub(crate) mod reasons;
+pub(crate) mod session_folder;
+pub(crate) mod times;
+
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
@@ -8,23 +18,23 @@ use bitacora_formats::vocabulary::{
     Verdict, Words,
 };
 
-use crate::approval_ids::id_of_position;
-use crate::approvals::Claim;
-use crate::arguments::PlaceText;
-use crate::breaker::Transition;
-use crate::examination::CallFacts;
-use crate::grants::{Covered, may_lift};
-use crate::ladder::{Climb, claim, climb, mode_of};
-use crate::loop_guard::{Objection, Turning};
-use crate::reactor::{ReactorRefusal, RefusalCode};
-use crate::reasons::{Named, words};
+use crate::calls::approval_ids::id_of_position;
+use crate::calls::approvals::Claim;
+use crate::calls::grants::{GrantSubject, may_lift};
+use crate::decide::ladder::{Evaluation, claim, evaluate, mode_of};
+use crate::decide::reasons::{ReasonNames, words};
+use crate::decide::times::CallTimes;
+use crate::loop_guard::{Objection, OngoingLoop};
+use crate::reactor::examination::CallFacts;
+use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::State;
-use crate::times::CallTimes;
+use crate::tools::arguments::PlaceText;
+use crate::trust::breaker::Transition;
 use crate::version::{has_no_dead_ends, is_isolated, is_strict, needs_room_for_approvals};
 
 /// A decision, and the events that stand with it in the same request.
 #[derive(Debug, Clone)]
-pub(crate) struct Decided {
+pub(crate) struct DecisionEvents {
     /// Comes before the decision.
     pub(crate) transition: Option<Transition>,
     pub(crate) decision: DecisionMade,
@@ -41,7 +51,7 @@ pub(crate) struct Decided {
 }
 
 /// The effect of a person's word on a call that the steps would have reviewed.
-enum Word {
+enum ReviewOutcome {
     /// The approval that the call brought is for this very call.
     Approved(Name),
     /// A standing grant covers it.
@@ -65,52 +75,52 @@ pub(crate) fn decide(
     facts: &CallFacts,
     position: u64,
     time: Micros,
-) -> Result<Decided, ReactorRefusal> {
-    let mut climb = climb(state, facts, time)?;
-    let deciding = climb.deciding();
+) -> Result<DecisionEvents, ReactorRefusal> {
+    let mut evaluation = evaluate(state, facts, time)?;
+    let deciding = evaluation.deciding();
     let (mut verdict, mut code) =
         deciding.map_or((Verdict::Allow, ReasonCode::Allowed), |finding| (finding.verdict, finding.code));
     let mut detail = deciding.and_then(|finding| finding.detail.clone());
     let mode = mode(state, facts, code);
     let is_allowed = |verdict| verdict == Verdict::Allow || mode == Mode::Observe;
-    let mut decided = Parts::default();
+    let mut decided = ReviewParts::default();
     let tool = state.registry().get(&facts.tool, facts.server.as_deref());
     let times = state.times_of(tool.map(AsRef::as_ref));
     if verdict == Verdict::Review && mode == Mode::Enforce {
-        match persons_word(state, facts, &climb, time) {
-            Word::Approved(approval) => {
+        match review_outcome(state, facts, &evaluation, time) {
+            ReviewOutcome::Approved(approval) => {
                 (verdict, code) = (Verdict::Allow, ReasonCode::Approved);
                 decided.consumed =
                     Some(ApprovalConsumed { approval: approval.clone(), call: facts.call.clone() });
                 decided.approval = Some(approval);
             }
-            Word::Granted(grant) => {
+            ReviewOutcome::Granted(grant) => {
                 (verdict, code) = (Verdict::Allow, ReasonCode::Granted);
                 decided.grant = Some(grant);
             }
-            Word::Refused(refused, approval) => {
+            ReviewOutcome::Refused(refused, approval) => {
                 code = refused;
                 decided.approval = Some(approval);
             }
-            Word::Waits(approval, expires) => {
+            ReviewOutcome::Waits(approval, expires) => {
                 decided.waits = Some(approval.clone());
                 decided.approval = Some(approval);
                 decided.expires = Some(expires);
             }
-            Word::No(approval, no) => {
+            ReviewOutcome::No(approval, no) => {
                 (verdict, code, detail) = (Verdict::Deny, no, None);
-                climb.deny_reviewed(code);
+                evaluation.deny_reviewed(code);
                 decided.approval = Some(approval);
             }
-            Word::Full(what) => {
-                climb.deny(Step::Clock, ReasonCode::StateFull, what);
+            ReviewOutcome::Full(what) => {
+                evaluation.deny(Step::Clock, ReasonCode::StateFull, what);
                 (verdict, code, detail) = (Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned()));
             }
-            Word::Asks(refused) => {
+            ReviewOutcome::Asks(refused) => {
                 code = refused.unwrap_or(code);
                 decided.expires = Some(time.0.saturating_add(times.approval.0));
                 if let Some(id) = approval_to_ask_for(facts, position)? {
-                    let request = request_approval(state, facts, &climb, (id, &times), time);
+                    let request = request_approval(state, facts, &evaluation, (id, &times), time);
                     decided.waits = Some(request.approval.clone());
                     decided.approval = Some(request.approval.clone());
                     decided.requested = Some(request);
@@ -123,10 +133,10 @@ pub(crate) fn decide(
     }
     // A prediction asks nobody: no approval waits yet.
     let waits = decided.waits.as_deref().filter(|_| position > 0 || decided.requested.is_none());
-    let measured = state.measured(facts, &climb, (verdict, code), time);
+    let measured = state.measured(facts, &evaluation, (verdict, code), time);
     let reason = words(
         code,
-        &Named {
+        &ReasonNames {
             tool: &facts.tool,
             context: facts.dimension.context(),
             agent: facts.agent.as_deref(),
@@ -141,38 +151,38 @@ pub(crate) fn decide(
         mode,
         reason_code: code,
         reason,
-        rule: climb.rule.clone(),
-        ladder: climb.ladder(),
+        rule: evaluation.rule.clone(),
+        ladder: evaluation.ladder(),
         approval: decided.approval,
         grant: decided.grant,
         expires: decided.expires,
         deadline: deadline(&times, facts, (verdict, mode), time),
         obligations: (verdict == Verdict::Allow)
-            .then(|| obligations(state, facts, climb.excludes_secrets))
+            .then(|| obligations(state, facts, evaluation.excludes_secrets))
             .flatten(),
-        earlier_outcome: climb.earlier_outcome,
-        retry_after_ms: climb.retry_after,
+        earlier_outcome: evaluation.earlier_outcome,
+        retry_after_ms: evaluation.retry_after,
         examined: None,
-        inputs: inputs(state, facts, &climb),
+        inputs: inputs(state, facts, &evaluation),
     };
-    let aborted = aborted(&decision, facts, &climb);
-    Ok(Decided {
+    let aborted = aborted(&decision, facts, &evaluation);
+    Ok(DecisionEvents {
         aborted,
-        transition: climb.transition,
+        transition: evaluation.transition,
         decision,
         consumed: decided.consumed,
         requested: decided.requested,
-        reserved: if is_allowed(verdict) { climb.budgets.reserved } else { Vec::new() },
-        exceeded: climb.budgets.exceeded,
-        round: climb.round.and_then(|objection| detected(facts, objection)),
+        reserved: if is_allowed(verdict) { evaluation.budgets.reserved } else { Vec::new() },
+        exceeded: evaluation.budgets.exceeded,
+        round: evaluation.round.and_then(|objection| detected(facts, objection)),
     })
 }
 
 /// Returns the end of the run of a call that met a budget which aborts it.
-fn aborted(decision: &DecisionMade, facts: &CallFacts, climb: &Climb) -> Option<RunAborted> {
+fn aborted(decision: &DecisionMade, facts: &CallFacts, evaluation: &Evaluation) -> Option<RunAborted> {
     let is_meant = decision.mode == Mode::Enforce && decision.verdict == Verdict::Deny;
-    let run = facts.run.as_deref().filter(|_| is_meant && climb.aborts_run())?;
-    let reason = match &climb.budgets.strictest {
+    let run = facts.run.as_deref().filter(|_| is_meant && evaluation.aborts_run())?;
+    let reason = match &evaluation.budgets.strictest {
         Some((OnExceed::Abort, budget)) => format!("the budget `{budget}` is spent"),
         _ => "it took all the calls or steps that it may".to_owned(),
     };
@@ -183,7 +193,7 @@ fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {
     let kind = objection.untold?;
     let is_same = kind == LoopKind::IdenticalCalls;
     let calls = match objection.turning {
-        Some(Turning::Cycle { calls, .. }) if kind == LoopKind::RepeatedCycle => {
+        Some(OngoingLoop::Cycle { calls, .. }) if kind == LoopKind::RepeatedCycle => {
             Count::new(calls.into()).ok()
         }
         _ => None,
@@ -202,7 +212,7 @@ fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {
 
 /// The additions of a person's word to a decision.
 #[derive(Default)]
-struct Parts {
+struct ReviewParts {
     approval: Option<Name>,
     /// The approval that a person has to give first.
     waits: Option<Name>,
@@ -218,26 +228,26 @@ fn mode(state: &State, facts: &CallFacts, code: ReasonCode) -> Mode {
     if always && !facts.imported { Mode::Enforce } else { mode_of(state, facts) }
 }
 
-fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -> Word {
-    let reviews = climb.reviews();
+fn review_outcome(state: &State, facts: &CallFacts, evaluation: &Evaluation, time: Micros) -> ReviewOutcome {
+    let reviews = evaluation.reviews();
     // The first versions of the rules had an approval lift whatever the call was reviewed for.
     let lifted = is_strict(facts.reactor_version).then_some(reviews.as_slice());
     let claim = Claim { reviews: lifted, ..claim(facts, state.policy_version()) };
     let mut refused = None;
     if let Some(approval) = &facts.approval {
         match state.approvals().check(approval, &claim, time) {
-            Ok(()) => return Word::Approved(approval.clone()),
+            Ok(()) => return ReviewOutcome::Approved(approval.clone()),
             Err(ReasonCode::ApprovalRejected) if has_no_dead_ends(facts.reactor_version) => {
-                return Word::No(approval.clone(), ReasonCode::ApprovalRejected);
+                return ReviewOutcome::No(approval.clone(), ReasonCode::ApprovalRejected);
             }
             Err(code @ (ReasonCode::ApprovalRejected | ReasonCode::ApprovalPending)) => {
-                return Word::Refused(code, approval.clone());
+                return ReviewOutcome::Refused(code, approval.clone());
             }
             Err(code) => refused = Some(code),
         }
     }
-    let reviews = climb.findings.iter().filter(|finding| finding.verdict == Verdict::Review);
-    let covered = Covered {
+    let reviews = evaluation.findings.iter().filter(|finding| finding.verdict == Verdict::Review);
+    let covered = GrantSubject {
         tool: &facts.tool,
         server: facts.server.as_deref(),
         context: facts.dimension.context(),
@@ -248,24 +258,24 @@ fn persons_word(state: &State, facts: &CallFacts, climb: &Climb, time: Micros) -
         rules: facts.reactor_version,
     };
     if reviews.into_iter().all(|finding| may_lift(finding.code))
-        && !(is_isolated(facts.reactor_version) && climb.asks_each_time)
+        && !(is_isolated(facts.reactor_version) && evaluation.asks_each_time)
         && let Some(grant) = state.grants().covering(&covered, time)
     {
-        return Word::Granted(grant.clone());
+        return ReviewOutcome::Granted(grant.clone());
     }
     if has_no_dead_ends(facts.reactor_version)
         && let Some(rejected) = state.approvals().rejected_for(&claim, time)
     {
-        return Word::No(rejected.request.approval.clone(), ReasonCode::ApprovalRejected);
+        return ReviewOutcome::No(rejected.request.approval.clone(), ReasonCode::ApprovalRejected);
     }
     if let Some(lapsed) = state.approvals().lapsed_for(&claim, facts.approval.as_deref(), time) {
-        return Word::No(lapsed.request.approval.clone(), ReasonCode::ApprovalLapsed);
+        return ReviewOutcome::No(lapsed.request.approval.clone(), ReasonCode::ApprovalLapsed);
     }
     match state.approvals().waiting_for(&claim, time) {
-        Some(waiting) => Word::Waits(waiting.request.approval.clone(), waiting.request.expires),
+        Some(waiting) => ReviewOutcome::Waits(waiting.request.approval.clone(), waiting.request.expires),
         None => match no_room(state, facts, time) {
-            Some(what) => Word::Full(what),
-            None => Word::Asks(refused),
+            Some(what) => ReviewOutcome::Full(what),
+            None => ReviewOutcome::Asks(refused),
         },
     }
 }
@@ -296,7 +306,7 @@ pub(crate) fn undrawn() -> ReactorRefusal {
 fn request_approval(
     state: &State,
     facts: &CallFacts,
-    climb: &Climb,
+    evaluation: &Evaluation,
     (approval, times): (Name, &CallTimes),
     time: Micros,
 ) -> ApprovalRequested {
@@ -322,7 +332,7 @@ fn request_approval(
         expires: time.0.saturating_add(times.approval.0),
         at_end: times.recorded_end(),
         reason_codes: is_strict(facts.reactor_version)
-            .then(|| BoundedList::new(climb.reviews()).ok())
+            .then(|| BoundedList::new(evaluation.reviews()).ok())
             .flatten(),
         contract: None,
         more_parts,
@@ -347,17 +357,17 @@ pub(crate) fn approvers() -> Vec<Name> {
     ["operator", "admin"].into_iter().filter_map(|role| Name::new(role).ok()).collect()
 }
 
-fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
+fn inputs(state: &State, facts: &CallFacts, evaluation: &Evaluation) -> DecisionInputs {
     DecisionInputs {
         dimension: facts.dimension.clone(),
-        approvals: climb.record.approvals,
-        rejections: climb.record.rejections,
-        failures: climb.record.failures,
-        recent_failures: u64::from(climb.record.recent.failures()),
-        streak: climb.record.streak,
-        last_updated: climb.record.last_updated.map(|time| time.0),
-        score: climb.assessment.score,
-        breaker: climb.breaker,
+        approvals: evaluation.record.approvals,
+        rejections: evaluation.record.rejections,
+        failures: evaluation.record.failures,
+        recent_failures: u64::from(evaluation.record.recent.failures()),
+        streak: evaluation.record.streak,
+        last_updated: evaluation.record.last_updated.map(|time| time.0),
+        score: evaluation.assessment.score,
+        breaker: evaluation.breaker,
         policy_version: state.policy_version(),
         registry_revision: state.registry().revision(),
         reactor_version: facts.reactor_version,
@@ -374,7 +384,7 @@ fn inputs(state: &State, facts: &CallFacts, climb: &Climb) -> DecisionInputs {
         clock_offset_us: Some(state.clock().offset())
             .filter(|offset| *offset > 0 && !facts.imported)
             .map(ClockOffset::new),
-        local_times: climb.local_times.clone(),
+        local_times: evaluation.local_times.clone(),
         imported: facts.imported,
     }
 }
@@ -411,9 +421,4 @@ fn obligations(state: &State, facts: &CallFacts, exclude_secret_files: bool) -> 
         backoff_ms: Some(document.retry.backoff_ms),
         exclude_secret_files,
     })
-}
-
-/// Returns `true` if the decision was recorded with a person behind it.
-pub(crate) const fn is_by_person(code: ReasonCode) -> bool {
-    matches!(code, ReasonCode::Approved | ReasonCode::Granted)
 }

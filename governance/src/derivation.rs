@@ -1,36 +1,31 @@
 //! The consequences of an event: the reactor itself, as one `match` over the acts.
 
 mod acts;
+pub(crate) mod apply;
+pub(crate) mod contract_checks;
+pub(crate) mod import_rules;
+pub(crate) mod rollback_request;
 
 use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalRequested, BoundedText, ClockCorrected, CoverageGap, MissingHalf, Name,
-    Resolution, TrustObserved, TrustOutcome, Verdict, Words,
+    ClockCorrected, CoverageGap, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Verdict, Words,
 };
 
-use crate::apply::imported_key;
-use crate::approval_ids::id_of_position;
-use crate::breaker::{Trial, bad_observation};
-use crate::calls::OpenCall;
+use crate::calls::ended_calls::CheckedCall;
+use crate::calls::outcome::Outcome;
+use crate::calls::{OpenCall, imported_key};
 use crate::command::{Act, ActError};
-use crate::decide::{approvers, decide, undrawn};
-use crate::derived_event::Derived;
-use crate::effects::Caused;
-use crate::ended_calls::CheckedCall;
-use crate::examination::{CallFacts, Examination};
-use crate::outcome::Outcome;
-use crate::reactor::{Observed, ReactorRefusal, ReactorState, RefusalCode};
-use crate::recorded_facts::facts_text;
+use crate::decide::decide;
+use crate::reactor::derived_event::DerivedEvent;
+use crate::reactor::effects::Effects;
+use crate::reactor::event_sources::SCHEDULER_SOURCE;
+use crate::reactor::examination::{CallFacts, Examination};
+use crate::reactor::{ObservedEvent, ReactorState};
+use crate::refusal::{ReactorRefusal, RefusalCode};
+use crate::replay::recorded_facts::facts_text;
 use crate::state::State;
+use crate::trust::breaker::{Trial, bad_observation};
 use crate::version::is_isolated;
-
-/// Bytes of a name.
-const MAX_NAME_BYTES: usize = 256;
-
-/// The source of the events that the reactor derives.
-pub const REACTOR_SOURCE: &str = "urn:bitacora:reactor";
-/// The source of the events that record ends by time.
-pub const SCHEDULER_SOURCE: &str = "urn:bitacora:scheduler";
 
 impl From<ActError> for ReactorRefusal {
     fn from(error: ActError) -> Self {
@@ -39,7 +34,7 @@ impl From<ActError> for ReactorRefusal {
 }
 
 impl ReactorState for State {
-    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
+    fn react(&mut self, placed: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
         self.resume_all();
         if let (Some(Examination::Derived(meaning)), true) = (placed.examination, placed.derived) {
             return self.take(meaning.act(), placed);
@@ -62,7 +57,7 @@ impl ReactorState for State {
         Box::new(self.clone())
     }
 
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         self.pause_all();
         for recorded in frame {
             if self.fold_one(recorded).is_err() {
@@ -88,31 +83,35 @@ impl ReactorState for State {
 
 impl State {
     /// Returns the consequences of an act, which then changes the state.
-    fn take(&mut self, act: &Act, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
-        let caused = self.caused(act, placed)?;
+    fn take(&mut self, act: &Act, placed: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
+        let effects = self.effects_of(act, placed)?;
         self.apply(act, placed);
-        Ok(caused)
+        Ok(effects)
     }
 
     /// Returns the consequences of an act that is not applied yet.
-    pub(crate) fn caused(&self, act: &Act, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
+    pub(crate) fn effects_of(
+        &self,
+        act: &Act,
+        placed: &ObservedEvent<'_>,
+    ) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
         self.check_writer(act, placed)?;
         self.check_time(placed)?;
-        let mut caused = Caused::new(placed);
+        let mut effects = Effects::new(placed);
         match act {
-            Act::Requested => self.after_request(placed, &mut caused)?,
-            Act::Ended(_) => self.after_outcome(placed, &mut caused)?,
+            Act::Requested => self.after_request(placed, &mut effects)?,
+            Act::Ended(_) => self.after_outcome(placed, &mut effects)?,
             Act::ApprovalResolved(resolved) => {
                 self.approvals.may_resolve(resolved, placed.time)?;
                 if resolved.resolution == Resolution::Rejected {
-                    self.after_rejection(&resolved.approval, &mut caused)?;
+                    self.after_rejection(&resolved.approval, &mut effects)?;
                 }
             }
             Act::BreakerConfigured(configured) => {
                 self.may_begin_breaker(&configured.dimension)?;
                 let breaker = self.breaker(&configured.dimension).unwrap_or_default();
                 if let Some(due) = breaker.due_after_configured(&configured.settings, placed.time) {
-                    caused.push_transition(due.event(configured.dimension.clone()))?;
+                    effects.push_transition(due.event(configured.dimension.clone()))?;
                 }
             }
             Act::PrincipalCreated(created) => self.principals().may_create(created, placed.time)?,
@@ -120,26 +119,30 @@ impl State {
             Act::PrincipalExpired(expired) => {
                 self.principals().may_expire(&expired.principal, placed.time)?;
             }
-            Act::ContractChecked(Some(checked)) => self.after_check(checked, placed, &mut caused)?,
+            Act::ContractChecked(Some(checked)) => self.after_check(checked, placed, &mut effects)?,
             Act::RunOverdue(overdue) => self.may_tell_overdue(overdue, placed)?,
             Act::Probed(probed) => self.may_probe(probed, placed.time)?,
             Act::Observed(observed) => {
                 self.check(act, placed.time)?;
-                self.after_observation(observed, placed, &mut caused)?;
+                self.after_observation(observed, placed, &mut effects)?;
             }
             Act::ClockAccepted(_) => {
                 self.check(act, placed.time)?;
                 if is_isolated(self.rules.get().version()) {
                     let offset_us = self.clock().due_offset(self.governed_time());
-                    caused.push_act(ClockCorrected { offset_us }, Act::ClockCorrected)?;
+                    effects.push_act(ClockCorrected { offset_us }, Act::ClockCorrected)?;
                 }
             }
             other => self.check(other, placed.time)?,
         }
-        Ok(caused.events)
+        Ok(effects.events)
     }
 
-    fn after_request(&self, placed: &Observed<'_>, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
+    fn after_request(
+        &self,
+        placed: &ObservedEvent<'_>,
+        effects: &mut Effects<'_>,
+    ) -> Result<(), ReactorRefusal> {
         let Some(Examination::Call(facts)) = placed.examination else {
             return Err(ReactorRefusal::new(
                 RefusalCode::Moved,
@@ -156,25 +159,29 @@ impl State {
         let time = facts.governed_time(placed.time);
         let decided = decide(self, &facts, placed.position.get(), time)?;
         if let Some(transition) = decided.transition {
-            caused.push_transition(transition.event(facts.dimension.clone()))?;
+            effects.push_transition(transition.event(facts.dimension.clone()))?;
         }
         let mut decision = decided.decision;
         decision.examined = facts_text(&facts, &decision.inputs).ok();
-        caused.push_act(decision, |decision| Act::Decided(Box::new(decision)))?;
+        effects.push_act(decision, |decision| Act::Decided(Box::new(decision)))?;
         if let Some(consumed) = decided.consumed {
-            caused.push_act(consumed, Act::ApprovalConsumed)?;
+            effects.push_act(consumed, Act::ApprovalConsumed)?;
         }
         if let Some(requested) = decided.requested {
-            caused.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
+            effects.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
         }
-        decided.reserved.into_iter().try_for_each(|charged| caused.push_act(charged, Act::BudgetCharged))?;
+        decided.reserved.into_iter().try_for_each(|charged| effects.push_act(charged, Act::BudgetCharged))?;
         let exceeded = |exceeded| Act::BudgetExceeded(Box::new(exceeded));
-        decided.exceeded.into_iter().try_for_each(|found| caused.push_act(found, exceeded))?;
-        decided.round.into_iter().try_for_each(|found| caused.push_act(found, Act::LoopDetected))?;
-        decided.aborted.into_iter().try_for_each(|aborted| caused.push_act(aborted, |_| Act::RunEnded))
+        decided.exceeded.into_iter().try_for_each(|found| effects.push_act(found, exceeded))?;
+        decided.round.into_iter().try_for_each(|found| effects.push_act(found, Act::LoopDetected))?;
+        decided.aborted.into_iter().try_for_each(|aborted| effects.push_act(aborted, |_| Act::RunEnded))
     }
 
-    fn after_outcome(&self, placed: &Observed<'_>, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
+    fn after_outcome(
+        &self,
+        placed: &ObservedEvent<'_>,
+        effects: &mut Effects<'_>,
+    ) -> Result<(), ReactorRefusal> {
         let Some(Examination::Outcome(outcome)) = placed.examination else {
             return Err(ReactorRefusal::new(
                 RefusalCode::Moved,
@@ -182,7 +189,7 @@ impl State {
             ));
         };
         if outcome.imported {
-            return self.after_imported_outcome(outcome, placed, caused);
+            return self.after_imported_outcome(outcome, placed, effects);
         }
         let open = self.calls.get(&outcome.call).filter(|open| open.is_of(placed.event.agent.as_deref()));
         let is_again = |open: &&OpenCall| open.is_late && placed.event.source == SCHEDULER_SOURCE;
@@ -193,7 +200,7 @@ impl State {
                 "it ran although it was not allowed, says the outcome at position {}",
                 placed.position
             );
-            caused.push(&CoverageGap {
+            effects.push(&CoverageGap {
                 call: outcome.call.clone(),
                 evidence: Words::new(evidence).unwrap_or(Words::LEAST),
                 missing: MissingHalf::Decision,
@@ -201,7 +208,7 @@ impl State {
         }
         let is_timeout = placed.event.source == SCHEDULER_SOURCE;
         for charged in self.charged_by(outcome, open, is_timeout) {
-            caused.push_act(charged, Act::BudgetCharged)?;
+            effects.push_act(charged, Act::BudgetCharged)?;
         }
         // By a clock that jumped nothing is late.
         let is_timed = self.clock().jump().is_none();
@@ -209,13 +216,13 @@ impl State {
             if is_timed { outcome.at(placed.time, open.deadline) } else { outcome.as_ref().clone() };
         if let Some(observed) = outcome.observation(open) {
             let unreported = is_timeout && open.outcome.looks;
-            caused.push_act(self.bounded(TrustObserved { unreported, ..observed }), Act::Observed)?;
+            effects.push_act(self.bounded(TrustObserved { unreported, ..observed }), Act::Observed)?;
         }
         let checked = CheckedCall::from(open);
         let is_asked_for = !checked.is_strict || checked.rollbacks.lack(None);
         if outcome.has_failed_check() && is_asked_for && !self.approvals.is_full(placed.time) {
             let id = self.rollback_to_ask_for(outcome.drawn_approval.as_ref(), placed)?;
-            caused.push(&self.request_rollback(id, &checked, &outcome.call, None, placed))?;
+            effects.push(&self.request_rollback(id, &checked, &outcome.call, None, placed))?;
         }
         Ok(())
     }
@@ -224,12 +231,12 @@ impl State {
     fn after_imported_outcome(
         &self,
         outcome: &Outcome,
-        placed: &Observed<'_>,
-        caused: &mut Caused<'_>,
+        placed: &ObservedEvent<'_>,
+        effects: &mut Effects<'_>,
     ) -> Result<(), ReactorRefusal> {
         let Some(open) = self.imported_calls.get(&imported_key(placed.event, &outcome.call)) else {
             let evidence = format!("its outcome at position {}", placed.position);
-            return caused.push(&CoverageGap {
+            return effects.push(&CoverageGap {
                 call: outcome.call.clone(),
                 evidence: Words::new(evidence).unwrap_or(Words::LEAST),
                 missing: MissingHalf::Decision,
@@ -237,7 +244,7 @@ impl State {
         };
         match outcome.observation(open) {
             Some(observed) if self.has_room_for_imported(&observed.dimension) => {
-                caused.push_act(observed, Act::Observed)
+                effects.push_act(observed, Act::Observed)
             }
             _ => Ok(()),
         }
@@ -246,24 +253,24 @@ impl State {
     fn after_observation(
         &self,
         observed: &TrustObserved,
-        placed: &Observed<'_>,
-        caused: &mut Caused<'_>,
+        placed: &ObservedEvent<'_>,
+        effects: &mut Effects<'_>,
     ) -> Result<(), ReactorRefusal> {
         if observed.assurance.is_some() {
             let has_room = self.has_room_for_imported(&observed.dimension);
-            return if has_room { Ok(()) } else { Err(full("imported dimensions")) };
+            return if has_room { Ok(()) } else { Err(ReactorRefusal::too_many("imported dimensions")) };
         }
         let Some(bad) = bad_observation(observed) else { return Ok(()) };
         let breaker = self.breaker(&observed.dimension).unwrap_or_default();
         let was_probe = breaker.is_probe(observed.trial.map(Trial));
         if let Some(due) = breaker.due_after(bad, was_probe, placed.time) {
-            caused.push_transition(due.event(observed.dimension.clone()))?;
+            effects.push_transition(due.event(observed.dimension.clone()))?;
         }
         Ok(())
     }
 
     /// Counts a person's rejection where the call would have counted.
-    fn after_rejection(&self, approval: &Name, caused: &mut Caused<'_>) -> Result<(), ReactorRefusal> {
+    fn after_rejection(&self, approval: &Name, effects: &mut Effects<'_>) -> Result<(), ReactorRefusal> {
         let Some(approval) = self.approvals.get(approval) else { return Ok(()) };
         let open = self.calls.get(&approval.request.call);
         if approval.is_counted || open.is_some_and(|open| open.is_counted || open.outcome.uncounted) {
@@ -283,67 +290,23 @@ impl State {
             assurance: None,
             unreported: false,
         };
-        caused.push_act(rejected, Act::Observed)
+        effects.push_act(rejected, Act::Observed)
     }
 }
 
 impl State {
-    /// Returns the id of the approval that asks a person for a rollback of the call.
-    pub(crate) fn rollback_to_ask_for(
-        &self,
-        drawn: Option<&Name>,
-        placed: &Observed<'_>,
-    ) -> Result<Name, ReactorRefusal> {
-        if !is_isolated(self.rules.get().version()) {
-            return Ok(id_of_position(placed.position.get()));
+    /// Makes an error of an end with an exit code where too many came in a row.
+    fn bounded(&self, observed: TrustObserved) -> TrustObserved {
+        let is_own = observed.outcome == TrustOutcome::ChecksFailed && observed.assurance.is_none();
+        if is_own && !self.checks_failed.has_room(&observed.dimension) {
+            return TrustObserved { outcome: TrustOutcome::Error, ..observed };
         }
-        drawn.cloned().ok_or_else(undrawn)
+        observed
     }
-}
-
-impl State {
-    /// Returns the request that asks a person for a rollback of the call. The executor of the rollback records `rollback.executed`.
-    pub(crate) fn request_rollback(
-        &self,
-        approval: Name,
-        checked: &CheckedCall<'_>,
-        call: &Name,
-        contract: Option<&Name>,
-        placed: &Observed<'_>,
-    ) -> ApprovalRequested {
-        ApprovalRequested {
-            approval,
-            about: ApprovalAbout::Rollback,
-            call: call.clone(),
-            tool: fitting(checked.dimension.tool()),
-            server: None,
-            cwd: None,
-            dimension: Some(checked.dimension.clone()),
-            destinations: None,
-            tool_revision: None,
-            action_digest: None,
-            policy_version: None,
-            approvers: approvers(),
-            requested_by: placed.event.actor.as_deref().and_then(|actor| BoundedText::new(actor).ok()),
-            agent: checked.agent.and_then(|agent| BoundedText::new(agent).ok()),
-            expires: placed.time.0.saturating_add(self.times_of_named(checked.dimension.tool()).approval.0),
-            at_end: None,
-            reason_codes: None,
-            parts: None,
-            more_parts: None,
-            contract: contract.cloned(),
-        }
-    }
-}
-
-/// Returns as much of a text as a name takes.
-fn fitting(text: &str) -> Name {
-    let end = text.floor_char_boundary(MAX_NAME_BYTES);
-    Name::new(text.get(..end).unwrap_or_default()).unwrap_or(Name::LEAST)
 }
 
 /// Refuses a call that is open and may not be asked for once more, or is another agent's. Of that one nothing is said.
-fn asked_again(facts: &CallFacts, open: &OpenCall, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
+fn asked_again(facts: &CallFacts, open: &OpenCall, placed: &ObservedEvent<'_>) -> Result<(), ReactorRefusal> {
     let refused = |code, why: &str| Err(ReactorRefusal::new(code, format!("call `{}` {why}", facts.call)));
     if !open.is_of(placed.event.agent.as_deref()) {
         let why = "was asked for by another caller; use an id that nobody can guess";
@@ -360,8 +323,4 @@ fn no_such_call(outcome: &Outcome) -> ReactorRefusal {
         RefusalCode::NoSuchCall,
         format!("call `{}` was never decided here, or has its outcome already", outcome.call),
     )
-}
-
-pub(crate) fn full(what: &str) -> ReactorRefusal {
-    ReactorRefusal::new(RefusalCode::StateFull, format!("there are too many {what}; take some away first"))
 }

@@ -8,24 +8,25 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{Event, Position};
 
-use crate::arguments::{examine, examine_unregistered};
 use crate::command::Act;
-use crate::compiled_schema::CompiledSchema;
-use crate::compiled_tool::CompiledTool;
-use crate::custom_types::{CompiledTypes, check_registered};
-use crate::derived_event::Derived;
-use crate::digest::{StateDigests, UnwritableState};
-use crate::examination::Examination;
+use crate::decide::precheck::{CompiledTools, Precheck};
 use crate::policy::Policy;
-use crate::precheck::{CompiledTools, Examiner};
-use crate::reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
+use crate::reactor::derived_event::DerivedEvent;
+use crate::reactor::examination::Examination;
+use crate::reactor::{ObservedEvent, Reactor, ReactorState};
+use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::State;
+use crate::state::digest::{StateDigests, UnwritableState};
+use crate::tools::arguments::{examine, examine_unregistered};
+use crate::tools::compiled_schema::CompiledSchema;
+use crate::tools::compiled_tool::CompiledTool;
+use crate::tools::custom_types::{CompiledTypes, check_registered};
 use crate::version::REACTOR_VERSION;
 
 /// The reactor of one ledger. Answers rest on its published state.
 #[derive(Default)]
 pub struct Governance {
-    published: Arc<RwLock<Standing>>,
+    published: Arc<RwLock<FoldedState>>,
     /// The last copy that was asked for. As long as nothing is folded, all callers get the same one.
     copied: Mutex<Option<Arc<StateCopy>>>,
     compiled: CompiledTools,
@@ -34,7 +35,7 @@ pub struct Governance {
 
 /// A state, and how far it is folded.
 #[derive(Default)]
-struct Standing {
+struct FoldedState {
     state: State,
     /// The last event that is folded; `None` before the first one.
     through: Option<Position>,
@@ -125,7 +126,7 @@ impl Reactor for Governance {
     }
 
     fn state(&self) -> Box<dyn ReactorState> {
-        Box::new(Published(Arc::clone(&self.published)))
+        Box::new(PublishedState(Arc::clone(&self.published)))
     }
 
     fn apart(&self) -> Box<dyn ReactorState> {
@@ -143,8 +144,8 @@ impl Reactor for Governance {
     fn examine(&self, event: &Event<'_>) -> Result<Option<Box<Examination>>, ReactorRefusal> {
         if event.kind == ToolRequested::KIND {
             let (registry, policies) = self.read(|state| (state.registry.share(), state.policies.share()));
-            let examiner = Examiner { registry: &registry, policies: &policies, compiled: &self.compiled };
-            let facts = examiner.call(event)?;
+            let precheck = Precheck { registry: &registry, policies: &policies, compiled: &self.compiled };
+            let facts = precheck.call(event)?;
             must_name_call(event, &facts.call)?;
             return Ok(Some(Box::new(Examination::Call(Box::new(facts)))));
         }
@@ -208,10 +209,10 @@ fn invalid(error: &dyn std::fmt::Display) -> ReactorRefusal {
 }
 
 /// The published copy: it only ever folds.
-struct Published(Arc<RwLock<Standing>>);
+struct PublishedState(Arc<RwLock<FoldedState>>);
 
-impl ReactorState for Published {
-    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
+impl ReactorState for PublishedState {
+    fn react(&mut self, _: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
         Ok(Vec::new())
     }
 
@@ -223,7 +224,7 @@ impl ReactorState for Published {
         self.0.read().unwrap_or_else(PoisonError::into_inner).state.fork()
     }
 
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         let mut standing = self.0.write().unwrap_or_else(PoisonError::into_inner);
         standing.state.fold(frame);
         standing.through = frame.iter().map(|observed| observed.position).max().or(standing.through);
@@ -240,7 +241,8 @@ impl ReactorState for Published {
     fn restore(&mut self, position: Position, saved: &[u8]) -> Result<(), String> {
         let mut state = State::default();
         state.restore(position, saved)?;
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Standing { state, through: Some(position) };
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) =
+            FoldedState { state, through: Some(position) };
         Ok(())
     }
 }

@@ -6,148 +6,99 @@
 
 #![deny(clippy::float_arithmetic)]
 
-mod apply;
-mod approval_ids;
-mod approvals;
-mod arguments;
 mod authority;
-mod blast_radius;
-mod breaker;
 mod budgets;
-mod call_request;
 mod calls;
-mod charging;
-mod checks_failed;
 mod clock;
 mod command;
-mod compiled_cache;
-mod compiled_schema;
-mod compiled_tool;
-mod contracts;
-mod custom_types;
-mod decay;
 mod decide;
 mod derivation;
-mod derived_event;
-mod digest;
-mod dimension;
-mod dimensions_begun;
-mod effects;
-mod ended_calls;
-mod enforcement_mode;
-mod examination;
 mod governance;
-mod grants;
-mod imports;
-mod journal;
-mod keys;
-mod ladder;
 pub mod limits;
-mod live_sessions;
-mod local_time;
 mod loop_guard;
-mod measured;
-mod meter;
-mod outcome;
-mod per_agent_quota;
-mod policies;
 mod policy;
-mod precheck;
-mod principals;
 mod queries;
 mod rate;
 mod reactor;
-mod reasons;
-mod recorded_decision;
-mod recorded_facts;
-mod reevaluation;
-mod registry;
+mod refusal;
+mod replay;
 mod replica;
-mod rolling_rates;
-mod schema_bounds;
-mod schema_keywords;
 #[cfg(test)]
-mod seeded;
-mod session_folder;
-mod shared_map;
-mod shelved;
-mod spend;
+mod seeded_rng;
 mod starters;
 mod state;
-mod state_diff;
-mod suspensions;
-mod times;
-mod tool_sightings;
+mod tools;
 mod trust;
-mod trust_ranking;
-mod trust_rules;
+mod undo;
 mod version;
-mod what_if;
 
-pub use approval_ids::APPROVAL_ID_BYTES;
-pub use approvals::{Approval, ApprovalStatus};
-pub use arguments::{
-    ArgumentsRefusal, Examined, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, Reach, examine, examine_digest,
-    examine_unregistered,
-};
 pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};
 pub use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
-pub use blast_radius::{best_verdict, effective_blast_radius};
-pub use breaker::{Breaker, BreakerEvent, Transition, Trial, WindowCounts, bad_outcome};
+pub use budgets::spend::{BudgetQuestion, Spend};
 pub use budgets::{BudgetError, BudgetStanding, Budgets};
-pub use call_request::{CallMembers, take_call};
 pub use calls::OpenCall;
-pub use checks_failed::MAX_CHECKS_FAILED_IN_A_ROW;
+pub use calls::approval_ids::APPROVAL_ID_BYTES;
+pub use calls::approvals::{Approval, ApprovalStatus};
+pub use calls::call_request::{CallMembers, take_call};
+pub use calls::executor::Executor;
+pub use calls::grants::Grants;
+pub use calls::outcome::{CallEnding, Outcome};
 pub use clock::{ClockJump, ClockTrust};
-pub use compiled_schema::{CompileError, MAX_VALIDATION_STEPS, MAX_VIOLATIONS, Violation};
-pub use compiled_tool::{CompiledTool, ToolError};
-pub use contracts::{Contracts, MAX_CONTRACTS};
-pub use custom_types::{CustomTypes, MAX_CUSTOM_SCHEMA_BYTES, MAX_CUSTOM_TYPES};
-pub use decay::Decay;
-pub use derivation::{REACTOR_SOURCE, SCHEDULER_SOURCE};
-pub use derived_event::{Derived, Meaning};
-pub use digest::{StateDigest, StateDigests, StatePart, UnwritableState};
-pub use dimension::{DimensionFilter, TrustSum, WorkspaceFilter};
-pub use enforcement_mode::Modes;
-pub use examination::{CallFacts, Examination};
 pub use governance::{Governance, StateCopy};
-pub use grants::Grants;
-pub use imports::{Import, ImportedDimension};
-pub use local_time::{ZONE_DATA, has_zone};
 pub use loop_guard::OverdueRun;
-pub use outcome::{Ending, Outcome};
-pub use policies::{Policies, PolicyVersion};
+pub use policy::policies::{Policies, PolicyVersion};
+pub use policy::zones::{ZONE_DATA, has_zone};
 pub use policy::{
-    ArgumentMatches, ConditionError, Destinations, DryRun, GlobError, GuardFinding, Guarded,
-    MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES, MAX_POLICY_ZONES, Part,
-    Placed, PointerError, Policy, PolicyDiff, PolicyDigest, PolicyDigestError, PolicyError, PolicyWarning,
-    Question, RuleVerdict, STARTER_POLICY, VerdictChange, WindowError, WorktreesError, parse_policy,
+    ArgumentMatches, CallPart, ConditionError, Destinations, DryRun, FileGuardResult, GlobError,
+    GuardFinding, MAX_DRY_RUN_EXAMPLES, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES,
+    MAX_POLICY_ZONES, PointerError, Policy, PolicyDiff, PolicyDigest, PolicyDigestError, PolicyError,
+    PolicyQuestion, PolicyWarning, RulePlacement, RuleVerdict, STARTER_POLICY, VerdictChange, WindowError,
+    WorktreesError, parse_policy,
 };
-pub use principals::Principals;
 pub use queries::{DimensionStanding, StateCounts};
 pub use rate::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateLevel, RateQuestion, RateRefusal, Rates};
-pub use reactor::{Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
-pub use reevaluation::{Disagreement, MAX_DISAGREEMENTS, Rejudged, Rejudging};
-pub use registry::{
+pub use reactor::derived_event::{DerivedEvent, DerivedValue};
+pub use reactor::event_sources::{REACTOR_SOURCE, SCHEDULER_SOURCE};
+pub use reactor::examination::{CallFacts, Examination};
+pub use reactor::{ObservedEvent, Reactor, ReactorState};
+pub use refusal::{ReactorRefusal, RefusalCode};
+pub use replay::reevaluation::{Disagreement, MAX_DISAGREEMENTS, Reevaluation, ReevaluationReport};
+pub use replay::what_if::{RecordedCall, StepsVerdict, WhatIf};
+pub use replica::{
+    CutProgress, MAX_PIECE_ENTRIES, PredictedCall, Prediction, REPLICA_FORM, Replica, ReplicaBegin,
+    ReplicaNews, StatePatch, Unpredictable,
+};
+pub use starters::{Starter, StarterState, StarterTool, StarterToolState};
+pub use state::State;
+pub use state::contracts::{Contracts, MAX_CONTRACTS};
+pub use state::digest::{StateDigest, StateDigests, StatePart, UnwritableState};
+pub use state::enforcement_mode::Modes;
+pub use state::imports::{Import, ImportedDimension};
+pub use state::principals::Principals;
+pub use state::state_diff::{StateDifference, StateDifferences};
+pub use state::suspensions::Suspensions;
+pub use tools::arguments::{
+    ArgumentFindings, ArgumentsRefusal, MAX_CALL_DESTINATIONS, NO_CONTEXT, PlaceText, Reach, examine,
+    examine_digest, examine_unregistered,
+};
+pub use tools::blast_radius::{best_verdict, effective_blast_radius};
+pub use tools::compiled_schema::{CompileError, MAX_VALIDATION_STEPS, MAX_VIOLATIONS, Violation};
+pub use tools::compiled_tool::{CompiledTool, ToolError};
+pub use tools::custom_types::{CustomTypes, MAX_CUSTOM_SCHEMA_BYTES, MAX_CUSTOM_TYPES};
+pub use tools::registry::{
     MAX_REGISTRY_SCHEMA_BYTES, MAX_TOOLS, RegisteredTool, Registry, RegistryError, STARTER_TOOLS,
     qualified_name,
 };
-pub use replica::{
-    CutProgress, Executor, MAX_PIECE_ENTRIES, PredictedCall, Prediction, REPLICA_FORM, Replica, ReplicaBegin,
-    ReplicaNews, StatePatch, Unpredictable,
-};
-pub use schema_bounds::{
+pub use tools::schema_bounds::{
     MAX_PATTERN_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, MAX_SCHEMA_PATTERNS, MAX_SCHEMA_STEPS,
     SchemaBoundsError,
 };
-pub use spend::{BudgetQuestion, Spend};
-pub use starters::{Starter, StarterState, StarterTool, StarterToolState};
-pub use state::State;
-pub use state_diff::{StateDifference, StateDifferences};
-pub use suspensions::Stops;
-pub use tool_sightings::ToolSighting;
-pub use trust::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
-pub use trust_ranking::{MAX_RANKED, Ranked, RankedFrom, Ranking};
-pub use trust_rules::{Assessment, Standing, StandingReason, TrustInputs, assess, judge};
+pub use tools::tool_sightings::ToolSighting;
+pub use trust::breaker::{Breaker, BreakerEvent, Transition, Trial, WindowCounts, bad_outcome};
+pub use trust::checks_failed::MAX_CHECKS_FAILED_IN_A_ROW;
+pub use trust::decay::Decay;
+pub use trust::dimension::{DimensionFilter, TrustSum, WorkspaceFilter};
+pub use trust::ranking::{MAX_RANKED, RankedDimension, RankedFrom, TrustRanking};
+pub use trust::record::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
+pub use trust::rules::{Assessment, StandingReason, TrustInputs, TrustStanding, assess, judge};
 pub use version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
-pub use what_if::{RecordedCall, StepsVerdict, WhatIf};

@@ -110,3 +110,5 @@ const fn hours(hours: u64) -> Micros {
 const fn minutes(minutes: u64) -> Micros {
     Micros(minutes * 60 * 1_000_000)
 }
+/// The most entries of one list.
+pub(crate) const MAX_LISTED: usize = 1_000;

@@ -16,19 +16,18 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journaled;
 use crate::limits::{MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};
-use crate::per_agent_quota::Shares;
+use crate::undo::per_agent_quota::PerAgentQuota;
+use crate::undo::undo_map::UndoMap;
 use crate::version::{holds_run_budgets, is_isolated, is_strict, sees_cycles};
 
-pub(crate) use cycle::Turning;
+pub(crate) use cycle::OngoingLoop;
 use cycle::{Cycle, Repeats};
 use ends::AwaitedRuns;
 pub use ends::OverdueRun;
 pub(crate) use name::RoundName;
 pub(crate) use objection::Objection;
 use own_budget::OwnLimits;
-pub(crate) use own_budget::{RUN_BUDGET, any_run};
 pub(crate) use question::RoundQuestion;
 
 /// Runs and sessions that are looked at, and taken away if they are quiet, with each that is counted.
@@ -43,7 +42,7 @@ pub(crate) struct Round {
     last: u64,
     /// The last call, its action, and the number of times in a row.
     call: Option<Name>,
-    action: Option<Action>,
+    action: Option<CallSignature>,
     times: u32,
     /// The latest calls, by the newest rules.
     #[serde(default, skip_serializing_if = "Cycle::is_empty")]
@@ -56,7 +55,7 @@ pub(crate) struct Round {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     folder: Option<Sha256Text>,
     /// The beginning of the run, once it was told.
-    begun: Option<Begun>,
+    begun: Option<RunTerms>,
     /// Its end was told.
     #[serde(default, skip_serializing_if = "is_false")]
     is_ended: bool,
@@ -70,7 +69,7 @@ pub(crate) struct Round {
 
 /// A tool, and the digest of all arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Action {
+struct CallSignature {
     tool: String,
     args: Sha256Text,
     /// The agent that did it; not told by the first versions of the rules.
@@ -80,7 +79,7 @@ struct Action {
 
 /// The terms that a run was begun with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Begun {
+struct RunTerms {
     /// Runs above it.
     depth: u32,
     calls: Option<u64>,
@@ -102,16 +101,16 @@ const fn is_false(value: &bool) -> bool {
 
 /// The runs and sessions in which anything happened of late.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Rounds {
-    pub(crate) by_name: Journaled<RoundName, Round>,
+pub(crate) struct LoopGuard {
+    pub(crate) by_name: UndoMap<RoundName, Round>,
     /// Rounds by the time at which the sweep checks whether they are quiet.
-    leaving: Journaled<(Micros, RoundName), ()>,
+    leaving: UndoMap<(Micros, RoundName), ()>,
     #[serde(default, skip_serializing_if = "AwaitedRuns::is_empty")]
     awaited: AwaitedRuns,
-    pub(crate) shares: Shares,
+    pub(crate) shares: PerAgentQuota,
 }
 
-impl Rounds {
+impl LoopGuard {
     /// Returns the gravest objection to a call.
     ///
     /// # Errors
@@ -169,7 +168,7 @@ impl Rounds {
         for (name, place) in question.names().into_iter().flatten().zip(question.places()) {
             let before = self.by_name.get(&name).map(|round| round.cycle_before(question, place, time));
             self.change(&name, question.agent, time, |round| {
-                if place == Place::Session && round.folder.is_none() {
+                if place == WatchScope::Session && round.folder.is_none() {
                     round.folder = question.session_folder.cloned();
                 }
                 // Once a greater bound is set and not met, the next excess is told again.
@@ -194,13 +193,13 @@ impl Rounds {
         let Some(run) = question.run.filter(|_| is_isolated(question.rules)) else { return };
         let own = self.by_name.get(&RoundName::of_run_by(question.agent, run, question.rules));
         if let Some(begun) = own.and_then(|own| own.begun) {
-            let begun = Begun { at: None, own: None, on_exceed: None, ..begun };
+            let begun = RunTerms { at: None, own: None, on_exceed: None, ..begun };
             self.begin(&RoundName::of_run(run), question.agent, begun, time);
         }
     }
 
     /// Begins a run in a round, or lowers its depth there.
-    fn begin(&mut self, name: &RoundName, agent: Option<&str>, begun: Begun, time: Micros) {
+    fn begin(&mut self, name: &RoundName, agent: Option<&str>, begun: RunTerms, time: Micros) {
         self.change(name, agent, time, |round| {
             let known = round.begun.get_or_insert(begun);
             known.depth = known.depth.min(begun.depth);
@@ -241,7 +240,7 @@ impl Rounds {
             .map_or(0, |parent| above(parent).map_or(0, |begun| begun.depth).saturating_add(1));
         let budget = started.budget.unwrap_or_default();
         let (calls, steps) = (budget.calls.map(u64::from), budget.steps.map(u64::from));
-        let begun = Begun { depth, calls, steps, at: None, own: None, on_exceed: None };
+        let begun = RunTerms { depth, calls, steps, at: None, own: None, on_exceed: None };
         let known_by_all = RoundName::of_run(&started.run);
         if is_isolated(rules) {
             self.begin(&known_by_all, agent, begun, time);
@@ -249,7 +248,7 @@ impl Rounds {
         let own = RoundName::of_run_by(agent, &started.run, rules);
         let is_new = self.by_name.get(&own).is_none_or(|round| round.begun.is_none());
         let is_held = holds_run_budgets(rules);
-        let begun = Begun {
+        let begun = RunTerms {
             at: is_held.then_some(time.0),
             own: OwnLimits::of(&budget).filter(|_| is_held),
             on_exceed: budget.on_exceed.filter(|_| is_held),
@@ -373,12 +372,12 @@ impl Round {
     fn objection(
         &self,
         question: &RoundQuestion<'_>,
-        place: Place,
+        place: WatchScope,
         bounds: &CallBounds,
         time: Micros,
     ) -> Option<Objection> {
         let on_exceed = OnExceed::Deny;
-        if place == Place::Run && self.is_aborted {
+        if place == WatchScope::Run && self.is_aborted {
             let (code, count, bound) = (ReasonCode::RunAborted, self.calls, self.calls);
             return Some(Objection { code, count, bound, turning: None, untold: None, on_exceed });
         }
@@ -397,7 +396,7 @@ impl Round {
         }
         let untold = (!self.is_cap_told).then_some(LoopKind::IterationCap);
         let count = self.calls.max(self.steps);
-        let is_past = place == Place::Run && self.is_past(bounds);
+        let is_past = place == WatchScope::Run && self.is_past(bounds);
         let bound = self.most(bounds);
         // Past what the policy lets any run take, its own word on what follows is none.
         let is_all = self.calls.max(self.steps) >= bounds.steps_of_run().into();
@@ -410,21 +409,21 @@ impl Round {
     fn turning_with(
         &self,
         question: &RoundQuestion<'_>,
-        place: Place,
+        place: WatchScope,
         bounds: &CallBounds,
         time: Micros,
-    ) -> Option<Turning> {
+    ) -> Option<OngoingLoop> {
         if sees_cycles(question.rules) {
             return self.cycle_before(question, place, time).turning_with(question, &place.repeats(bounds));
         }
         let times = self.times_with(question);
-        (times >= bounds.identical_calls()).then_some(Turning::Cycle { calls: 1, times })
+        (times >= bounds.identical_calls()).then_some(OngoingLoop::Cycle { calls: 1, times })
     }
 
     /// Returns the latest calls, as far as one at this time goes on from them. Calls without a session or a run go on only from
     /// ones shortly before: an hourly call is no loop.
-    fn cycle_before(&self, question: &RoundQuestion<'_>, place: Place, time: Micros) -> Cycle {
-        let is_quiet = place == Place::Alone && self.last.saturating_add(question.alone.0) <= time.0;
+    fn cycle_before(&self, question: &RoundQuestion<'_>, place: WatchScope, time: Micros) -> Cycle {
+        let is_quiet = place == WatchScope::Alone && self.last.saturating_add(question.alone.0) <= time.0;
         if is_quiet { Cycle::default() } else { self.cycle.clone() }
     }
 
@@ -473,13 +472,13 @@ impl Round {
 
 /// The scope in which a call is watched.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WatchScope {
     Run,
     Session,
     Alone,
 }
 
-impl Place {
+impl WatchScope {
     fn repeats(self, bounds: &CallBounds) -> Repeats<'_> {
         Repeats { bounds, is_alone: self == Self::Alone }
     }

@@ -18,16 +18,19 @@ mod destinations;
 mod digest;
 mod error;
 mod file_guard;
+mod fit;
 mod glob;
 mod index;
 mod names;
 mod placement;
 mod places;
+pub(crate) mod policies;
 mod reading;
 mod starter;
 mod warning;
 mod window;
 mod workspaces;
+pub(crate) mod zones;
 
 use std::collections::BTreeMap;
 
@@ -37,22 +40,23 @@ use bitacora_formats::vocabulary::{
     TrustRules, TrustUse, UnregisteredTools, Verdict, Workspaces,
 };
 
-use compiled_rule::{CompiledRule, Fit};
+use compiled_rule::CompiledRule;
 use file_guard::GuardedFiles;
+use fit::Fit;
 use glob::{Dialect, GlobPattern};
 use index::RuleIndex;
 use places::Places;
 
-use crate::arguments::{Examined, PlaceText, Reach, is_cut};
-use crate::local_time::Zone;
+use crate::policy::zones::Zone;
+use crate::tools::arguments::{ArgumentFindings, PlaceText, Reach, is_cut};
 
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};
 pub use digest::{PolicyDigest, PolicyDigestError};
 pub use error::{ConditionError, PolicyError, WorktreesError};
-pub use file_guard::{GuardFinding, Guarded};
+pub use file_guard::{FileGuardResult, GuardFinding};
 pub use glob::GlobError;
-pub use placement::Placed;
+pub use placement::RulePlacement;
 pub use places::PointerError;
 pub use reading::parse_policy;
 pub use starter::STARTER_POLICY;
@@ -84,27 +88,27 @@ pub struct Policy {
 
 /// A call, as rules look at it.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct PolicyQuestion<'a> {
     /// The tool.
     pub tool: &'a str,
     /// The server that offers it.
-    pub server: Part<'a>,
+    pub server: CallPart<'a>,
     /// The context of the call; computed from the arguments, never as the caller says.
-    pub context: Part<'a>,
+    pub context: CallPart<'a>,
     /// The places that it reaches, computed from the arguments and the working folder.
     pub destinations: Destinations<'a>,
     /// Its access to them, and the patterns that it works on, where that is recorded.
     pub reach: Option<&'a Reach>,
     /// The working folder that the caller names, cleaned.
-    pub cwd: Part<'a>,
+    pub cwd: CallPart<'a>,
     /// The model, as the caller says.
-    pub model: Part<'a>,
+    pub model: CallPart<'a>,
     /// The agent, from its token.
-    pub agent: Part<'a>,
+    pub agent: CallPart<'a>,
     /// The role, from its token.
-    pub role: Part<'a>,
+    pub role: CallPart<'a>,
     /// The type of task, as the caller says.
-    pub task_type: Part<'a>,
+    pub task_type: CallPart<'a>,
     /// The risk that the registry gives the tool, where it knows the tool.
     pub risk: Option<Risk>,
     /// `true` if the call works in the folder that its session began in; `None` where that is not known.
@@ -122,20 +126,20 @@ pub struct Question<'a> {
 }
 
 #[cfg(test)]
-impl<'a> Question<'a> {
+impl<'a> PolicyQuestion<'a> {
     /// Returns a call of a tool of which nothing else is known.
     pub(crate) fn of(tool: &'a str, arguments: &'a ArgumentMatches) -> Self {
         Self {
             tool,
-            server: Part::None,
-            context: Part::None,
+            server: CallPart::None,
+            context: CallPart::None,
             destinations: Destinations::None,
             reach: None,
-            cwd: Part::Unknown,
-            model: Part::Unknown,
-            agent: Part::Unknown,
-            role: Part::Unknown,
-            task_type: Part::Unknown,
+            cwd: CallPart::Unknown,
+            model: CallPart::Unknown,
+            agent: CallPart::Unknown,
+            role: CallPart::Unknown,
+            task_type: CallPart::Unknown,
             risk: None,
             is_in_session_folder: None,
             time: Micros(0),
@@ -149,7 +153,7 @@ impl<'a> Question<'a> {
 
 /// A part of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum CallPart<'a> {
     /// This.
     Known(&'a str),
     /// There is none: a tool without a server, a tool that has no context. No condition on it holds.
@@ -290,7 +294,7 @@ impl Policy {
     }
 
     /// Returns the findings of the guarded files on a call with these arguments; none where its places were not recorded.
-    pub(crate) fn guard(&self, examined: &Examined, cwd: Option<&str>) -> Guarded {
+    pub(crate) fn guard(&self, examined: &ArgumentFindings, cwd: Option<&str>) -> FileGuardResult {
         let files = self.files.as_ref().zip(examined.reach.as_ref());
         files.map(|(files, reach)| files.judge(&examined.destinations, reach, cwd)).unwrap_or_default()
     }
@@ -304,7 +308,7 @@ impl Policy {
 
     /// Returns `true` if a call is a command that only waits for something: each of its parts has to. A part that is cut may be
     /// any, and does not count as waiting.
-    pub(crate) fn waits(&self, examined: &Examined) -> bool {
+    pub(crate) fn waits(&self, examined: &ArgumentFindings) -> bool {
         let is_command = examined.reach.as_ref().is_some_and(|reach| reach.is_command);
         if !is_command || examined.opaque || examined.refusal.is_some() {
             return false;
@@ -373,11 +377,11 @@ impl Policy {
 
     /// Judges a call: the first rule that matches decides, or the strictest of all that may be the first.
     #[must_use]
-    pub fn judge(&self, question: &Question<'_>) -> RuleVerdict<'_> {
+    pub fn judge(&self, question: &PolicyQuestion<'_>) -> RuleVerdict<'_> {
         let mut said: Option<RuleVerdict<'_>> = None;
         let candidates = match question.context {
-            Part::Known(context) => self.index.about(question.tool, context),
-            Part::None | Part::Unknown => self.index.about_tool(question.tool),
+            CallPart::Known(context) => self.index.about(question.tool, context),
+            CallPart::None | CallPart::Unknown => self.index.about_tool(question.tool),
         };
         for number in candidates {
             let Some(rule) = self.rule(number) else { continue };

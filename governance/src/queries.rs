@@ -6,31 +6,30 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{Micros, Position};
 
-use crate::approvals::{Approval, ApprovalStatus};
-use crate::breaker::Breaker;
 use crate::budgets::Budgets;
 use crate::calls::OpenCall;
+use crate::calls::approvals::{Approval, ApprovalStatus};
+use crate::calls::grants::Grants;
 use crate::clock::ClockTrust;
-use crate::contracts::Contracts;
-use crate::custom_types::CustomTypes;
 use crate::decide::decide;
-use crate::enforcement_mode::Modes;
-use crate::examination::CallFacts;
-use crate::grants::Grants;
+use crate::limits::MAX_LISTED;
 use crate::loop_guard::OverdueRun;
-use crate::policies::Policies;
-use crate::principals::Principals;
+use crate::policy::policies::Policies;
 use crate::rate::Rates;
-use crate::reactor::ReactorRefusal;
-use crate::registry::Registry;
+use crate::reactor::examination::CallFacts;
+use crate::refusal::ReactorRefusal;
 use crate::state::State;
-use crate::suspensions::Stops;
-use crate::trust::TrustRecord;
-use crate::trust_rules::{Assessment, assess};
+use crate::state::contracts::Contracts;
+use crate::state::enforcement_mode::Modes;
+use crate::state::principals::Principals;
+use crate::state::suspensions::Suspensions;
+use crate::tools::custom_types::CustomTypes;
+use crate::tools::registry::Registry;
+use crate::tools::tool_sightings::ToolSighting;
+use crate::trust::breaker::Breaker;
+use crate::trust::record::TrustRecord;
+use crate::trust::rules::{Assessment, assess};
 use crate::version::REACTOR_VERSION;
-
-/// The most entries of one list.
-pub(crate) const MAX_LISTED: usize = 1_000;
 
 /// A dimension, as it stands at some time.
 #[derive(Debug, Clone, PartialEq)]
@@ -187,7 +186,7 @@ impl State {
 
     /// Returns the stops of all agents, and of single ones.
     #[must_use]
-    pub fn all_stops(&self) -> &Stops {
+    pub fn all_stops(&self) -> &Suspensions {
         self.stops()
     }
 
@@ -299,5 +298,13 @@ impl State {
     #[must_use]
     pub fn overdue_calls(&self, at: Micros) -> Vec<(Name, OpenCall)> {
         self.calls.overdue(at).take(MAX_LISTED).map(|(call, open)| (call.clone(), open.clone())).collect()
+    }
+}
+
+impl State {
+    /// Returns the tools that calls named and nobody registered: the agent, the tool, its server, and how often; by agent and name.
+    pub fn tool_sightings(&self) -> impl Iterator<Item = (&str, &Name, Option<&Name>, &ToolSighting)> {
+        let sightings = self.tool_sightings.iter();
+        sightings.map(|((agent, tool, server), sighting)| (agent.as_str(), tool, server.as_ref(), sighting))
     }
 }

@@ -3,86 +3,35 @@
 //! A call takes a token of every bucket that it counts in: its tool's, its agent's and its role's. A full bucket has no more to say
 //! than a new one, so it leaves; that is how the map stays small.
 
+mod question;
+pub(crate) mod rolling;
+
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    BoundedText, LocalTimes, MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, Milliseconds, RateBy, RateConfigured,
-    RateLimit, RateScope, RollingRate,
+    LocalTimes, MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, Milliseconds, RateConfigured, RateLimit, RateScope,
+    RollingRate,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journaled;
-use crate::rolling_rates::RollingRates;
+use crate::undo::undo_map::UndoMap;
 
-/// Limits that may be configured.
-pub const MAX_RATE_LIMITS: usize = 4_096;
-/// Buckets that are not full. A call that needs one more is not taken.
-pub const MAX_RATE_BUCKETS: usize = 65_536;
+use rolling::RollingRates;
+
+pub(crate) use question::word;
+pub use question::{MAX_RATE_BUCKETS, MAX_RATE_LIMITS, RateError, RateQuestion, RateRefusal};
+
 /// Buckets that are looked at, and taken away if they are full, with each call that is counted.
 const SWEPT_AT_ONCE: usize = 8;
 /// The wait that is said where no token ever comes back: the longest period.
 const NEVER_MS: u64 = MAX_RATE_PERIOD_MS;
 
-/// The owners of the tokens that a call takes. The tool must be one that the registry knows: names that callers invent would fill
-/// the map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateQuestion<'a> {
-    /// The tool.
-    pub tool: &'a str,
-    /// The agent.
-    pub agent: &'a str,
-    /// The role.
-    pub role: &'a str,
-}
-
-impl RateQuestion<'_> {
-    /// Returns the scopes that a call counts in.
-    pub(crate) fn scopes(&self) -> [RateScope; 3] {
-        [(RateBy::Tool, self.tool), (RateBy::Agent, self.agent), (RateBy::Role, self.role)].map(
-            |(by, name)| {
-                // A name that no event can hold is counted under one that stands for what is not known.
-                let name = BoundedText::new(name).or_else(|_| BoundedText::new("-")).ok();
-                RateScope { by, name }
-            },
-        )
-    }
-}
-
-/// The reason for which a call is not taken now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum RateRefusal {
-    /// A bucket is empty.
-    #[error("too many calls of this {}; ask again in {} ms", word(*by), retry_after.get())]
-    Limited {
-        /// The kind of its owner.
-        by: RateBy,
-        /// The time until the next token, at the earliest.
-        retry_after: Milliseconds,
-    },
-    /// There are [`MAX_RATE_BUCKETS`].
-    #[error(
-        "{MAX_RATE_BUCKETS} callers are counted; ask again when some of them have been quiet for a while"
-    )]
-    Full,
-}
-
-/// A limit cannot be taken. The ones before it hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum RateError {
-    /// Its numbers are out of bounds.
-    #[error("a limit has at most {MAX_RATE_CALLS} calls, and a period of 1 to {MAX_RATE_PERIOD_MS} ms")]
-    Numbers,
-    /// There are [`MAX_RATE_LIMITS`].
-    #[error("{MAX_RATE_LIMITS} limits are configured; take one away first")]
-    TooMany,
-}
-
 /// The limits, and the tokens taken of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    pub(crate) limits: Journaled<RateScope, RateLimit>,
-    pub(crate) buckets: Journaled<RateScope, Bucket>,
+    pub(crate) limits: UndoMap<RateScope, RateLimit>,
+    pub(crate) buckets: UndoMap<RateScope, Bucket>,
     /// Buckets by the time when they will be full.
-    leaving: Journaled<(Micros, RateScope), ()>,
+    leaving: UndoMap<(Micros, RateScope), ()>,
     /// Limits on the last while, and on days.
     #[serde(default, skip_serializing_if = "RollingRates::is_empty")]
     pub(crate) rolling: RollingRates,
@@ -343,16 +292,10 @@ impl Limit {
     }
 }
 
-pub(crate) const fn word(by: RateBy) -> &'static str {
-    match by {
-        RateBy::Tool => "tool",
-        RateBy::Agent => "agent",
-        RateBy::Role => "role",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use bitacora_formats::vocabulary::{BoundedText, RateBy};
+
     use super::*;
 
     const CALL: RateQuestion<'_> = RateQuestion { tool: "sh", agent: "ci", role: "agent" };

@@ -1,10 +1,16 @@
 //! The interface between the ledger and the reactor, which derives events from admitted ones.
 
+pub(crate) mod derived_event;
+pub(crate) mod effects;
+pub(crate) mod event_sources;
+pub(crate) mod examination;
+
 use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{Event, Micros, Position, StreamVersion};
 
-use crate::derived_event::Derived;
-use crate::examination::Examination;
+use crate::reactor::derived_event::DerivedEvent;
+use crate::reactor::examination::Examination;
+use crate::refusal::ReactorRefusal;
 
 /// A reactor: its version, its state, and its checks on the callers' threads.
 ///
@@ -53,7 +59,7 @@ pub trait ReactorState: Send {
     ///
     /// # Errors
     /// A refusal drops the whole request. A panic does too.
-    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal>;
+    fn react(&mut self, placed: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal>;
 
     /// Makes the scratch copy the state: the request was admitted.
     fn keep(&mut self);
@@ -66,7 +72,7 @@ pub trait ReactorState: Send {
 
     /// Folds the events of one recorded frame that concern it into the state, each behind its cause; never derives again. A reader
     /// of the state sees all of them or none.
-    fn fold(&mut self, frame: &[Observed<'_>]);
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]);
 
     /// Microseconds by which the time of frames is ahead of the clock, since a correction of it was accepted.
     fn clock_offset(&self) -> u64 {
@@ -93,7 +99,7 @@ pub trait ReactorState: Send {
 
 /// An event at its place.
 #[derive(Debug, Clone, Copy)]
-pub struct Observed<'a> {
+pub struct ObservedEvent<'a> {
     /// Its position.
     pub position: Position,
     /// Its version in its stream.
@@ -107,88 +113,4 @@ pub struct Observed<'a> {
     /// The findings from before it got its position; for an event derived just now, the value that it was written from. `None` for
     /// all events that were recorded before.
     pub examination: Option<&'a Examination>,
-}
-
-/// A reactor's reason not to admit a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReactorRefusal {
-    /// The reason in one word, as answers name it.
-    pub code: RefusalCode,
-    /// The reason in words that a caller can act on.
-    pub reason: String,
-}
-
-/// The reason for which a request is not admitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefusalCode {
-    /// The event's data does not fit its type.
-    InvalidData,
-    /// The call is not known: it was never requested, or it is long over.
-    NoSuchCall,
-    /// Another request was made under the same call.
-    CallReused,
-    /// Another caller made one.
-    CallTaken,
-    /// Another call was made under the same idempotency key.
-    KeyReused,
-    /// There is no such approval.
-    NoSuchApproval,
-    /// The approval is resolved already.
-    AlreadyResolved,
-    /// Nobody resolves a request of their own.
-    OwnRequest,
-    /// There is no such policy, or it cannot be read.
-    NoSuchPolicy,
-    /// The event names a thing that does not exist.
-    NoSuchThing,
-    /// Only the reactor writes this type.
-    ReservedType,
-    /// The facts that it was examined with have changed since.
-    Moved,
-    /// A limit of the state is reached.
-    StateFull,
-    /// The state cannot be trusted any more.
-    Broken,
-}
-
-impl RefusalCode {
-    /// Returns the word that answers name it by.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidData => "schema",
-            Self::NoSuchCall => "no-such-call",
-            Self::CallReused => "call-reused",
-            Self::CallTaken => "call-taken",
-            Self::KeyReused => "key-reused",
-            Self::NoSuchApproval => "no-such-approval",
-            Self::AlreadyResolved => "already-resolved",
-            Self::OwnRequest => "own-request",
-            Self::NoSuchPolicy => "no-such-policy",
-            Self::NoSuchThing => "no-such-thing",
-            Self::ReservedType => "reserved-type",
-            Self::Moved => "state-moved",
-            Self::StateFull => "state-full",
-            Self::Broken => "reactor-broken",
-        }
-    }
-
-    /// Returns `true` if the same request may pass when it is sent again.
-    #[must_use]
-    pub const fn is_passing(self) -> bool {
-        matches!(self, Self::Moved)
-    }
-}
-
-impl ReactorRefusal {
-    /// Returns the refusal of data that does not fit its type.
-    pub(crate) fn unfit(why: &dyn std::fmt::Display) -> Self {
-        Self::new(RefusalCode::InvalidData, why.to_string())
-    }
-
-    /// Returns a refusal for this reason.
-    #[must_use]
-    pub fn new(code: RefusalCode, reason: impl Into<String>) -> Self {
-        Self { code, reason: reason.into() }
-    }
 }

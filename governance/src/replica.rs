@@ -1,6 +1,6 @@
 //! The part of a state that concerns one executor, kept elsewhere to predict decisions on its calls.
 //!
-//! A replica is a [`State`] and decides nothing by rules of its own: the same examiner looks at a call, the same steps judge it. So
+//! A replica is a [`State`] and decides nothing by rules of its own: the same examination looks at a call, the same steps judge it. So
 //! it predicts the decision of a ledger at the replica's position, as far as both have the same state. A replica lacks the
 //! following state of others:
 //!
@@ -11,7 +11,6 @@
 //! - the counts of a run that another agent began, and the rest of a budget that each run has anew in such a run.
 
 mod cut;
-mod executor;
 mod news;
 mod patch;
 mod prediction;
@@ -19,12 +18,12 @@ mod prediction;
 use bitacora_formats::vocabulary::{EventData, Name, ToolRequested};
 use bitacora_formats::{Data, Event, Json, Micros};
 
-use crate::precheck::{CompiledTools, Examiner};
-use crate::reactor::ReactorRefusal;
+use crate::calls::executor::Executor;
+use crate::decide::precheck::{CompiledTools, Precheck};
+use crate::refusal::ReactorRefusal;
 use crate::state::State;
 
 pub use cut::{CutProgress, MAX_PIECE_ENTRIES};
-pub use executor::Executor;
 pub use news::{ReplicaBegin, ReplicaNews};
 pub use patch::StatePatch;
 pub use prediction::Prediction;
@@ -116,8 +115,8 @@ impl Replica {
         event.run = call.run.map(Into::into);
         event.data = Data::Json(json);
         let (registry, policies) = (self.state.registry.get(), self.state.policies.get());
-        let examiner = Examiner { registry, policies, compiled: &self.compiled };
-        let facts = examiner.call(&event).map_err(refused)?;
+        let precheck = Precheck { registry, policies, compiled: &self.compiled };
+        let facts = precheck.call(&event).map_err(refused)?;
         let known = self.state.governed_time();
         let (earliest, latest) = (earliest.max(known), latest.max(known));
         if let Some(open) = self.state.open_call(&facts.call)

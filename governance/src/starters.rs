@@ -7,10 +7,10 @@ use std::sync::{Arc, LazyLock};
 use bitacora_formats::vocabulary::{PolicyDocument, Sha256Text, ToolDocument};
 use serde::Deserialize;
 
-use crate::compiled_tool::canonical_digest;
 use crate::policy::{Policy, PolicyDigest, STARTER_POLICY, parse_policy};
-use crate::registry::{RegisteredTool, STARTER_TOOLS, qualified_name};
 use crate::state::State;
+use crate::tools::compiled_tool::canonical_digest;
+use crate::tools::registry::{RegisteredTool, STARTER_TOOLS, qualified_name};
 
 /// The digests of every starter that was released, the oldest first. The last one is the starter of this program.
 const RELEASED: &str = include_str!("../starter/released.json");
@@ -28,7 +28,7 @@ pub struct Starter {
 
 /// A starter that was released, by digests.
 #[derive(Debug, Clone, Deserialize)]
-struct Released {
+struct ReleasedStarter {
     /// The digest that [`Policy::digest`] gives.
     policy: PolicyDigest,
     /// SHA-256 over the RFC 8785 JSON of each tool, by its qualified name.
@@ -149,7 +149,7 @@ impl State {
     }
 
     /// Returns the released starter that the active policy is.
-    fn followed_starter(&self) -> Option<&'static Released> {
+    fn followed_starter(&self) -> Option<&'static ReleasedStarter> {
         let active = self.all_policies().active()?.digest();
         released().iter().find(|starter| starter.policy == active)
     }
@@ -158,7 +158,7 @@ impl State {
 fn tool_state(
     document: &ToolDocument,
     registered: Option<&RegisteredTool>,
-    followed: Option<&Released>,
+    followed: Option<&ReleasedStarter>,
 ) -> StarterToolState {
     let name = qualified_name(&document.tool, document.server.as_deref());
     let Some(registered) = registered else {
@@ -178,8 +178,8 @@ fn tool_digest(document: &ToolDocument) -> Option<Sha256Text> {
     canonical_digest(&serde_json::to_value(document).ok()?)
 }
 
-fn released() -> &'static [Released] {
-    static ALL: LazyLock<Vec<Released>> =
+fn released() -> &'static [ReleasedStarter] {
+    static ALL: LazyLock<Vec<ReleasedStarter>> =
         LazyLock::new(|| serde_json::from_str(RELEASED).unwrap_or_default());
     &ALL
 }

@@ -1,42 +1,50 @@
 //! All that decisions rest on: a fold of recorded events.
 
+pub(crate) mod contracts;
+pub(crate) mod digest;
+pub(crate) mod enforcement_mode;
+pub(crate) mod imports;
+pub(crate) mod principals;
+pub(crate) mod state_diff;
+pub(crate) mod suspensions;
+
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
     BreakerCondition, Dimension, EventData, Sha256Text, ToolRequested, TrustRules,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::approvals::Approvals;
-use crate::breaker::Breaker;
 use crate::budgets::Budgets;
 use crate::calls::OpenCalls;
-use crate::checks_failed::ChecksFailed;
+use crate::calls::approvals::Approvals;
+use crate::calls::ended_calls::EndedCalls;
+use crate::calls::grants::Grants;
+use crate::calls::keys::Keys;
+use crate::calls::live_sessions::LiveSessions;
 use crate::clock::ClockTrust;
 use crate::command::is_act;
-use crate::contracts::Contracts;
-use crate::custom_types::CustomTypes;
-use crate::dimensions_begun::DimensionsBegun;
-use crate::ended_calls::EndedCalls;
-use crate::enforcement_mode::Modes;
-use crate::examination::CallFacts;
-use crate::grants::Grants;
-use crate::imports::Import;
-use crate::journal::Journaled;
-use crate::keys::Keys;
 use crate::limits::{MAX_DIMENSIONS, MAX_DIMENSIONS_LOOKED_AT};
-use crate::live_sessions::LiveSessions;
-use crate::loop_guard::Rounds;
-use crate::policies::Policies;
+use crate::loop_guard::LoopGuard;
 use crate::policy::Policy;
-use crate::principals::Principals;
+use crate::policy::policies::Policies;
 use crate::rate::Rates;
-use crate::reactor::Observed;
-use crate::registry::Registry;
-use crate::shelved::Shelved;
-use crate::suspensions::Stops;
-use crate::tool_sightings::ToolSightings;
-use crate::trust::TrustRecord;
-use crate::trust_rules::{Standing, assess};
+use crate::reactor::ObservedEvent;
+use crate::reactor::examination::CallFacts;
+use crate::state::contracts::Contracts;
+use crate::state::enforcement_mode::Modes;
+use crate::state::imports::Import;
+use crate::state::principals::Principals;
+use crate::state::suspensions::Suspensions;
+use crate::tools::custom_types::CustomTypes;
+use crate::tools::registry::Registry;
+use crate::tools::tool_sightings::ToolSightings;
+use crate::trust::breaker::Breaker;
+use crate::trust::checks_failed::ChecksFailed;
+use crate::trust::dimensions_begun::DimensionsBegun;
+use crate::trust::record::TrustRecord;
+use crate::trust::rules::{TrustStanding, assess};
+use crate::undo::cow_cell::CowCell;
+use crate::undo::undo_map::UndoMap;
 use crate::version::{RulesInForce, needs_room_for_approvals};
 
 /// No part of a dimension is before it.
@@ -45,14 +53,14 @@ const LEAST_PART: &str = "\t";
 /// The state of governance after some position.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    pub(crate) trust: Journaled<Dimension, TrustRecord>,
+    pub(crate) trust: UndoMap<Dimension, TrustRecord>,
     /// Observations of the import that has not ended yet.
-    pub(crate) imported: Journaled<Dimension, TrustRecord>,
+    pub(crate) imported: UndoMap<Dimension, TrustRecord>,
     /// The time of the last event of that import.
-    pub(crate) imported_time: Shelved<GovernedTime>,
+    pub(crate) imported_time: CowCell<GovernedTime>,
     /// Imports that ended.
-    pub(crate) imports: Journaled<Sha256Text, Import>,
-    pub(crate) breakers: Journaled<Dimension, Breaker>,
+    pub(crate) imports: UndoMap<Sha256Text, Import>,
+    pub(crate) breakers: UndoMap<Dimension, Breaker>,
     pub(crate) calls: OpenCalls,
     /// Calls that were recorded elsewhere, by source and call.
     pub(crate) imported_calls: OpenCalls,
@@ -60,31 +68,31 @@ pub struct State {
     pub(crate) approvals: Approvals,
     pub(crate) keys: Keys,
     pub(crate) rates: Rates,
-    pub(crate) registry: Shelved<Registry>,
-    pub(crate) policies: Shelved<Policies>,
-    pub(crate) modes: Shelved<Modes>,
-    pub(crate) grants: Shelved<Grants>,
-    pub(crate) stops: Shelved<Stops>,
-    pub(crate) principals: Shelved<Principals>,
-    pub(crate) custom_types: Shelved<CustomTypes>,
-    pub(crate) clock: Shelved<ClockTrust>,
+    pub(crate) registry: CowCell<Registry>,
+    pub(crate) policies: CowCell<Policies>,
+    pub(crate) modes: CowCell<Modes>,
+    pub(crate) grants: CowCell<Grants>,
+    pub(crate) stops: CowCell<Suspensions>,
+    pub(crate) principals: CowCell<Principals>,
+    pub(crate) custom_types: CowCell<CustomTypes>,
+    pub(crate) clock: CowCell<ClockTrust>,
     pub(crate) begun: DimensionsBegun,
     /// The latest governed time.
-    pub(crate) time: Shelved<GovernedTime>,
+    pub(crate) time: CowCell<GovernedTime>,
     /// Blocked dimensions whose calls are reviewed up to some time.
     #[serde(default)]
-    pub(crate) probes: Journaled<Dimension, Micros>,
+    pub(crate) probes: UndoMap<Dimension, Micros>,
     /// The first event that governs and could not be read.
     #[serde(default)]
-    pub(crate) unread: Shelved<Unread>,
+    pub(crate) unread: CowCell<Unread>,
     #[serde(default)]
     pub(crate) budgets: Budgets,
     #[serde(default)]
-    pub(crate) rounds: Rounds,
+    pub(crate) rounds: LoopGuard,
     #[serde(default)]
     pub(crate) contracts: Contracts,
     #[serde(default)]
-    pub(crate) rules: Shelved<RulesInForce>,
+    pub(crate) rules: CowCell<RulesInForce>,
     #[serde(default)]
     pub(crate) ended_calls: EndedCalls,
     #[serde(default)]
@@ -235,7 +243,7 @@ impl State {
         self.grants.get()
     }
 
-    pub(crate) fn stops(&self) -> &Stops {
+    pub(crate) fn stops(&self) -> &Suspensions {
         self.stops.get()
     }
 
@@ -261,7 +269,7 @@ impl State {
 
     /// Takes in an event that governs and cannot be read, such as one that a later version recorded. It may hold a restriction that
     /// must not be missed, so that nothing is allowed from here on.
-    pub(crate) fn pass_over(&mut self, recorded: &Observed<'_>) {
+    pub(crate) fn pass_over(&mut self, recorded: &ObservedEvent<'_>) {
         if self.unreadable().is_none() {
             self.unread.change(|unread| unread.0 = recorded.position.get());
         }
@@ -331,7 +339,7 @@ impl State {
             .by_ref()
             .take(MAX_DIMENSIONS_LOOKED_AT)
             .any(|(_, breaker)| breaker.condition() != BreakerCondition::Closed);
-        let blocked = |record| assess(record, &rules, time).standing == Standing::Blocked;
+        let blocked = |record| assess(record, &rules, time).standing == TrustStanding::Blocked;
         stopped
             || records.by_ref().take(MAX_DIMENSIONS_LOOKED_AT).any(|(_, record)| blocked(record))
             || breakers.next().is_some()

@@ -1,6 +1,10 @@
-//! The record of a dimension, as the vocabulary counts it; its tests compare it with a plain model.
+//! Trust: the record of a dimension, the rules that assess it, its breaker and its ranking.
 
-pub use bitacora_formats::vocabulary::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
-
-#[cfg(test)]
-mod tests;
+pub(crate) mod breaker;
+pub(crate) mod checks_failed;
+pub(crate) mod decay;
+pub(crate) mod dimension;
+pub(crate) mod dimensions_begun;
+pub(crate) mod ranking;
+pub(crate) mod record;
+pub(crate) mod rules;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bitacora_formats::vocabulary::ToolDocument;
-use bitacora_governance::{ArgumentsRefusal, CompiledTool, Examined, NO_CONTEXT, Registry, examine};
+use bitacora_governance::{ArgumentFindings, ArgumentsRefusal, CompiledTool, NO_CONTEXT, Registry, examine};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -25,7 +25,7 @@ const MOST_OPAQUE: usize = 15;
 const SHOWN: usize = 40;
 
 #[derive(Deserialize)]
-struct Action<'a> {
+struct RecordedAction<'a> {
     tool: String,
     #[serde(borrow)]
     input: &'a RawValue,
@@ -81,13 +81,13 @@ fn real_calls_get_a_context() {
     let (mut spent, mut calls) = (Duration::ZERO, 0_u32);
     for line in BufReader::new(lines).lines() {
         let line = line.unwrap();
-        let action: Action<'_> = serde_json::from_str(&line).unwrap();
+        let action: RecordedAction<'_> = serde_json::from_str(&line).unwrap();
         let Some(tool) = tools.get(&action.tool) else {
             unknown += 1;
             continue;
         };
         let began = Instant::now();
-        let found: Examined = examine(tool, action.input.get().as_bytes(), action.cwd.as_deref());
+        let found: ArgumentFindings = examine(tool, action.input.get().as_bytes(), action.cwd.as_deref());
         spent += began.elapsed();
         calls += 1;
         if registry.get(&action.tool, None).is_some_and(|tool| tool.document.context_from.is_none()) {

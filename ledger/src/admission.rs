@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bitacora_formats::limits::{MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES, MAX_REQUEST_ENTRIES};
 use bitacora_formats::{Micros, Position, SegmentEnd, decode_record};
-use bitacora_governance::{Derived, Examination, Observed, ReactorState, RefusalCode};
+use bitacora_governance::{DerivedEvent, Examination, ObservedEvent, ReactorState, RefusalCode};
 
 use crate::batch::Batch;
 use crate::error::AppendError;
@@ -254,13 +254,13 @@ impl Admission {
     fn stage_derived(
         &mut self,
         cause: Position,
-        caused: Vec<Derived>,
+        caused: Vec<DerivedEvent>,
         time: Micros,
         reaction: &mut Reaction,
         batch: &mut Batch,
     ) -> Result<(), AppendError> {
         let mut queue: VecDeque<_> = caused.into_iter().map(|derived| (cause, derived)).collect();
-        while let Some((cause, Derived { mut event, meaning })) = queue.pop_front() {
+        while let Some((cause, DerivedEvent { mut event, meaning })) = queue.pop_front() {
             event.causationid = Some(cause.to_string().into());
             let (id, kind, stream) = (event.id.to_string(), event.kind.to_string(), event.stream.to_string());
             let request = self.preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)?;
@@ -296,10 +296,10 @@ impl Admission {
         tip: Tip,
         time: Micros,
         (derived, examination): (bool, Option<&Examination>),
-    ) -> Result<Vec<Derived>, AppendError> {
+    ) -> Result<Vec<DerivedEvent>, AppendError> {
         let Some(reactor) = &mut self.reactor else { return Ok(Vec::new()) };
         let visible = decode_record(request.record(event)).map(visible_event).map_err(|e| broken(&e))?;
-        let observed = Observed {
+        let observed = ObservedEvent {
             position: tip.position,
             stream_version: tip.version,
             time,

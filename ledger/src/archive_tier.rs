@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use bitacora_formats::{Entry, Keyring, LedgerId, Micros, Position, StreamVersion, decode_body};
+use bitacora_formats::{BodyEntry, Keyring, LedgerId, Micros, Position, StreamVersion, decode_body};
 
 use crate::query::Filter;
 
@@ -70,8 +70,8 @@ pub struct ColdEvent {
 }
 
 impl ColdEvent {
-    pub(crate) fn entry(&self) -> Entry<'_> {
-        Entry { stream_version: self.stream_version, record: &self.record, part: self.part.as_deref() }
+    pub(crate) fn entry(&self) -> BodyEntry<'_> {
+        BodyEntry { stream_version: self.stream_version, record: &self.record, part: self.part.as_deref() }
     }
 
     /// Bytes of the record and the part.

@@ -1,8 +1,8 @@
 //! The checks of an event by its type: the sender's right to write it, and the schema of its data.
 
 use bitacora_formats::vocabulary::{
-    Assurance, BreakerClosed, EventData, EventDataError, FREE_PREFIX, Fit, RunOverdue, SuggestionMade,
-    TrustObserved, Writer, check_data, check_members, event_type, is_service_kind,
+    Assurance, BreakerClosed, EventData, EventDataError, EventWriter, FREE_PREFIX, Fit, RunOverdue,
+    SuggestionMade, TrustObserved, check_data, check_members, event_type, is_service_kind,
 };
 use bitacora_formats::{Data, Event};
 use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
@@ -18,12 +18,12 @@ pub(crate) fn is_reserved(event: &Event<'_>) -> bool {
         return false;
     }
     match event_type(&event.kind).map(|listed| listed.writer) {
-        Some(Writer::Service) => true,
+        Some(EventWriter::Service) => true,
         None => is_service_kind(&event.kind),
-        Some(Writer::Reactor) => {
+        Some(EventWriter::Reactor) => {
             !is_imported(event) && !is_a_persons(event) && !is_found_by_the_service(event)
         }
-        Some(Writer::Anyone | Writer::Operators | Writer::Admins) => false,
+        Some(EventWriter::Anyone | EventWriter::Operators | EventWriter::Admins) => false,
     }
 }
 

@@ -6,7 +6,7 @@ use bitacora_formats::{
     After, BodyError, Event, Micros, Position, Record, RecordError, StreamVersion, decode_body,
     decode_record, record_kind,
 };
-use bitacora_governance::Observed;
+use bitacora_governance::ObservedEvent;
 
 use crate::error::ReadError;
 use crate::reader::Reader;
@@ -29,7 +29,7 @@ pub trait Fold {
     }
 
     /// Folds the events of one frame that concern it, each behind its cause.
-    fn fold(&mut self, frame: &[Observed<'_>]);
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]);
 
     /// All up to here is folded. It may have been enough.
     fn reached(&mut self, position: Position) -> ControlFlow<()>;
@@ -148,13 +148,13 @@ impl<'a> RecordedFrame<'a> {
 
     /// The same events as a reactor takes them, and as it saw them when they came: behind each one that was submitted, what it
     /// caused, and what that caused in turn. In the log all derived events of a request stand behind all submitted ones.
-    pub(crate) fn observed<'e>(&self, events: &'e [RecordedEvent<'_>]) -> Vec<Observed<'e>> {
+    pub(crate) fn observed<'e>(&self, events: &'e [RecordedEvent<'_>]) -> Vec<ObservedEvent<'e>> {
         let mut ordered: Vec<_> = events.iter().collect();
         // Stable: what one event caused keeps its order. Most requests are of one event, and lie in this order already.
         if !ordered.is_sorted_by_key(|recorded| recorded.root) {
             ordered.sort_by_key(|recorded| recorded.root);
         }
-        let observe = |recorded: &'e RecordedEvent<'_>| Observed {
+        let observe = |recorded: &'e RecordedEvent<'_>| ObservedEvent {
             position: recorded.position,
             stream_version: recorded.stream_version,
             time: self.time,

@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use bitacora_formats::{
-    HeadEntry, Headed, Origin, Position, Secret, SegmentEnd, SegmentNumber, SigningChain, TreeHash, TreeHead,
-    VerifierKey, service_source,
+    ChainHead, HeadEntry, Origin, Position, Secret, SegmentEnd, SegmentNumber, SigningChain, TreeHash,
+    TreeHead, VerifierKey, service_source,
 };
 use tokio::sync::oneshot;
 
@@ -351,7 +351,7 @@ impl Herald<'_> {
         let shared = self.shared;
         let head = shared.head();
         let next = head.position.next().ok_or(AppendError::Closing)?;
-        let headed = Headed { size: head.position, hash: head.hash };
+        let headed = ChainHead { size: head.position, hash: head.hash };
         let request = ServiceEvent::Headed(headed).prepare(&shared.preparer, shared.id, next)?;
         let event = request.events.first().ok_or(AppendError::EmptyRequest)?;
         let record = request.record(event).to_vec();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{
-    Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
+    Commitment, Event, EventDraft, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
     append_record, commitment, encode_part, seal_part, sealed_action,
 };
 
@@ -265,8 +265,8 @@ impl Preparer {
         };
 
         let (record, part) = match Record::draft(event, redactions) {
-            Draft::Clear(record) => (record, None),
-            Draft::Sensitive { record, part } => {
+            EventDraft::Clear(record) => (record, None),
+            EventDraft::Sensitive { record, part } => {
                 let (seal, part) = self.seal(&part, index)?;
                 (record.seal(seal), Some(part))
             }

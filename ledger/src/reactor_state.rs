@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bitacora_formats::{After, Position};
-use bitacora_governance::{Derived, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
+use bitacora_governance::{DerivedEvent, ObservedEvent, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 
 use crate::error::ReadError;
 use crate::fold::{Fold, FoldError, RecordedFrame, fold};
@@ -86,7 +86,7 @@ impl Fold for HotState {
         self.reactor.reads(kind)
     }
 
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         let Some(first) = frame.first().map(|observed| observed.position) else { return };
         self.guarded(first, |hot| {
             hot.state.fold(frame);
@@ -137,7 +137,7 @@ impl BrokenReactor {
 }
 
 impl ReactorState for BrokenReactor {
-    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
+    fn react(&mut self, _: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
         Err(Self::refusal())
     }
     fn keep(&mut self) {}
@@ -145,5 +145,5 @@ impl ReactorState for BrokenReactor {
     fn fork(&self) -> Box<dyn ReactorState> {
         Box::new(Self)
     }
-    fn fold(&mut self, _: &[Observed<'_>]) {}
+    fn fold(&mut self, _: &[ObservedEvent<'_>]) {}
 }

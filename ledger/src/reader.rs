@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{
-    Commitment, Decompressor, Entry, Micros, Position, Record, RequestEntries, StreamVersion, TreeHash,
+    BodyEntry, Commitment, Decompressor, Micros, Position, Record, RequestEntries, StreamVersion, TreeHash,
     decode_body, decode_part, decode_record, open_part,
 };
 
@@ -72,7 +72,7 @@ impl Found {
 pub(crate) struct Placed<'b> {
     pub(crate) at: Position,
     pub(crate) derived: bool,
-    pub(crate) entry: &'b Entry<'b>,
+    pub(crate) entry: &'b BodyEntry<'b>,
     /// The commitment, where it is known; else it is made of the record.
     pub(crate) commitment: Option<Commitment>,
 }
@@ -101,7 +101,7 @@ impl<'f> Origin<'f> {
     }
 
     /// The record of an entry.
-    pub(crate) fn record<'e>(&self, entry: &Entry<'e>) -> Result<Record<'e>, ReadError> {
+    pub(crate) fn record<'e>(&self, entry: &BodyEntry<'e>) -> Result<Record<'e>, ReadError> {
         decode_record(entry.record).map_err(|error| self.corrupt(&error))
     }
 }
@@ -352,7 +352,7 @@ impl<'a> Reader<'a> {
     fn each_entry(
         &self,
         frame: &OpenFrame,
-        mut visit: impl FnMut(&Self, Position, bool, &Entry<'_>) -> Result<Flow, ReadError>,
+        mut visit: impl FnMut(&Self, Position, bool, &BodyEntry<'_>) -> Result<Flow, ReadError>,
     ) -> Result<Flow, ReadError> {
         let body = self.decode(frame)?;
         let mut position = Some(frame.place.header.first_position);
@@ -368,7 +368,11 @@ impl<'a> Reader<'a> {
         Ok(Flow::On)
     }
 
-    pub(crate) fn record<'e>(&self, frame: &OpenFrame, entry: &Entry<'e>) -> Result<Record<'e>, ReadError> {
+    pub(crate) fn record<'e>(
+        &self,
+        frame: &OpenFrame,
+        entry: &BodyEntry<'e>,
+    ) -> Result<Record<'e>, ReadError> {
         Origin::of_frame(frame).record(entry)
     }
 
@@ -419,7 +423,7 @@ impl<'a> Reader<'a> {
     fn open_part(
         &self,
         origin: &Origin<'_>,
-        entry: &Entry<'_>,
+        entry: &BodyEntry<'_>,
         record: &Record<'_>,
     ) -> Result<OpenedPart, ReadError> {
         let Some(seal) = record.seal() else { return Ok(OpenedPart::None) };

@@ -1,7 +1,7 @@
 //! The receipt of an append, and the head it rests on.
 
 use bitacora_formats::{ChainHash, Commitment, Micros, Position, StreamVersion, TreeHash};
-use bitacora_governance::Meaning;
+use bitacora_governance::DerivedValue;
 
 /// The answer to an append: the proof that its events are synced to disk, at these positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub struct DerivedReceipt {
     /// The time of its frame.
     pub time: Micros,
     /// The meaning of the event, if it was derived for this very append; else the log has to be read.
-    pub meaning: Option<Meaning>,
+    pub meaning: Option<DerivedValue>,
 }
 
 impl PartialEq for DerivedReceipt {

@@ -4,7 +4,7 @@ use bitacora_formats::vocabulary::{
     ArchiveSealed, ClockTime, EventData, LedgerClockJumped, LedgerFramesPutBack, RetentionApplied,
 };
 use bitacora_formats::{
-    Data, Epoch, Event, Generation, HEADED_KIND, HEADED_STREAM, Headed, Json, LedgerId, Position,
+    ChainHead, Data, Epoch, Event, Generation, HEADED_KIND, HEADED_STREAM, Json, LedgerId, Position,
     service_source,
 };
 use serde_json::json;
@@ -49,7 +49,7 @@ pub(crate) enum ServiceEvent<'a> {
     /// The clock does not show what it should.
     ClockJumped(ClockJump),
     /// Names the stored bytes, before a tree head is signed.
-    Headed(Headed),
+    Headed(ChainHead),
     /// An archive was read back.
     Archived(&'a SealedArchive<'a>),
     /// Segments are let go now.
@@ -196,7 +196,7 @@ mod tests {
             ServiceEvent::Writable,
             ServiceEvent::ClockJumped(ClockJump { from: Micros(2), to: Micros(1) }),
             ServiceEvent::ClockJumped(ClockJump { from: Micros(1), to: Micros(u64::MAX) }),
-            ServiceEvent::Headed(Headed { size: Position::FIRST, hash: ChainHash([7; 32]) }),
+            ServiceEvent::Headed(ChainHead { size: Position::FIRST, hash: ChainHash([7; 32]) }),
         ];
         let archive = SealedArchive {
             name: "5e/g1/1-512.bca",

@@ -182,8 +182,8 @@ mod tests {
             bitacora_formats::Event::new(format!("e{number}"), "urn:t", format!("k{}", number % 3), "s");
         event.tags = vec!["twice".into(), "once".into(), "twice".into()];
         match Record::draft(event, 0) {
-            bitacora_formats::Draft::Clear(record) => record,
-            bitacora_formats::Draft::Sensitive { .. } => unreachable!("no data subject"),
+            bitacora_formats::EventDraft::Clear(record) => record,
+            bitacora_formats::EventDraft::Sensitive { .. } => unreachable!("no data subject"),
         }
     }
 

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, header};
 use bitacora_formats::limits::MAX_ID_BYTES;
 use bitacora_formats::vocabulary::{BoundedText, EventData, Name};
 use bitacora_formats::{Data, Event, Json, JsonError};
-use bitacora_governance::{Governance, Meaning};
+use bitacora_governance::{DerivedValue, Governance};
 use bitacora_ledger::{AppendError, AppendRequest, Appended, DerivedReceipt, PendingAppend, StoredEvent};
 use bitacora_projector::IndexedLedger;
 use serde::Serialize;
@@ -242,7 +242,7 @@ pub(crate) async fn json_bytes(
 /// words, the log is read.
 pub(crate) async fn said_by<'r, T: DeserializeOwned + Clone + 'r>(
     derived: &'r DerivedReceipt,
-    known: impl FnOnce(&'r Meaning) -> Option<&'r T>,
+    known: impl FnOnce(&'r DerivedValue) -> Option<&'r T>,
     api: &Api,
     ledger: &IndexedLedger,
 ) -> Result<Cow<'r, T>, Problem> {

@@ -2,7 +2,7 @@
 
 /// The action of one simple command, or of one redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Action {
+pub struct ShellAction {
     /// The program as it is called: `grep`, `/usr/bin/grep`. Empty for a redirection.
     pub program: String,
     /// The text that rules and trust see: the program without folders, with the words that name its action, as in `git log`,
@@ -17,7 +17,7 @@ pub struct Action {
 /// The most that a program may do, as its entry in the table claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// It only looks: it starts no process, writes no file, and opens no connection. It reads only the files in [`Action::files`],
+    /// It only looks: it starts no process, writes no file, and opens no connection. It reads only the files in [`ShellAction::files`],
     /// and those that the system's libraries read for every program. Effects of the user's own configuration outside of the
     /// arguments are not looked at. Git may run its own parts, compare files with its index, and refresh that.
     Looks,

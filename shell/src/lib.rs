@@ -3,7 +3,7 @@
 //! The reader accepts one small grammar. Bash, dash, zsh, busybox and mksh read every text of that grammar alike. All other texts
 //! are [`Unreadable`]: nobody may allow them without a person.
 //!
-//! This crate may not know files, clocks, processes, or policies. It is a pure function from a text to a [`Reading`].
+//! This crate may not know files, clocks, processes, or policies. It is a pure function from a text to a [`ShellReading`].
 
 mod action;
 mod characters;
@@ -14,8 +14,8 @@ mod reader;
 mod shell_words;
 mod unreadable;
 
-pub use action::{Access, Action, Effect, FileUse};
-pub use line::{CommandLine, Joint, Redirection, RedirectionKind, SimpleCommand, Word, parse};
+pub use action::{Access, Effect, FileUse, ShellAction};
+pub use line::{CommandLine, Joint, Redirection, RedirectionKind, ShellWord, SimpleCommand, parse};
 pub use mentions::mentions;
 pub use programs::{ListedOption, ListedUse, listed_uses};
 pub use reader::{MAX_COMMANDS, MAX_TEXT_BYTES, MAX_WORDS};
@@ -23,26 +23,26 @@ pub use unreadable::{Construct, Unreadable};
 
 /// The reading of a text for a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reading {
+pub enum ShellReading {
     /// Every shell runs exactly these programs, with exactly these arguments.
-    Readable(Vec<Action>),
+    Readable(Vec<ShellAction>),
     /// The text is outside of the grammar, or a program has an argument that its entry does not list. The actions are those that
     /// were recognised all the same: a rule may deny or review because of them, and may never allow.
-    Unreadable(Unreadable, Vec<Action>),
+    Unreadable(Unreadable, Vec<ShellAction>),
 }
 
 /// Reads a command line that is given in a folder nobody knows.
 #[must_use]
-pub fn read(text: &str) -> Reading {
+pub fn read(text: &str) -> ShellReading {
     read_in(text, None)
 }
 
 /// Reads a command line that is given in this folder: going there changes nothing.
 #[must_use]
-pub fn read_in(text: &str, cwd: Option<&str>) -> Reading {
+pub fn read_in(text: &str, cwd: Option<&str>) -> ShellReading {
     match parse(text).and_then(|line| programs::actions(&line, cwd)) {
-        Ok(actions) => Reading::Readable(actions),
-        Err(unreadable) => Reading::Unreadable(unreadable, mentions(text)),
+        Ok(actions) => ShellReading::Readable(actions),
+        Err(unreadable) => ShellReading::Unreadable(unreadable, mentions(text)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A text of the grammar: simple commands, their words and redirections.
 
-use crate::reader::Reader;
+use crate::reader::LineReader;
 use crate::unreadable::Unreadable;
 
 /// A text of the grammar.
@@ -16,7 +16,7 @@ pub struct SimpleCommand {
     /// The joint with the command before it.
     pub joint: Joint,
     /// The program and its arguments. There is at least one word.
-    pub words: Vec<Word>,
+    pub words: Vec<ShellWord>,
     /// Its redirections, in order.
     pub redirections: Vec<Redirection>,
     /// The byte at which it begins.
@@ -40,7 +40,7 @@ pub enum Joint {
 
 /// One word, without its quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
+pub struct ShellWord {
     /// The text that the program gets, or, of a glob, the pattern.
     pub text: String,
     /// `true` if a shell replaces it by the names of files.
@@ -57,7 +57,7 @@ pub struct Redirection {
     /// The effect on the file.
     pub kind: RedirectionKind,
     /// The file, where it names one.
-    pub file: Option<Word>,
+    pub file: Option<ShellWord>,
 }
 
 /// The effect of a redirection.
@@ -76,5 +76,5 @@ pub enum RedirectionKind {
 /// # Errors
 /// The first construct that the grammar does not have.
 pub fn parse(text: &str) -> Result<CommandLine, Unreadable> {
-    Reader::new(text)?.read()
+    LineReader::new(text)?.read()
 }

@@ -6,10 +6,10 @@
 mod calls;
 mod pieces;
 
-use crate::action::{Access, Action, Effect, FileUse};
+use crate::action::{Access, Effect, FileUse, ShellAction};
 use crate::reader::MAX_TEXT_BYTES;
-use calls::Call;
-use pieces::{NESTED, Piece};
+use calls::MentionedCall;
+use pieces::{CommandPiece, NESTED};
 
 /// The actions that are told of one text.
 const MAX_MENTIONS: usize = 256;
@@ -30,7 +30,7 @@ const DOWNLOAD_AND_RUN: &str = "download | run";
 
 /// Returns the programs and files that a text seems to name.
 #[must_use]
-pub fn mentions(text: &str) -> Vec<Action> {
+pub fn mentions(text: &str) -> Vec<ShellAction> {
     let mut end = text.len().min(MAX_TEXT_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -43,7 +43,7 @@ pub fn mentions(text: &str) -> Vec<Action> {
 /// The mentions that were found so far.
 #[derive(Default)]
 struct Mentions {
-    actions: Vec<Action>,
+    actions: Vec<ShellAction>,
     /// Programs that download.
     downloads: usize,
 }
@@ -66,7 +66,7 @@ impl Mentions {
         }
     }
 
-    fn piece(&mut self, piece: &Piece, downloads_before: usize, depth: usize) {
+    fn piece(&mut self, piece: &CommandPiece, downloads_before: usize, depth: usize) {
         let gets_download = piece.is_piped && self.downloads > downloads_before;
         let downloads = self.downloads;
         for nested in &piece.nested {
@@ -74,7 +74,7 @@ impl Mentions {
         }
         let holds_download = self.downloads > downloads;
         let alternatives: Vec<String> = piece.words.iter().flat_map(|word| alternatives(word)).collect();
-        let mut call = Call::new(&alternatives);
+        let mut call = MentionedCall::new(&alternatives);
         let mut is_runner = false;
         let mut is_shell = false;
         for _ in 0..MAX_RUNS {
@@ -112,7 +112,7 @@ impl Mentions {
     }
 
     fn add(&mut self, program: String, part: String, files: Vec<FileUse>) {
-        let action = Action { program, part, effect: Effect::Unknown, files };
+        let action = ShellAction { program, part, effect: Effect::Unknown, files };
         if self.actions.len() < MAX_MENTIONS && !self.actions.contains(&action) {
             self.actions.push(action);
         }
@@ -120,7 +120,7 @@ impl Mentions {
 }
 
 /// Returns the files that a call's arguments seem to name, each once.
-fn files(call: &Call<'_>) -> Vec<FileUse> {
+fn files(call: &MentionedCall<'_>) -> Vec<FileUse> {
     let mut found: Vec<FileUse> = Vec::new();
     for argument in call.arguments().iter().take(MAX_MENTIONED_ARGUMENTS) {
         // Options with a value, revisions with a path, hosts with one.

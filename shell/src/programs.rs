@@ -8,10 +8,10 @@ mod listing;
 mod table;
 mod unknown;
 
-use crate::action::{Access, Action, Effect, FileUse};
-use crate::line::{CommandLine, Joint, Redirection, RedirectionKind, SimpleCommand, Word};
+use crate::action::{Access, Effect, FileUse, ShellAction};
+use crate::line::{CommandLine, Joint, Redirection, RedirectionKind, ShellWord, SimpleCommand};
 use crate::unreadable::{Construct, Unreadable};
-use arguments::{Given, unlisted};
+use arguments::{CommandArguments, unlisted};
 use entry::Use;
 pub use listing::{ListedOption, ListedUse, listed_uses};
 
@@ -22,15 +22,15 @@ const SYSTEM_FOLDERS: [&str; 2] = ["/bin/", "/usr/bin/"];
 ///
 /// # Errors
 /// A program has an argument that its entry does not list.
-pub(crate) fn actions(line: &CommandLine, cwd: Option<&str>) -> Result<Vec<Action>, Unreadable> {
-    let mut actions: Vec<Action> = Vec::new();
+pub(crate) fn actions(line: &CommandLine, cwd: Option<&str>) -> Result<Vec<ShellAction>, Unreadable> {
+    let mut actions: Vec<ShellAction> = Vec::new();
     for command in &line.commands {
         let Some((program, args)) = command.words.split_first() else { return Err(unlisted(command.offset)) };
-        let has_left = |action: &Action| {
+        let has_left = |action: &ShellAction| {
             action.files.iter().any(|file| file.access == Access::Enters && !is_same(&file.path, cwd))
         };
         let is_elsewhere = actions.iter().any(has_left);
-        let call = Call { program, args, is_piped: command.joint == Joint::Pipe, is_elsewhere, cwd };
+        let call = ProgramCall { program, args, is_piped: command.joint == Joint::Pipe, is_elsewhere, cwd };
         actions.append(&mut call.actions()?);
         for redirection in &command.redirections {
             actions.extend(redirected(redirection, command)?);
@@ -47,25 +47,25 @@ fn is_same(path: &str, cwd: Option<&str>) -> bool {
 }
 
 /// Returns the effect of a redirection on its file.
-fn redirected(redirection: &Redirection, command: &SimpleCommand) -> Result<Option<Action>, Unreadable> {
+fn redirected(redirection: &Redirection, command: &SimpleCommand) -> Result<Option<ShellAction>, Unreadable> {
     let (part, effect, access) = match redirection.kind {
         RedirectionKind::Harmless => return Ok(None),
         RedirectionKind::Reads => ("<", Effect::Looks, Access::Reads),
         RedirectionKind::Writes => (">", Effect::Acts, Access::Writes),
     };
     // Bash opens connections for names in `/dev`.
-    let is_device = |file: &Word| file.text.starts_with("/dev/") && file.text != "/dev/null";
+    let is_device = |file: &ShellWord| file.text.starts_with("/dev/") && file.text != "/dev/null";
     let file = redirection.file.as_ref().filter(|file| !file.is_glob && !is_device(file));
     let file = file.ok_or_else(|| unlisted(command.offset))?;
     let files = vec![FileUse { path: file.text.clone(), access, is_pattern: false }];
-    Ok(Some(Action { program: String::new(), part: part.to_owned(), effect, files }))
+    Ok(Some(ShellAction { program: String::new(), part: part.to_owned(), effect, files }))
 }
 
 /// A program with its arguments and its surroundings.
 #[derive(Clone, Copy)]
-struct Call<'w> {
-    program: &'w Word,
-    args: &'w [Word],
+struct ProgramCall<'w> {
+    program: &'w ShellWord,
+    args: &'w [ShellWord],
     is_piped: bool,
     /// `true` if it may run in another folder than the line began in.
     is_elsewhere: bool,
@@ -73,9 +73,9 @@ struct Call<'w> {
     cwd: Option<&'w str>,
 }
 
-impl<'w> Call<'w> {
+impl<'w> ProgramCall<'w> {
     /// Returns its actions, and those of the programs that it runs.
-    fn actions(self) -> Result<Vec<Action>, Unreadable> {
+    fn actions(self) -> Result<Vec<ShellAction>, Unreadable> {
         let text = self.program.text.as_str();
         let name = text.rsplit('/').next().unwrap_or_default();
         if self.program.is_glob || name.is_empty() {
@@ -100,7 +100,7 @@ impl<'w> Call<'w> {
     }
 
     /// Returns the actions of the first use that lists every argument.
-    fn listed(self, name: &str) -> Result<Vec<Action>, Unreadable> {
+    fn listed(self, name: &str) -> Result<Vec<ShellAction>, Unreadable> {
         let args = self.behind_flags(name);
         let mut refused = unlisted(args.first().map_or(self.program.offset, |word| word.offset));
         let Some(words) = table::uses(name).filter_map(|used| used.words_before(args)).max() else {
@@ -118,7 +118,7 @@ impl<'w> Call<'w> {
 
     /// Returns the arguments behind the flags that may stand before the words of a use. `git -C` with the folder of the call is one
     /// of them.
-    fn behind_flags(self, name: &str) -> &'w [Word] {
+    fn behind_flags(self, name: &str) -> &'w [ShellWord] {
         let mut args = self.args;
         loop {
             args = match args {
@@ -136,20 +136,25 @@ impl<'w> Call<'w> {
         }
     }
 
-    fn used(self, name: &str, used: &'static Use, args: &[Word]) -> Result<Vec<Action>, Unreadable> {
-        let given = Given::read(self, name, used, args)?;
-        let mut meaning = given.meaning()?;
+    fn used(
+        self,
+        name: &str,
+        used: &'static Use,
+        args: &[ShellWord],
+    ) -> Result<Vec<ShellAction>, Unreadable> {
+        let read = CommandArguments::read(self, name, used, args)?;
+        let mut meaning = read.meaning()?;
         if meaning.parts.is_empty() {
             let words = used.part.unwrap_or(used.words);
             meaning.parts.push(if words.is_empty() { name.to_owned() } else { format!("{name} {words}") });
         }
-        let of_part = |part: String| Action {
+        let of_part = |part: String| ShellAction {
             program: self.program.text.clone(),
             part,
             effect: used.effect,
             files: meaning.files.clone(),
         };
-        let mut actions: Vec<Action> = meaning.parts.into_iter().map(of_part).collect();
+        let mut actions: Vec<ShellAction> = meaning.parts.into_iter().map(of_part).collect();
         actions.append(&mut meaning.runs);
         Ok(actions)
     }
@@ -157,7 +162,7 @@ impl<'w> Call<'w> {
 
 impl Use {
     /// Returns the number of words that choose this use, if the arguments begin with them.
-    fn words_before(&self, args: &[Word]) -> Option<usize> {
+    fn words_before(&self, args: &[ShellWord]) -> Option<usize> {
         let mut count = 0;
         for (at, word) in self.words.split_whitespace().enumerate() {
             let is_there = args.get(at).is_some_and(|arg| !arg.is_glob && arg.text == word);

@@ -6,7 +6,7 @@ use crate::characters::{
     construct, is_escapable, is_of_program, is_plain, is_quotable, is_special_in_double_quotes,
     keeps_backslash,
 };
-use crate::line::{CommandLine, Joint, Redirection, RedirectionKind, SimpleCommand, Word};
+use crate::line::{CommandLine, Joint, Redirection, RedirectionKind, ShellWord, SimpleCommand};
 use crate::shell_words::{check_builtin, is_shell_word};
 use crate::unreadable::{Construct, Unreadable};
 
@@ -18,13 +18,13 @@ pub const MAX_COMMANDS: usize = 64;
 pub const MAX_WORDS: usize = 4096;
 
 /// A text that is being read.
-pub(crate) struct Reader<'t> {
+pub(crate) struct LineReader<'t> {
     text: &'t str,
     at: usize,
     words: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> LineReader<'t> {
     pub(crate) fn new(text: &'t str) -> Result<Self, Unreadable> {
         if text.len() > MAX_TEXT_BYTES {
             return Err(Unreadable { construct: Construct::TooLong, offset: MAX_TEXT_BYTES });
@@ -144,7 +144,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the word that names a program.
-    fn program(&mut self) -> Result<Word, Unreadable> {
+    fn program(&mut self) -> Result<ShellWord, Unreadable> {
         let rest = self.rest();
         let name = rest.split(|next: char| !is_of_program(next)).next().unwrap_or_default();
         let behind = rest.get(name.len()..).unwrap_or_default().chars().next();
@@ -155,7 +155,7 @@ impl<'t> Reader<'t> {
         if is_shell_word(name) {
             return Err(self.unreadable(Construct::ShellWord));
         }
-        let word = Word { text: name.to_owned(), is_glob: false, is_quoted: false, offset: self.at };
+        let word = ShellWord { text: name.to_owned(), is_glob: false, is_quoted: false, offset: self.at };
         self.count_word()?;
         self.at += name.len();
         Ok(word)
@@ -232,9 +232,9 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a word: pieces that are plain, in single quotes or in double quotes.
-    fn word(&mut self) -> Result<Word, Unreadable> {
+    fn word(&mut self) -> Result<ShellWord, Unreadable> {
         self.count_word()?;
-        let mut word = Word { text: String::new(), is_glob: false, is_quoted: false, offset: self.at };
+        let mut word = ShellWord { text: String::new(), is_glob: false, is_quoted: false, offset: self.at };
         // The character before, if it was outside of quotes.
         let mut before = None;
         while let Some(next) = self.peek() {
@@ -264,7 +264,7 @@ impl<'t> Reader<'t> {
         Ok(word)
     }
 
-    fn single_quotes(&mut self, word: &mut Word) -> Result<(), Unreadable> {
+    fn single_quotes(&mut self, word: &mut ShellWord) -> Result<(), Unreadable> {
         let inner = self.rest().get(1..).unwrap_or_default();
         let Some((content, behind)) = inner.split_once('\'') else {
             return Err(self.unreadable(Construct::OpenQuote));
@@ -278,7 +278,7 @@ impl<'t> Reader<'t> {
         if behind.starts_with('\'') { Err(self.unreadable(Construct::AdjacentQuotes)) } else { Ok(()) }
     }
 
-    fn double_quotes(&mut self, word: &mut Word) -> Result<(), Unreadable> {
+    fn double_quotes(&mut self, word: &mut ShellWord) -> Result<(), Unreadable> {
         let begin = self.at;
         word.is_quoted = true;
         self.at += 1;
@@ -305,7 +305,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a backslash in double quotes, with the character behind it.
-    fn backslash(&mut self, word: &mut Word) -> Result<(), Unreadable> {
+    fn backslash(&mut self, word: &mut ShellWord) -> Result<(), Unreadable> {
         match self.rest().chars().nth(1) {
             Some(next) if is_escapable(next) => word.text.push(next),
             Some(next) if keeps_backslash(next) => word.text.extend(['\\', next]),
@@ -318,7 +318,7 @@ impl<'t> Reader<'t> {
 }
 
 /// Refuses a glob that could stand for an option, for a folder above, or for a whole tree.
-fn check_glob(word: &Word, is_behind_dashes: bool) -> Result<(), Unreadable> {
+fn check_glob(word: &ShellWord, is_behind_dashes: bool) -> Result<(), Unreadable> {
     let is_glob = |letter| matches!(letter, '*' | '?');
     // All names begin with the folder that is written out, so that none is an option or a word that a program knows.
     let begins_as_path = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '/');

@@ -1,10 +1,10 @@
 //! Words that a shell does not look for on the disk: its keywords, aliases and builtins.
 
-use crate::line::{SimpleCommand, Word};
+use crate::line::{ShellWord, SimpleCommand};
 use crate::unreadable::{Construct, Unreadable};
 
 /// The keywords, predefined aliases and builtins of bash, dash, zsh, busybox and mksh, sorted, except for those in
-/// [`Arguments::of`]. Some run their arguments or texts in files, some change the meaning of later words, and some only stop the
+/// [`BuiltinArguments::of`]. Some run their arguments or texts in files, some change the meaning of later words, and some only stop the
 /// shell. None is told from the others: a text with any of them is unreadable.
 const SHELL_WORDS: [&str; 141] = [
     ".",
@@ -157,7 +157,7 @@ pub(crate) fn is_shell_word(name: &str) -> bool {
 
 /// Arguments with which a builtin does nothing but print, end well or badly, look at a file, or change the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Arguments {
+enum BuiltinArguments {
     /// Any.
     Any,
     /// `-v` or `-V`, then names.
@@ -170,7 +170,7 @@ enum Arguments {
     SignalsAndNumbers,
 }
 
-impl Arguments {
+impl BuiltinArguments {
     /// Returns the arguments of a builtin that the grammar has. Some shells have a program in its place.
     fn of(name: &str) -> Option<Self> {
         match name {
@@ -185,11 +185,11 @@ impl Arguments {
     }
 
     /// Returns the first argument that a shell may evaluate as a number, as the name of a variable or as a program.
-    fn evaluated(self, arguments: &[Word]) -> Option<&Word> {
+    fn evaluated(self, arguments: &[ShellWord]) -> Option<&ShellWord> {
         match self {
             Self::Any => None,
             Self::NamesLookedUp => {
-                let is_option = |word: &Word| matches!(word.text.as_str(), "-v" | "-V");
+                let is_option = |word: &ShellWord| matches!(word.text.as_str(), "-v" | "-V");
                 let (first, names) = arguments.split_first()?;
                 if is_option(first) { names.iter().find(|word| !is_name(word)) } else { Some(first) }
             }
@@ -211,19 +211,19 @@ impl Arguments {
 /// Shells do so with every argument that they take for a number: `printf %d 'a[$(cmd)]'` runs a command in zsh.
 pub(crate) fn check_builtin(command: &SimpleCommand) -> Result<(), Unreadable> {
     let Some((program, arguments)) = command.words.split_first() else { return Ok(()) };
-    let evaluated = Arguments::of(&program.text).and_then(|builtin| builtin.evaluated(arguments));
+    let evaluated = BuiltinArguments::of(&program.text).and_then(|builtin| builtin.evaluated(arguments));
     evaluated.map_or(Ok(()), |word| {
         Err(Unreadable { construct: Construct::EvaluatedArgument, offset: word.offset })
     })
 }
 
 /// Returns `true` for a name of a program, without a folder or with one.
-fn is_name(word: &Word) -> bool {
+fn is_name(word: &ShellWord) -> bool {
     !word.is_glob && !word.text.starts_with('-') && word.text.chars().all(crate::characters::is_of_program)
 }
 
 /// Returns `true` for a format of which `%s`, `%b` and `%%` are the only conversions, with digits for widths.
-fn is_text_format(word: &Word) -> bool {
+fn is_text_format(word: &ShellWord) -> bool {
     if word.is_glob || word.text.starts_with('-') {
         return false;
     }
@@ -247,7 +247,7 @@ fn is_text_format(word: &Word) -> bool {
 }
 
 /// Returns `true` for a comparison that every shell makes with nothing but texts, whole numbers and properties of a file.
-fn is_comparison(arguments: &[Word]) -> bool {
+fn is_comparison(arguments: &[ShellWord]) -> bool {
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     if arguments.iter().any(|word| word.is_glob) {
         return false;
@@ -274,7 +274,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn is_signal_or_number(word: &Word) -> bool {
+fn is_signal_or_number(word: &ShellWord) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
     !word.is_glob && word.text.chars().all(is_plain)
 }

@@ -8,7 +8,7 @@
 
 use bitacora_formats::vocabulary::{DecisionMade, EventData, ToolDocument, Verdict};
 use bitacora_formats::{Data, Event, Json};
-use bitacora_governance::{Meaning, Policy, STARTER_POLICY, STARTER_TOOLS, parse_policy};
+use bitacora_governance::{DerivedValue, Policy, STARTER_POLICY, STARTER_TOOLS, parse_policy};
 use bitacora_ledger::{AppendRequest, Appended, Ledger, PendingAppend};
 use serde_json::{Value, json};
 
@@ -202,7 +202,7 @@ impl AgentSession {
             .derived
             .iter()
             .filter(|derived| derived.kind == DecisionMade::KIND)
-            .map(|derived| derived.meaning.as_ref().and_then(Meaning::decision).unwrap())
+            .map(|derived| derived.meaning.as_ref().and_then(DerivedValue::decision).unwrap())
             .collect();
         let asked = std::mem::take(&mut self.asked);
         assert_eq!(decisions.len(), asked.len());

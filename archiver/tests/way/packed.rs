@@ -7,8 +7,8 @@ use bitacora_archiver::{
     Verification,
 };
 use bitacora_formats::archive::{
-    ArchiveSecrets, ArchivedState, Facts, GroupCollector, Packer, Plan, TreeHeadProof, check_roots,
-    seal_group,
+    ArchivePlan, ArchiveSecrets, ArchiveWriter, ArchivedState, Facts, GroupCollector, TreeHeadProof,
+    check_roots, seal_group,
 };
 use bitacora_formats::{Compressor, Generation, Origin, Position};
 use bitacora_ledger::{Entropy, SystemEntropy};
@@ -26,9 +26,9 @@ pub(crate) fn packed_again(
     let manifest = stored.outline().manifest().manifest();
     let secrets = ArchiveSecrets::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap());
     let origin = Origin { generation, ..manifest.origin.clone() };
-    let plan = Plan { origin, range: manifest.range };
+    let plan = ArchivePlan { origin, range: manifest.range };
     let key = secrets.key(&plan);
-    let (mut packer, header) = Packer::new(plan, secrets);
+    let (mut packer, header) = ArchiveWriter::new(plan, secrets);
     let mut bytes = header.to_vec();
     let mut collector = GroupCollector::new(manifest.range.first());
     let progress = ArchiveProgress::default();

@@ -11,8 +11,8 @@ use bitacora_archiver::{
     StoreSettings, StoredArchive,
 };
 use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ArchiveSecrets, GroupCollector, PartEntry, PartKind, Plan as ArchivePlan,
-    open_columns, open_group, seal_group,
+    ArchiveError, ArchiveKey, ArchivePlan, ArchiveSecrets, GroupCollector, PartEntry, PartKind, open_columns,
+    open_group, seal_group,
 };
 use bitacora_formats::{
     BodyForm, ColumnGroup, Decompressor, Event, Keyring, Position, Rows, TILE_WIDTH, parse_events,

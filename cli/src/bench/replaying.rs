@@ -11,7 +11,7 @@ use bitacora_formats::vocabulary::{
     TrustRules,
 };
 use bitacora_formats::{After, Data, Event, Json, Keyring, Position};
-use bitacora_governance::{Observed, Policy, ReactorState, State};
+use bitacora_governance::{ObservedEvent, Policy, ReactorState, State};
 use bitacora_ledger::{AppendRequest, Environment, Fold, Ledger};
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ impl Fold for Again {
         State::reads(kind)
     }
 
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         self.0.fold(frame);
     }
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use bitacora_formats::archive::{
-    ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveHeader, ArchiveKey, ArchiveTrailer,
-    ContentCheck, Outline, PartEntry, PartKind, check_roots, open_group, open_part,
+    ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveHeader, ArchiveKey, ArchiveLayout,
+    ArchiveTrailer, ContentCheck, PartEntry, PartKind, check_roots, open_group, open_part,
 };
 use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Rows, SigningChain, TreeHash};
 
@@ -43,7 +43,7 @@ pub enum ArchiveProblem {
 #[derive(Debug)]
 pub struct CheckedArchive {
     file: File,
-    outline: Outline,
+    outline: ArchiveLayout,
     roots: Vec<TreeHash>,
     bytes: u64,
 }
@@ -67,7 +67,7 @@ impl CheckedArchive {
 
     /// Returns header, manifest and table.
     #[must_use]
-    pub fn outline(&self) -> &Outline {
+    pub fn outline(&self) -> &ArchiveLayout {
         &self.outline
     }
 
@@ -123,7 +123,11 @@ impl CheckedArchive {
     }
 }
 
-fn read_outline(file: &File, bytes: u64, chain: Option<&SigningChain>) -> Result<Outline, ArchiveProblem> {
+fn read_outline(
+    file: &File,
+    bytes: u64,
+    chain: Option<&SigningChain>,
+) -> Result<ArchiveLayout, ArchiveProblem> {
     let end = bytes.checked_sub(ARCHIVE_TRAILER_BYTES as u64);
     let at = |offset| move |error| ArchiveProblem::Wrong { offset, error };
     // Of less than a trailer what it lacks is told.
@@ -140,13 +144,13 @@ fn read_outline(file: &File, bytes: u64, chain: Option<&SigningChain>) -> Result
     let start = trailer.table().start;
     let mut tail = vec![0; usize::try_from(bytes - start).unwrap_or(usize::MAX)];
     file.read_exact_at(&mut tail, start)?;
-    Outline::parse(&header, &tail, bytes, chain).map_err(at(start))
+    ArchiveLayout::parse(&header, &tail, bytes, chain).map_err(at(start))
 }
 
 /// Checks every part, several side by side; returns the roots of groups of leaves.
 fn check_parts(
     file: &File,
-    outline: &Outline,
+    outline: &ArchiveLayout,
     progress: Option<&dyn Progress>,
 ) -> Result<Vec<TreeHash>, ArchiveProblem> {
     // The roots are folded by one while the others hash what is larger: so they come first.
@@ -204,7 +208,7 @@ impl PartReader<'_> {
     fn check(
         &mut self,
         entry: &PartEntry,
-        outline: &Outline,
+        outline: &ArchiveLayout,
     ) -> Result<Option<Vec<TreeHash>>, ArchiveProblem> {
         let wrong = |error| ArchiveProblem::Wrong { offset: entry.offset, error };
         let mut check = entry.checked();

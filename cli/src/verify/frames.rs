@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bitacora_formats::{
-    Commitment, DamageKind, Decompressor, Entry, FrameHeader, FrameOpener, Keyring, LedgerId, LedgerKeys,
+    BodyEntry, Commitment, DamageKind, Decompressor, FrameHeader, FrameOpener, Keyring, LedgerId, LedgerKeys,
     Micros, Position, SegmentError, SegmentHeader, StoredFrame, StreamKey, TreeHash, WalkedFrame,
     decode_body, decode_record, leaf_hash,
 };
@@ -158,7 +158,7 @@ impl<'a> Openers<'a> {
         &self,
         segment: &SegmentOpener,
         (position, time): (Position, Micros),
-        entry: &Entry<'_>,
+        entry: &BodyEntry<'_>,
         opened: &mut OpenedFrame,
     ) -> Result<OpenedEvent, FaultKind> {
         let record = decode_record(entry.record).map_err(FaultKind::Record)?;

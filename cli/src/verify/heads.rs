@@ -7,7 +7,7 @@ mod read;
 mod released;
 
 use bitacora_formats::{
-    ChainHash, Commitment, FrameHeader, Generation, Headed, LedgerId, LedgerName, Position, SegmentHeader,
+    ChainHash, ChainHead, Commitment, FrameHeader, Generation, LedgerId, LedgerName, Position, SegmentHeader,
     SegmentNumber, TreeHash,
 };
 
@@ -32,7 +32,7 @@ pub(super) struct FrameEnd {
 pub(super) struct NamedBefore {
     offset: u64,
     position: Position,
-    pub(super) headed: Headed,
+    pub(super) headed: ChainHead,
 }
 
 /// The heads of one segment, up to some frame, and the wanted ends of frames.
@@ -218,7 +218,7 @@ impl NamedBefore {
     }
 }
 
-fn check_hash(headed: &Headed, in_chain: Option<ChainHash>) -> Result<(), HeadFault> {
+fn check_hash(headed: &ChainHead, in_chain: Option<ChainHash>) -> Result<(), HeadFault> {
     if in_chain == Some(headed.hash) {
         return Ok(());
     }

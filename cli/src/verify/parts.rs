@@ -194,7 +194,7 @@ impl PartCounts {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::{Data, Draft, Event, Json, Keyring};
+    use bitacora_formats::{Data, Event, EventDraft, Json, Keyring};
 
     use super::*;
 
@@ -203,8 +203,8 @@ mod tests {
         let data = format!(r#"{{"subject":"{}","reason":"asked for"}}"#, subject.repeat(32));
         event.data = Data::Json(Json::check(data.into_bytes()).unwrap());
         match Record::draft(event, 0) {
-            Draft::Clear(record) => record,
-            Draft::Sensitive { .. } => panic!("it names nobody"),
+            EventDraft::Clear(record) => record,
+            EventDraft::Sensitive { .. } => panic!("it names nobody"),
         }
     }
 

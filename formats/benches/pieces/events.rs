@@ -1,7 +1,7 @@
 //! Events shaped like tool calls, and the bodies of frames made of them.
 
 use bitacora_formats::{
-    BodyWriter, Data, Draft, Event, Json, Keyring, LedgerId, Record, StreamVersion, encode_record,
+    BodyWriter, Data, Event, EventDraft, Json, Keyring, LedgerId, Record, StreamVersion, encode_record,
 };
 
 const WORDS: [&str; 16] = [
@@ -54,7 +54,7 @@ pub(crate) fn body_of(events: u64) -> Vec<u8> {
     let mut body = BodyWriter::new();
     body.begin_request(u32::try_from(events).unwrap()).unwrap();
     for number in 0..events {
-        let Draft::Clear(record) = Record::draft(event(number), 0) else {
+        let EventDraft::Clear(record) = Record::draft(event(number), 0) else {
             unreachable!("no event here is about a data subject")
         };
         let version = StreamVersion::new(number / 9 + 1).unwrap();

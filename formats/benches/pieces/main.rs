@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bitacora_formats::vocabulary::{check_data, event_type};
 use bitacora_formats::{
-    BodyForm, Codec, Compressor, DICTIONARY_BODY_BYTES, Decompressor, Draft, Frontier, Json, LedgerKeys,
+    BodyForm, Codec, Compressor, DICTIONARY_BODY_BYTES, Decompressor, EventDraft, Frontier, Json, LedgerKeys,
     Micros, Position, Record, SegmentWalk, Step, decode_body, decode_record, encode_record, leaf_hash,
     parse_events, write_event,
 };
@@ -26,10 +26,10 @@ const BODY_EVENTS: [u64; 3] = [1, 16, 512];
 /// Bytes of frames before they are sealed.
 const FRAME_BYTES: [usize; 3] = [512, 16 * 1024, 256 * 1024];
 
-fn clear(draft: Draft<'_>) -> Record<'_> {
+fn clear(draft: EventDraft<'_>) -> Record<'_> {
     match draft {
-        Draft::Clear(record) => record,
-        Draft::Sensitive { .. } => unreachable!("no event here is about a data subject"),
+        EventDraft::Clear(record) => record,
+        EventDraft::Sensitive { .. } => unreachable!("no event here is about a data subject"),
     }
 }
 

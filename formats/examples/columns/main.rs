@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bitacora_formats::{
-    ColumnGroup, ColumnRow, Draft, MAX_GROUP_ROWS, Micros, Record, Rows, StreamVersion, decode_columns,
+    ColumnGroup, ColumnRow, EventDraft, MAX_GROUP_ROWS, Micros, Record, Rows, StreamVersion, decode_columns,
     encode_columns, encode_record,
 };
 
@@ -32,7 +32,7 @@ const FEW: usize = 20;
 /// Repetitions of every measurement; the fastest time counts.
 const ROUNDS: usize = 3;
 
-struct Stored {
+struct StoredRecord {
     record: Vec<u8>,
     version: StreamVersion,
 }
@@ -103,20 +103,20 @@ fn read(path: &str) -> Vec<u8> {
 }
 
 /// The records of all events, each with its place in its stream.
-fn store(text: &[u8]) -> Vec<Stored> {
+fn store(text: &[u8]) -> Vec<StoredRecord> {
     let mut versions: HashMap<String, StreamVersion> = HashMap::new();
     let mut stored = Vec::new();
     events::read(text, |event| {
         let next = |version: &StreamVersion| version.next().unwrap();
         let version = versions.get(&*event.stream).map_or(StreamVersion::FIRST, next);
         versions.insert(event.stream.to_string(), version);
-        let Draft::Clear(record) = Record::draft(event, 0) else { return };
-        stored.push(Stored { record: encode_record(&record).unwrap(), version });
+        let EventDraft::Clear(record) = Record::draft(event, 0) else { return };
+        stored.push(StoredRecord { record: encode_record(&record).unwrap(), version });
     });
     stored
 }
 
-fn row(index: usize, stored: &Stored) -> ColumnRow<'_> {
+fn row(index: usize, stored: &StoredRecord) -> ColumnRow<'_> {
     let begins = index.is_multiple_of(REQUEST_EVENTS);
     ColumnRow {
         time: Micros(1_800_000_000_000_000 + (index / REQUEST_EVENTS) as u64 * 7_123),

@@ -1,12 +1,12 @@
 //! Seeds that are archives: whole ones, and the pieces of their indexes once they are opened.
 
 use bitacora_formats::archive::{
-    ArchiveLabel, ArchiveRange, ArchiveSecrets, ChainLink, Facts, GroupCollector, Packer, PartKind, Plan,
-    SegmentLink, open_part, seal_group,
+    ArchiveLabel, ArchivePlan, ArchiveRange, ArchiveSecrets, ArchiveWriter, ChainLink, Facts, GroupCollector,
+    PartKind, SegmentLink, open_part, seal_group,
 };
 use bitacora_formats::{
-    ChainHash, ColumnRow, Compressor, Data, Decompressor, Draft, Epoch, Event, Frontier, Generation, Json,
-    LedgerKeys, Micros, Position, Record, SegmentNumber, StreamVersion, encode_record, leaf_hash,
+    ChainHash, ColumnRow, Compressor, Data, Decompressor, Epoch, Event, EventDraft, Frontier, Generation,
+    Json, LedgerKeys, Micros, Position, Record, SegmentNumber, StreamVersion, encode_record, leaf_hash,
 };
 
 use crate::notes::{keyring, origin};
@@ -30,7 +30,7 @@ fn record(number: u64) -> Vec<u8> {
     let mut event = Event::new(format!("e{number}"), "urn:test", "x.noted", format!("s/{}", number % 3));
     event.data = Data::Json(Json::check(format!(r#"{{"n":{number}}}"#).into_bytes()).unwrap());
     event.call = Some(format!("c{number}").into());
-    let Draft::Clear(record) = Record::draft(event, 0) else { unreachable!("no data subject") };
+    let EventDraft::Clear(record) = Record::draft(event, 0) else { unreachable!("no data subject") };
     encode_record(&record).unwrap()
 }
 
@@ -40,7 +40,7 @@ fn archive() -> (Vec<u8>, Vec<Vec<u8>>) {
     let keys = LedgerKeys::new(&keyring, origin.ledger);
     let range = ArchiveRange::new(1, EVENTS).unwrap();
     let secrets = ArchiveSecrets::generate(&mut counting_from(3));
-    let (mut packer, header) = Packer::new(Plan { origin: origin.clone(), range }, secrets);
+    let (mut writer, header) = ArchiveWriter::new(ArchivePlan { origin: origin.clone(), range }, secrets);
     let (mut bytes, mut roots, mut tree) = (header.to_vec(), Vec::new(), Frontier::new());
     let mut collector = GroupCollector::new(range.first());
     for number in 1..=EVENTS {
@@ -57,8 +57,8 @@ fn archive() -> (Vec<u8>, Vec<Vec<u8>>) {
             part: None,
         });
         if number.is_multiple_of(GROUP_EVENTS) || number == EVENTS {
-            let sealed = seal_group(packer.key(), &collector.take().unwrap(), 3).unwrap();
-            bytes.extend(packer.add(sealed).unwrap());
+            let sealed = seal_group(writer.key(), &collector.take().unwrap(), 3).unwrap();
+            bytes.extend(writer.add(sealed).unwrap());
         }
     }
     let link = |position| ChainLink { position: Position::new(position).unwrap(), hash: ChainHash([9; 32]) };
@@ -81,7 +81,7 @@ fn archive() -> (Vec<u8>, Vec<Vec<u8>>) {
         state: None,
     };
     let mut compressor = Compressor::new(3).unwrap();
-    let finished = packer.finish(facts, &keyring, &mut compressor).unwrap();
+    let finished = writer.finish(facts, &keyring, &mut compressor).unwrap();
     bytes.extend(finished.pieces.concat());
     let pieces = index_pieces(&bytes);
     (bytes, pieces)
@@ -89,14 +89,14 @@ fn archive() -> (Vec<u8>, Vec<Vec<u8>>) {
 
 /// Returns the opened contents of the parts of the index.
 fn index_pieces(archive: &[u8]) -> Vec<Vec<u8>> {
-    use bitacora_formats::archive::{ARCHIVE_TRAILER_BYTES, ArchiveKey, ArchiveTrailer, Outline};
+    use bitacora_formats::archive::{ARCHIVE_TRAILER_BYTES, ArchiveKey, ArchiveLayout, ArchiveTrailer};
     let length = archive.len() as u64;
     let trailer = ArchiveTrailer::parse(&archive[archive.len() - ARCHIVE_TRAILER_BYTES..], length).unwrap();
     let tail = &archive[usize::try_from(trailer.table().start).unwrap()..];
-    let outline = Outline::parse(archive, tail, length, None).unwrap();
-    let key = ArchiveKey::unwrap(outline.manifest().manifest(), &keyring()).unwrap();
+    let layout = ArchiveLayout::parse(archive, tail, length, None).unwrap();
+    let key = ArchiveKey::unwrap(layout.manifest().manifest(), &keyring()).unwrap();
     let mut decompressor = Decompressor::new().unwrap();
-    let parts = outline.table().entries().iter();
+    let parts = layout.table().entries().iter();
     let wanted = [0, ArchiveLabel::Kind.number().into(), ArchiveLabel::Call.number().into()];
     let wanted = parts.filter(|entry| entry.kind == PartKind::Index && wanted.contains(&entry.count));
     let open = |entry: &bitacora_formats::archive::PartEntry| {

@@ -1,7 +1,7 @@
 //! Groups of columns, so small that nothing in them is compressed; and lines that become groups.
 
 use bitacora_formats::{
-    ColumnRow, Data, Draft, Event, Json, Micros, Record, StreamVersion, encode_columns, encode_record,
+    ColumnRow, Data, Event, EventDraft, Json, Micros, Record, StreamVersion, encode_columns, encode_record,
 };
 
 use super::Seeds;
@@ -47,7 +47,7 @@ fn group(lines: &str) -> Vec<u8> {
         let mut event = Event::new("id-17", "s", "x.seen", "run");
         event.agent = Some("coder".into());
         event.data = Data::Json(json);
-        let Draft::Clear(record) = Record::draft(event, 0) else { return Vec::new() };
+        let EventDraft::Clear(record) = Record::draft(event, 0) else { return Vec::new() };
         encode_record(&record).unwrap()
     };
     let records: Vec<Vec<u8>> = lines.lines().map(record).collect();

@@ -1,9 +1,9 @@
 //! Seeds that are signed: notes, tree heads and the file of them, evidence and receipts.
 
 use bitacora_formats::{
-    Commitment, Data, Draft, Event, Evidence, EvidenceContent, Frontier, Generation, HEADED_KIND,
-    HEADED_STREAM, HeadEntry, Headed, HeadsHeader, Json, Keyring, LeafEntry, LedgerId, LedgerKeys,
-    LossDeclaration, LostHead, Micros, Origin, Position, Receipt, Record, RevealedPart, Seal, Secret,
+    ChainHead, Commitment, Data, Event, EventDraft, Evidence, EvidenceContent, Frontier, Generation,
+    HEADED_KIND, HEADED_STREAM, HeadEntry, HeadsHeader, InclusionReceipt, Json, Keyring, LeafEntry, LedgerId,
+    LedgerKeys, LossDeclaration, LostHead, Micros, Origin, Position, Record, RevealedPart, Seal, Secret,
     SegmentNumber, TreeHash, TreeHead, encode_part, encode_record, part_blind, prove_inclusion, seal_part,
     service_source, sign_note,
 };
@@ -112,7 +112,7 @@ fn files(keyring: &Keyring) -> Vec<Vec<u8>> {
 
 fn headed(keyring: &Keyring, position: Position) -> HeadEntry {
     let (source, id) = (service_source(LEDGER), format!("{HEADED_KIND}:{position}"));
-    let said = Headed { size: Position::FIRST, hash: bitacora_formats::ChainHash([0xC4; 32]) }.to_json();
+    let said = ChainHead { size: Position::FIRST, hash: bitacora_formats::ChainHash([0xC4; 32]) }.to_json();
     let mut event = Event::new(id.as_str(), source.as_str(), HEADED_KIND, HEADED_STREAM);
     event.data = Data::Json(Json::check(said.as_bytes()).unwrap());
     let record = clear(event);
@@ -126,7 +126,7 @@ fn headed(keyring: &Keyring, position: Position) -> HeadEntry {
 }
 
 fn clear(event: Event<'_>) -> Vec<u8> {
-    let Draft::Clear(record) = Record::draft(event, 300) else { unreachable!("it names nobody") };
+    let EventDraft::Clear(record) = Record::draft(event, 300) else { unreachable!("it names nobody") };
     encode_record(&record).unwrap()
 }
 
@@ -147,7 +147,7 @@ fn evidence(keyring: &Keyring) -> Vec<Vec<u8>> {
 fn sealed() -> EvidenceContent {
     let subject_key = Secret::take(&mut [0x5A; 32]);
     let event = Event { datasubject: Some("person/9".into()), ..Event::new("2", "s", "t", "stream") };
-    let Draft::Sensitive { record, part } = Record::draft(event, 300) else {
+    let EventDraft::Sensitive { record, part } = Record::draft(event, 300) else {
         unreachable!("it names somebody")
     };
     let part = encode_part(&part).unwrap();
@@ -187,7 +187,7 @@ fn receipts(keyring: &Keyring) -> Vec<Vec<u8>> {
         let tree = tree(position, size, commitment);
         let leaf = LeafEntry { time: TIME, commitment };
         let tree_head = tree.head.sign(keyring);
-        Receipt { position, leaf, proof: tree.proof(position), tree_head }
+        InclusionReceipt { position, leaf, proof: tree.proof(position), tree_head }
     });
     receipts.iter().map(|receipt| receipt.to_string().into_bytes()).collect()
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bitacora_formats::{
-    BodyWriter, Codec, Commitment, Compressor, Data, Draft, Event, ExtensionValue, Json, LeafEntry,
+    BodyWriter, Codec, Commitment, Compressor, Data, Event, EventDraft, ExtensionValue, Json, LeafEntry,
     LeavesHeader, LedgerId, LevelsHeader, Micros, Position, Record, SUBJECT_NONCE_BYTES, Seal, Secret,
     SegmentNumber, SensitivePart, StreamVersion, SubjectFiles, TreeHash, encode_part, encode_record,
     prove_consistency, prove_inclusion,
@@ -88,8 +88,8 @@ fn records() -> Vec<Vec<u8>> {
     let drafts = events().into_iter().chain([personal]).map(|event| Record::draft(event, 300));
     let seal = Seal { subject_key: [1; 16], seal: [2; 32] };
     let records = drafts.map(|draft| match draft {
-        Draft::Clear(record) => record,
-        Draft::Sensitive { record, .. } => record.seal(seal),
+        EventDraft::Clear(record) => record,
+        EventDraft::Sensitive { record, .. } => record.seal(seal),
     });
     records.map(|record| encode_record(&record).unwrap()).collect()
 }

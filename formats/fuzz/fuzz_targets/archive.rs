@@ -6,7 +6,7 @@
 
 use bitacora_formats::Decompressor;
 use bitacora_formats::archive::{
-    ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveKey, ArchiveTrailer, Outline, PartEntry, PartKind,
+    ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveKey, ArchiveTrailer, ArchiveLayout, PartEntry, PartKind,
     UnverifiedManifest, check_roots, open_group, open_part,
 };
 use bitacora_formats_fuzz::assert_one_line;
@@ -19,11 +19,11 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
 });
 
 fuzz_target!(|bytes: &[u8]| {
-    let outline = match check(bytes) {
+    let layout = match check(bytes) {
         Err(error) => return assert_one_line(&error),
-        Ok(outline) => outline,
+        Ok(layout) => layout,
     };
-    let manifest = outline.manifest();
+    let manifest = layout.manifest();
     let text = manifest.note().to_string();
     let again = UnverifiedManifest::parse(text.as_bytes()).unwrap().verify_alone().unwrap();
     assert_eq!(again.manifest(), manifest.manifest());
@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(key) => key,
     };
     let mut decompressor = Decompressor::new().expect("zstd finds memory");
-    for entry in outline.table().entries() {
+    for entry in layout.table().entries() {
         let opened = match entry.kind {
             PartKind::Events => open_group(&key, entry, part(bytes, entry), &mut decompressor).map(drop),
             PartKind::Roots => Ok(()),
@@ -50,18 +50,18 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// All that is checked without keys.
-fn check(bytes: &[u8]) -> Result<Outline, ArchiveError> {
+fn check(bytes: &[u8]) -> Result<ArchiveLayout, ArchiveError> {
     let trailer = bytes.get(bytes.len().saturating_sub(ARCHIVE_TRAILER_BYTES)..).unwrap_or_default();
     let length = bytes.len() as u64;
     let start = ArchiveTrailer::parse(trailer, length)?.table().start;
-    let outline = Outline::parse(bytes, &bytes[usize::try_from(start).unwrap()..], length, None)?;
-    for entry in outline.table().entries() {
+    let layout = ArchiveLayout::parse(bytes, &bytes[usize::try_from(start).unwrap()..], length, None)?;
+    for entry in layout.table().entries() {
         entry.check(part(bytes, entry))?;
         if entry.kind == PartKind::Roots {
-            check_roots(outline.manifest().manifest(), part(bytes, entry))?;
+            check_roots(layout.manifest().manifest(), part(bytes, entry))?;
         }
     }
-    Ok(outline)
+    Ok(layout)
 }
 
 fn part<'a>(bytes: &'a [u8], entry: &PartEntry) -> &'a [u8] {

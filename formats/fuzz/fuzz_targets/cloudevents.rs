@@ -5,7 +5,7 @@
 #![no_main]
 
 use bitacora_formats::{
-    BodyForm, Data, Draft, Event, Json, Record, decode_part, decode_record, encode_part, encode_record,
+    BodyForm, Data, EventDraft, Event, Json, Record, decode_part, decode_record, encode_part, encode_record,
     parse_events, write_event, write_event_line,
 };
 use bitacora_formats_fuzz::assert_one_line;
@@ -62,11 +62,11 @@ fn on_one_line<'a>(event: &Event<'a>) -> Event<'a> {
 
 fn check_recorded(event: &Event<'_>) {
     match Record::draft(event.clone(), 0) {
-        Draft::Clear(record) => {
+        EventDraft::Clear(record) => {
             let bytes = encode_record(&record).unwrap();
             assert_eq!(decode_record(&bytes).unwrap().into_event(None), *event);
         }
-        Draft::Sensitive { record, part } => {
+        EventDraft::Sensitive { record, part } => {
             let seal = bitacora_formats::Seal { subject_key: [0; 16], seal: [0; 32] };
             let (bytes, part) = (encode_record(&record.seal(seal)).unwrap(), encode_part(&part).unwrap());
             let part = decode_part(&part).unwrap();

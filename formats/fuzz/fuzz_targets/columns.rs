@@ -5,7 +5,7 @@
 #![no_main]
 
 use bitacora_formats::{
-    ColumnGroup, ColumnRow, Data, Draft, Event, Json, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Micros, Record,
+    ColumnGroup, ColumnRow, Data, EventDraft, Event, Json, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Micros, Record,
     StreamVersion, decode_columns, encode_columns, encode_record,
 };
 use bitacora_formats_fuzz::assert_one_line;
@@ -72,8 +72,8 @@ fn record(line: &[u8]) -> Vec<u8> {
     let mut event = Event::new(format!("id-{}", line.len()), "s", "x.seen", "stream");
     event.data = Data::Json(json);
     match Record::draft(event, 0) {
-        Draft::Clear(record) => encode_record(&record).unwrap(),
-        Draft::Sensitive { .. } => panic!("an event without a datasubject"),
+        EventDraft::Clear(record) => encode_record(&record).unwrap(),
+        EventDraft::Sensitive { .. } => panic!("an event without a datasubject"),
     }
 }
 

@@ -3,7 +3,7 @@
 //! A receipt that verifies has one text, proves its own event and nothing else, and holds under no other key.
 #![no_main]
 
-use bitacora_formats::{Position, Receipt, UnverifiedReceipt, UnverifiedTreeHead, verify_inclusion};
+use bitacora_formats::{Position, InclusionReceipt, UnverifiedReceipt, UnverifiedTreeHead, verify_inclusion};
 use bitacora_formats_fuzz::assert_one_line;
 use bitacora_formats_fuzz::signed::{self, KEYRING};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
@@ -37,13 +37,13 @@ fuzz_target!(|text: &str| {
 });
 
 /// The same proof for another place, time or commitment does not hold.
-fn check_others(receipt: &Receipt, keys: &[bitacora_formats::VerifierKey]) {
+fn check_others(receipt: &InclusionReceipt, keys: &[bitacora_formats::VerifierKey]) {
     let mut later = receipt.clone();
     later.leaf.time.0 ^= 1;
     let mut other = receipt.clone();
     other.leaf.commitment.0[0] ^= 1;
     let moved =
-        Position::new(receipt.position.get() ^ 1).map(|position| Receipt { position, ..receipt.clone() });
+        Position::new(receipt.position.get() ^ 1).map(|position| InclusionReceipt { position, ..receipt.clone() });
     for other in [Some(later), Some(other), moved].into_iter().flatten() {
         let parsed = UnverifiedReceipt::parse(&other.to_string()).unwrap();
         assert!(parsed.verify(keys).is_err());

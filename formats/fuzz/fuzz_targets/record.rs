@@ -5,7 +5,7 @@
 #![no_main]
 
 use bitacora_formats::{
-    Draft, Event, Record, RecordData, RecordError, decode_record, encode_record, write_event,
+    EventDraft, Event, Record, RecordData, RecordError, decode_record, encode_record, write_event,
     write_event_line,
 };
 use bitacora_formats_fuzz::assert_one_line;
@@ -33,9 +33,9 @@ fn check_event(record: Record<'_>) {
     write_both_ways(&event);
     let sealed = matches!(record.data, RecordData::Sealed(_));
     match Record::draft(event, record.redactions) {
-        Draft::Clear(again) if sealed => assert_eq!(again, Record { data: RecordData::None, ..record }),
-        Draft::Clear(again) => assert_eq!(again, record),
-        Draft::Sensitive { .. } => panic!("a record holds no datasubject"),
+        EventDraft::Clear(again) if sealed => assert_eq!(again, Record { data: RecordData::None, ..record }),
+        EventDraft::Clear(again) => assert_eq!(again, record),
+        EventDraft::Sensitive { .. } => panic!("a record holds no datasubject"),
     }
 }
 

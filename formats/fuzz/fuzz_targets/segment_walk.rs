@@ -27,19 +27,19 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Ok(started) => started,
     };
-    let found = Found::of(walk, bytes);
+    let found = WalkOutput::of(walk, bytes);
     found.check(&header, bytes);
     let is_sound = found.last == Last::End && !found.frames.is_empty();
     assert_eq!(passed(bytes), is_sound.then_some((found.end, found.frames.len() as u64)));
 
     let (walk, _) = SegmentWalk::start(bytes, None).unwrap();
-    let strict = Found::of(walk.every_signature(true), bytes);
+    let strict = WalkOutput::of(walk.every_signature(true), bytes);
     if strict.last == Last::End {
         assert_eq!(strict, found);
     }
     if let Some(before) = end_before(&header) {
         let (walk, _) = SegmentWalk::start(bytes, Some(&before)).unwrap();
-        assert_eq!(Found::of(walk, bytes), found);
+        assert_eq!(WalkOutput::of(walk, bytes), found);
         check_other_ends(bytes, before);
     }
 });
@@ -79,7 +79,7 @@ enum Last {
 
 /// All that a walk gave out.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct WalkOutput {
     /// The offset of each frame, and its bytes.
     frames: Vec<(u64, Vec<u8>)>,
     footer: Option<SegmentFooter>,
@@ -89,7 +89,7 @@ struct Found {
     end: SegmentEnd,
 }
 
-impl Found {
+impl WalkOutput {
     fn of(mut walk: SegmentWalk<'_>, bytes: &[u8]) -> Self {
         let (mut frames, mut footer) = (Vec::new(), None);
         let last = loop {

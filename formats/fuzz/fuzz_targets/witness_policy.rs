@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         bytes.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>().join(&b"\t# said\n\n"[..]);
     assert_eq!(WitnessPolicy::parse(&spaced).as_ref(), Ok(&policy));
 
-    let lines = Lines::of(bytes, &policy);
+    let lines = PolicyLines::of(bytes, &policy);
     let keys = policy.witness_keys();
     assert!(policy.is_met(&keys));
     assert_eq!(policy.is_met([]), !policy.asks_for_witnesses());
@@ -35,14 +35,14 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// The words of each line that names something.
-struct Lines<'a> {
+struct PolicyLines<'a> {
     named: Vec<Vec<&'a [u8]>>,
     quorum: &'a [u8],
     /// The witnesses' names as they are written, with their keys.
     witnesses: Vec<(&'a [u8], WitnessKey)>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> PolicyLines<'a> {
     fn of(bytes: &'a [u8], policy: &WitnessPolicy) -> Self {
         let words = |line: &'a [u8]| -> Vec<&'a [u8]> {
             line.split(|byte| b" \t".contains(byte)).filter(|word| !word.is_empty()).collect()

@@ -3,12 +3,12 @@
 use super::error::ArchiveError;
 use super::group::GroupSummary;
 use super::key::ArchiveKey;
+use super::layout::ArchiveLayout;
 use super::manifest::Manifest;
-use super::outline::Outline;
-use super::packer::Contents;
 use super::table::PartEntry;
 use super::term::ArchiveLabel;
 use super::tree::subtree_roots;
+use super::writer::Contents;
 use crate::tree::{Frontier, leaf_hash};
 use crate::{ColumnRow, LedgerKeys, LevelsHeader, Position, Rows, TreeHash, decode_record};
 
@@ -28,7 +28,7 @@ pub fn check_roots(manifest: &Manifest, stored: &[u8]) -> Result<Vec<TreeHash>, 
 /// Checks an archive's events with the keys: against the tree, the manifest and the index. It takes the groups in
 /// order, and holds as much as the index would hold.
 pub struct ContentCheck<'a> {
-    outline: &'a Outline,
+    layout: &'a ArchiveLayout,
     key: &'a ArchiveKey,
     keys: &'a LedgerKeys,
     roots: Vec<TreeHash>,
@@ -43,13 +43,13 @@ impl<'a> ContentCheck<'a> {
     /// Begins with the roots that [`check_roots`] gave.
     #[must_use]
     pub fn new(
-        outline: &'a Outline,
+        layout: &'a ArchiveLayout,
         roots: Vec<TreeHash>,
         key: &'a ArchiveKey,
         keys: &'a LedgerKeys,
     ) -> Self {
-        let tree = outline.manifest().manifest().tree_before.clone();
-        Self { outline, key, keys, roots, tree, found: 0, contents: Contents::default(), last_frame: None }
+        let tree = layout.manifest().manifest().tree_before.clone();
+        Self { layout, key, keys, roots, tree, found: 0, contents: Contents::default(), last_frame: None }
     }
 
     /// Takes the next group.
@@ -101,7 +101,7 @@ impl<'a> ContentCheck<'a> {
         mut open: impl FnMut(&PartEntry) -> Result<Vec<u8>, E>,
     ) -> Result<(), E> {
         let differs = |what| Err(ArchiveError::Contents { what }.into());
-        let manifest = self.outline.manifest().manifest();
+        let manifest = self.layout.manifest().manifest();
         if self.found != self.roots.len() {
             return differs("the number of events");
         }
@@ -118,7 +118,7 @@ impl<'a> ContentCheck<'a> {
         {
             return differs("the link of the chain");
         }
-        let table = self.outline.table();
+        let table = self.layout.table();
         let times = table.times().map(&mut open).transpose()?;
         if times != Some(self.contents.index.times()) {
             return differs("the times of the index");
@@ -139,6 +139,6 @@ impl<'a> ContentCheck<'a> {
     }
 
     fn manifest(&self) -> &'a Manifest {
-        self.outline.manifest().manifest()
+        self.layout.manifest().manifest()
     }
 }

@@ -25,11 +25,11 @@ pub struct EventGroup {
     number: u32,
     first: Position,
     bytes: Vec<u8>,
-    places: Vec<Place>,
+    spans: Vec<RowSpan>,
 }
 
 #[derive(Debug, Clone)]
-struct Place {
+struct RowSpan {
     time: Micros,
     begins_frame: bool,
     begins_request: bool,
@@ -49,26 +49,26 @@ impl EventGroup {
     /// Returns the number of events.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.spans.len()
     }
 
     /// Returns `true` if there is no event; a collector gives no such group.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.spans.is_empty()
     }
 
     /// The events, in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = ColumnRow<'_>> {
         let bytes = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
-        self.places.iter().map(move |place| ColumnRow {
-            time: place.time,
-            begins_frame: place.begins_frame,
-            begins_request: place.begins_request,
-            derived: place.derived,
-            stream_version: place.stream_version,
-            record: bytes(&place.record),
-            part: place.part.as_ref().map(bytes),
+        self.spans.iter().map(move |span| ColumnRow {
+            time: span.time,
+            begins_frame: span.begins_frame,
+            begins_request: span.begins_request,
+            derived: span.derived,
+            stream_version: span.stream_version,
+            record: bytes(&span.record),
+            part: span.part.as_ref().map(bytes),
         })
     }
 
@@ -79,7 +79,7 @@ impl EventGroup {
             start..self.bytes.len()
         };
         let (record, part) = (keep(row.record), row.part.map(&mut keep));
-        self.places.push(Place {
+        self.spans.push(RowSpan {
             time: row.time,
             begins_frame: row.begins_frame,
             begins_request: row.begins_request,
@@ -101,7 +101,7 @@ impl GroupCollector {
     /// For events from this position on.
     #[must_use]
     pub fn new(first: Position) -> Self {
-        Self { group: EventGroup { number: 0, first, bytes: Vec::new(), places: Vec::new() } }
+        Self { group: EventGroup { number: 0, first, bytes: Vec::new(), spans: Vec::new() } }
     }
 
     /// Takes the next event; gives the group before it, if that one is full.
@@ -122,7 +122,7 @@ impl GroupCollector {
         // A position past all others is never pushed to: an archive ends before it.
         let first = self.group.first.plus(self.group.len() as u64).unwrap_or(self.group.first);
         let number = self.group.number + 1;
-        let next = EventGroup { number, first, bytes: Vec::new(), places: Vec::new() };
+        let next = EventGroup { number, first, bytes: Vec::new(), spans: Vec::new() };
         Some(mem::replace(&mut self.group, next))
     }
 }

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use super::{
-    ARCHIVE_HEADER_BYTES, ArchiveRange, ArchiveSecrets, ArchivedState, ChainLink, Facts, GroupCollector,
-    Packer, Plan, SealedGroup, SegmentLink, TreeHeadProof, seal_group,
+    ARCHIVE_HEADER_BYTES, ArchivePlan, ArchiveRange, ArchiveSecrets, ArchiveWriter, ArchivedState, ChainLink,
+    Facts, GroupCollector, SealedGroup, SegmentLink, TreeHeadProof, seal_group,
 };
 use crate::proof::prove_consistency;
 use crate::tree::{Frontier, leaf_hash};
 use crate::tree_head::{Origin, TreeHead};
 use crate::worked_example::text_block;
 use crate::{
-    ChainHash, ColumnRow, Compressor, Data, Draft, Epoch, Event, Generation, Json, Keyring, LedgerId,
+    ChainHash, ColumnRow, Compressor, Data, Epoch, Event, EventDraft, Generation, Json, Keyring, LedgerId,
     LedgerKeys, Levels, Micros, Position, Record, SegmentNumber, StreamVersion, TreeHash, encode_record,
 };
 
@@ -31,7 +31,7 @@ pub(super) struct Sample {
 }
 
 /// An archive's bytes.
-pub(super) struct Packed {
+pub(super) struct PackedArchive {
     pub(super) bytes: Vec<u8>,
 }
 
@@ -77,7 +77,7 @@ fn record(position: u64) -> Vec<u8> {
         extensions: Vec::new(),
         data: Data::Json(Json::check(data.into_bytes()).unwrap()),
     };
-    let Draft::Clear(record) = Record::draft(event, 0) else { panic!("no data subject") };
+    let EventDraft::Clear(record) = Record::draft(event, 0) else { panic!("no data subject") };
     encode_record(&record).unwrap()
 }
 
@@ -141,18 +141,18 @@ impl Sample {
     }
 
     /// An archive that was begun, and its first group.
-    pub(super) fn begun(&self) -> (Packer, SealedGroup) {
+    pub(super) fn begun(&self) -> (ArchiveWriter, SealedGroup) {
         let range = ArchiveRange::new(1, 256).unwrap();
-        let (packer, _) = self.packer(range);
+        let (writer, _) = self.writer(range);
         let mut collector = GroupCollector::new(range.first());
         let full = (1..=256).find_map(|position| collector.push(self.row(position)));
         let group = full.or(collector.take()).unwrap();
-        let sealed = seal_group(packer.key(), &group, 3).unwrap();
-        (packer, sealed)
+        let sealed = seal_group(writer.key(), &group, 3).unwrap();
+        (writer, sealed)
     }
 
-    fn packer(&self, range: ArchiveRange) -> (Packer, [u8; ARCHIVE_HEADER_BYTES]) {
-        let plan = Plan { origin: self.origin.clone(), range };
+    fn writer(&self, range: ArchiveRange) -> (ArchiveWriter, [u8; ARCHIVE_HEADER_BYTES]) {
+        let plan = ArchivePlan { origin: self.origin.clone(), range };
         let mut draw = 0_u8;
         let secrets = ArchiveSecrets::generate(&mut |bytes| {
             bytes.iter_mut().for_each(|byte| {
@@ -160,11 +160,11 @@ impl Sample {
                 draw = draw.wrapping_add(1);
             });
         });
-        Packer::new(plan, secrets)
+        ArchiveWriter::new(plan, secrets)
     }
 
-    pub(super) fn pack(&self, range: ArchiveRange, facts: Facts) -> Packed {
-        let (mut packer, header) = self.packer(range);
+    pub(super) fn pack(&self, range: ArchiveRange, facts: Facts) -> PackedArchive {
+        let (mut writer, header) = self.writer(range);
         let mut bytes = header.to_vec();
         let mut collector = GroupCollector::new(range.first());
         let mut groups = Vec::new();
@@ -176,18 +176,18 @@ impl Sample {
         }
         groups.extend(collector.take());
         for group in groups {
-            let sealed = seal_group(packer.key(), &group, 3).unwrap();
-            bytes.extend(packer.add(sealed).unwrap());
+            let sealed = seal_group(writer.key(), &group, 3).unwrap();
+            bytes.extend(writer.add(sealed).unwrap());
         }
         let mut compressor = Compressor::new(3).unwrap();
-        let finished = packer.finish(facts, &self.keyring, &mut compressor).unwrap();
+        let finished = writer.finish(facts, &self.keyring, &mut compressor).unwrap();
         bytes.extend(finished.pieces.concat());
         assert_eq!(finished.archive_bytes, bytes.len() as u64);
-        Packed { bytes }
+        PackedArchive { bytes }
     }
 
     /// An archive of a range, with a head at its end.
-    pub(super) fn archive(&self, first: u64, last: u64) -> Packed {
+    pub(super) fn archive(&self, first: u64, last: u64) -> PackedArchive {
         let range = ArchiveRange::new(first, last).unwrap();
         self.pack(range, self.facts(range, Some(last)))
     }

@@ -111,7 +111,7 @@ impl PartEntry {
     fn parse(number: u32, offset: u64, bytes: &[u8; PART_ENTRY_BYTES]) -> Result<Self, ArchiveError> {
         let part = |problem| ArchiveError::Part { number, problem };
         let mut fields = Fields::new(bytes);
-        let mut read = || -> Result<_, crate::fields::Ended> {
+        let mut read = || -> Result<_, crate::fields::ShortField> {
             let (kind, codec, reserved) = (fields.u8()?, fields.u8()?, fields.u16()?);
             let (count, position) = (fields.u32()?, fields.u64()?);
             let (stored_bytes, plain_bytes) = (fields.u32()?, fields.u32()?);

@@ -129,7 +129,7 @@ impl ArchiveTerms {
 
 /// The member of JSON data that names a dimension.
 #[derive(Deserialize)]
-struct Dimensioned {
+struct DimensionMember {
     dimension: Dimension,
 }
 
@@ -140,5 +140,5 @@ fn dimension_of(data: &RecordData<'_>) -> Option<Dimension> {
     let text = json.as_bytes();
     // Most data has no such member: reading it as JSON costs more than all else that is done with an event here.
     text.windows(MEMBER.len()).any(|window| window == MEMBER).then_some(())?;
-    serde_json::from_slice::<Dimensioned>(text).ok().map(|data| data.dimension)
+    serde_json::from_slice::<DimensionMember>(text).ok().map(|data| data.dimension)
 }

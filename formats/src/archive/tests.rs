@@ -1,28 +1,28 @@
 mod hostile;
 
-use super::sample::{Packed, Sample, keyring};
+use super::sample::{PackedArchive, Sample, keyring};
 use super::*;
 use crate::vocabulary::Dimension;
 use crate::{Compressor, Decompressor, Keyring, LedgerKeys, Micros, Position, SigningChain};
 
 /// All that a keyless reader checks, over the bytes of an archive.
-fn verify(bytes: &[u8], chain: Option<&SigningChain>) -> Result<Outline, ArchiveError> {
-    let outline = outline(bytes, chain)?;
-    for entry in outline.table().entries() {
+fn verify(bytes: &[u8], chain: Option<&SigningChain>) -> Result<ArchiveLayout, ArchiveError> {
+    let layout = layout(bytes, chain)?;
+    for entry in layout.table().entries() {
         let part = part(bytes, entry);
         entry.check(part)?;
         if entry.kind == PartKind::Roots {
-            check_roots(outline.manifest().manifest(), part)?;
+            check_roots(layout.manifest().manifest(), part)?;
         }
     }
-    Ok(outline)
+    Ok(layout)
 }
 
-fn outline(bytes: &[u8], chain: Option<&SigningChain>) -> Result<Outline, ArchiveError> {
+fn layout(bytes: &[u8], chain: Option<&SigningChain>) -> Result<ArchiveLayout, ArchiveError> {
     let trailer = &bytes[bytes.len().saturating_sub(ARCHIVE_TRAILER_BYTES)..];
     let trailer = ArchiveTrailer::parse(trailer, bytes.len() as u64)?;
     let tail = &bytes[usize::try_from(trailer.table().start).unwrap()..];
-    Outline::parse(bytes, tail, bytes.len() as u64, chain)
+    ArchiveLayout::parse(bytes, tail, bytes.len() as u64, chain)
 }
 
 fn part<'a>(bytes: &'a [u8], entry: &PartEntry) -> &'a [u8] {
@@ -32,14 +32,14 @@ fn part<'a>(bytes: &'a [u8], entry: &PartEntry) -> &'a [u8] {
 
 /// All that a reader with the keys checks.
 fn verify_contents(bytes: &[u8], keyring: &Keyring) -> Result<(), ArchiveError> {
-    let outline = verify(bytes, Some(keyring.signing_chain()))?;
-    let manifest = outline.manifest().manifest();
+    let layout = verify(bytes, Some(keyring.signing_chain()))?;
+    let manifest = layout.manifest().manifest();
     let key = ArchiveKey::unwrap(manifest, keyring)?;
     let keys = LedgerKeys::new(keyring, manifest.origin.ledger);
     let mut decompressor = Decompressor::new().unwrap();
-    let roots = check_roots(manifest, part(bytes, outline.table().roots().unwrap()))?;
-    let mut check = ContentCheck::new(&outline, roots, &key, &keys);
-    for entry in outline.table().groups() {
+    let roots = check_roots(manifest, part(bytes, layout.table().roots().unwrap()))?;
+    let mut check = ContentCheck::new(&layout, roots, &key, &keys);
+    for entry in layout.table().groups() {
         check.take(&open_group(&key, entry, part(bytes, entry), &mut decompressor)?)?;
     }
     check.finish(|entry| {
@@ -51,17 +51,17 @@ fn verify_contents(bytes: &[u8], keyring: &Keyring) -> Result<(), ArchiveError> 
 fn archives_join_and_hold_with_and_without_keys() {
     let sample = Sample::new(256 * 7);
     let archives = [sample.archive(1, 512), sample.archive(513, 768), sample.archive(769, 1_792)];
-    let outlines: Vec<Outline> =
+    let layouts: Vec<ArchiveLayout> =
         archives.iter().map(|archive| verify(&archive.bytes, None).unwrap()).collect();
-    for Packed { bytes, .. } in &archives {
+    for PackedArchive { bytes, .. } in &archives {
         verify_contents(bytes, &sample.keyring).unwrap();
     }
-    for pair in outlines.windows(2) {
-        let [before, after] = [&pair[0], &pair[1]].map(|outline| outline.manifest().manifest());
+    for pair in layouts.windows(2) {
+        let [before, after] = [&pair[0], &pair[1]].map(|layout| layout.manifest().manifest());
         assert_eq!(after.follows(before), Ok(()));
         assert!(before.follows(after).is_err());
     }
-    let apart = outlines[2].manifest().manifest().follows(outlines[0].manifest().manifest());
+    let apart = layouts[2].manifest().manifest().follows(layouts[0].manifest().manifest());
     assert!(matches!(apart, Err(ArchiveError::Neighbour { what: "the position", .. })), "{apart:?}");
 }
 
@@ -69,24 +69,24 @@ fn archives_join_and_hold_with_and_without_keys() {
 fn every_row_comes_back_as_it_was() {
     let sample = Sample::new(768);
     let packed = sample.archive(257, 768);
-    let outline = verify(&packed.bytes, None).unwrap();
-    let key = ArchiveKey::unwrap(outline.manifest().manifest(), &sample.keyring).unwrap();
+    let layout = verify(&packed.bytes, None).unwrap();
+    let key = ArchiveKey::unwrap(layout.manifest().manifest(), &sample.keyring).unwrap();
     let mut decompressor = Decompressor::new().unwrap();
     let mut position = 257;
-    for entry in outline.table().groups() {
+    for entry in layout.table().groups() {
         assert_eq!(entry.position, position);
         let rows = open_group(&key, entry, part(&packed.bytes, entry), &mut decompressor).unwrap();
         for row in rows.iter() {
             assert_eq!(row, sample.row(position));
-            let group = outline.table().group_of(Position::new(position).unwrap()).unwrap();
-            assert_eq!(outline.table().groups()[group], *entry);
+            let group = layout.table().group_of(Position::new(position).unwrap()).unwrap();
+            assert_eq!(layout.table().groups()[group], *entry);
             position += 1;
         }
     }
     assert_eq!(position, 769);
-    assert_eq!(outline.table().group_of(Position::new(256).unwrap()), None);
-    assert_eq!(outline.table().group_of(Position::new(769).unwrap()), None);
-    let state: Vec<u8> = outline
+    assert_eq!(layout.table().group_of(Position::new(256).unwrap()), None);
+    assert_eq!(layout.table().group_of(Position::new(769).unwrap()), None);
+    let state: Vec<u8> = layout
         .table()
         .state()
         .flat_map(|entry| {
@@ -100,9 +100,9 @@ fn every_row_comes_back_as_it_was() {
 fn the_index_finds_the_groups_of_a_label_and_of_a_time() {
     let sample = Sample::new(1_024);
     let packed = sample.archive(1, 1_024);
-    let outline = verify(&packed.bytes, None).unwrap();
-    let table = outline.table();
-    let key = ArchiveKey::unwrap(outline.manifest().manifest(), &sample.keyring).unwrap();
+    let layout = verify(&packed.bytes, None).unwrap();
+    let table = layout.table();
+    let key = ArchiveKey::unwrap(layout.manifest().manifest(), &sample.keyring).unwrap();
     let mut decompressor = Decompressor::new().unwrap();
     let mut open = |entry: &PartEntry| {
         open_part(&key, entry, part(&packed.bytes, entry), &mut decompressor).unwrap().to_vec()
@@ -188,19 +188,19 @@ fn only_whole_groups_make_a_range() {
 fn a_packer_takes_groups_in_turn_and_all_of_them() {
     let sample = Sample::new(512);
     let range = ArchiveRange::new(1, 512).unwrap();
-    let plan = Plan { origin: sample.origin.clone(), range };
+    let plan = ArchivePlan { origin: sample.origin.clone(), range };
     let secrets = || ArchiveSecrets::generate(&mut |bytes| bytes.fill(9));
     let mut collector = GroupCollector::new(range.first());
     (1..=100).for_each(|position| assert!(collector.push(sample.row(position)).is_none()));
     let first = collector.take().unwrap();
     (101..=200).for_each(|position| assert!(collector.push(sample.row(position)).is_none()));
     let second = collector.take().unwrap();
-    let (mut packer, _) = Packer::new(plan, secrets());
-    let out_of_turn = seal_group(packer.key(), &second, 3).unwrap();
-    assert_eq!(packer.add(out_of_turn).unwrap_err(), ArchiveError::OutOfTurn { expected: 1, found: 101 });
-    let sealed = seal_group(packer.key(), &first, 3).unwrap();
-    packer.add(sealed).unwrap();
+    let (mut writer, _) = ArchiveWriter::new(plan, secrets());
+    let out_of_turn = seal_group(writer.key(), &second, 3).unwrap();
+    assert_eq!(writer.add(out_of_turn).unwrap_err(), ArchiveError::OutOfTurn { expected: 1, found: 101 });
+    let sealed = seal_group(writer.key(), &first, 3).unwrap();
+    writer.add(sealed).unwrap();
     let mut compressor = Compressor::new(3).unwrap();
-    let unfinished = packer.finish(sample.facts(range, None), &sample.keyring, &mut compressor);
+    let unfinished = writer.finish(sample.facts(range, None), &sample.keyring, &mut compressor);
     assert_eq!(unfinished.unwrap_err(), ArchiveError::OutOfTurn { expected: 101, found: 513 });
 }

@@ -44,7 +44,7 @@ impl ArchiveTrailer {
             return Err(truncated);
         }
         let mut fields = Fields::new(bytes);
-        let mut read = || -> Result<_, crate::fields::Ended> {
+        let mut read = || -> Result<_, crate::fields::ShortField> {
             let trailer = Self {
                 table_offset: fields.u64()?,
                 table_bytes: fields.u32()?,

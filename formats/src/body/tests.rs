@@ -1,5 +1,5 @@
 use super::*;
-use crate::generated::{Seeded, damaged};
+use crate::generated::{SeededRng, damaged};
 use crate::worked_example::hex_block;
 
 const PAGE: &str = include_str!("../../../docs/formats/body.md");
@@ -28,7 +28,7 @@ fn the_worked_example() {
     let body = example();
     assert_eq!(hex::encode(body.as_bytes()), hex::encode(&golden));
     assert_eq!((body.len(), body.entries()), (golden.len(), 4));
-    let entry = |number, record, part| Entry { stream_version: version(number), record, part };
+    let entry = |number, record, part| BodyEntry { stream_version: version(number), record, part };
     let expected = FrameBody {
         requests: vec![
             RequestEntries {
@@ -234,7 +234,7 @@ fn past_their_bytes() {
 
 #[test]
 fn what_is_written_is_read() {
-    let mut seeded = Seeded::new(5);
+    let mut seeded = SeededRng::new(5);
     let mut body = BodyWriter::new();
     for _ in 0..200 {
         body.clear();
@@ -268,7 +268,7 @@ fn no_damage_to_a_body_makes_the_reader_panic() {
             assert_eq!(written(&body), bytes, "a body that is read is the one that would be written");
         }
     }
-    let mut seeded = Seeded::new(6);
+    let mut seeded = SeededRng::new(6);
     for _ in 0..50_000 {
         let mut bytes = seeded.bytes(100);
         // Small counts and lengths get further than random ones.

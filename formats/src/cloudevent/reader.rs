@@ -47,11 +47,11 @@ pub(super) fn read_event<'a>(
     text: &'a str,
     default_stream: Option<&'a str>,
 ) -> Result<Event<'a>, ParseError> {
-    let mut place = Place::new(default_stream, ParseErrorKind::NotAnEvent);
+    let mut context = ReadContext::new(default_stream, ParseErrorKind::NotAnEvent);
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let read = OneEvent(&mut place).deserialize(&mut deserializer);
+    let read = OneEvent(&mut context).deserialize(&mut deserializer);
     let whole = read.and_then(|event| deserializer.end().map(|()| event));
-    whole.map_err(|error| place.explain(&error, text))
+    whole.map_err(|error| context.explain(&error, text))
 }
 
 /// Reads an array of events, the whole of `text`.
@@ -59,15 +59,15 @@ pub(super) fn read_batch<'a>(
     text: &'a str,
     default_stream: Option<&'a str>,
 ) -> Result<Vec<Event<'a>>, ParseError> {
-    let mut place = Place::new(default_stream, ParseErrorKind::NotABatch);
+    let mut context = ReadContext::new(default_stream, ParseErrorKind::NotABatch);
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let read = Batch(&mut place).deserialize(&mut deserializer);
+    let read = EventArray(&mut context).deserialize(&mut deserializer);
     let whole = read.and_then(|events| deserializer.end().map(|()| events));
-    whole.map_err(|error| place.explain(&error, text))
+    whole.map_err(|error| context.explain(&error, text))
 }
 
 /// The place of the reading, and the problem it met: the deserializer's own errors cannot carry it.
-struct Place<'a> {
+struct ReadContext<'a> {
     default_stream: Option<&'a str>,
     /// The error for a value of another JSON type than expected at this place.
     unexpected: ParseErrorKind,
@@ -78,7 +78,7 @@ struct Place<'a> {
     problem: Option<ParseErrorKind>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ReadContext<'a> {
     fn new(default_stream: Option<&'a str>, unexpected: ParseErrorKind) -> Self {
         Self { default_stream, unexpected, index: None, pointer: String::new(), problem: None }
     }
@@ -125,9 +125,9 @@ impl<'a> Place<'a> {
 }
 
 /// An array of events.
-struct Batch<'p, 'a>(&'p mut Place<'a>);
+struct EventArray<'p, 'a>(&'p mut ReadContext<'a>);
 
-impl<'de> DeserializeSeed<'de> for Batch<'_, 'de> {
+impl<'de> DeserializeSeed<'de> for EventArray<'_, 'de> {
     type Value = Vec<Event<'de>>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -135,7 +135,7 @@ impl<'de> DeserializeSeed<'de> for Batch<'_, 'de> {
     }
 }
 
-impl<'de> Visitor<'de> for Batch<'_, 'de> {
+impl<'de> Visitor<'de> for EventArray<'_, 'de> {
     type Value = Vec<Event<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -143,24 +143,24 @@ impl<'de> Visitor<'de> for Batch<'_, 'de> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let place = self.0;
+        let context = self.0;
         let mut events = Vec::new();
-        place.unexpected = ParseErrorKind::NotAnEvent;
-        place.index = Some(0);
-        while let Some(event) = items.next_element_seed(OneEvent(&mut *place))? {
+        context.unexpected = ParseErrorKind::NotAnEvent;
+        context.index = Some(0);
+        while let Some(event) = items.next_element_seed(OneEvent(&mut *context))? {
             events.push(event);
-            place.index = Some(events.len());
+            context.index = Some(events.len());
         }
-        place.index = None;
+        context.index = None;
         if events.is_empty() {
-            return Err(place.refuse(ParseErrorKind::EmptyBatch, String::new()));
+            return Err(context.refuse(ParseErrorKind::EmptyBatch, String::new()));
         }
         Ok(events)
     }
 }
 
 /// One event, alone or at the place's index.
-struct OneEvent<'p, 'a>(&'p mut Place<'a>);
+struct OneEvent<'p, 'a>(&'p mut ReadContext<'a>);
 
 impl<'de> DeserializeSeed<'de> for OneEvent<'_, 'de> {
     type Value = Event<'de>;
@@ -182,21 +182,21 @@ impl<'de> Visitor<'de> for OneEvent<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let place = self.0;
-        let mut parts = Parts::new();
+        let context = self.0;
+        let mut parts = EventParts::new();
         while let Some(Name(name)) = members.next_key()? {
             match Member::named(&name) {
-                Some(Member::Data) => parts.take_data(place, &mut members)?,
-                Some(member) => parts.take_member(place, member, &name, &mut members)?,
-                None => parts.take_extension(place, name, &mut members)?,
+                Some(Member::Data) => parts.take_data(context, &mut members)?,
+                Some(member) => parts.take_member(context, member, &name, &mut members)?,
+                None => parts.take_extension(context, name, &mut members)?,
             }
         }
-        parts.into_event(place)
+        parts.into_event(context)
     }
 }
 
 /// The parts of an event that have been read.
-struct Parts<'a> {
+struct EventParts<'a> {
     /// A bit for each member seen, `null` or not.
     seen: u32,
     has_spec_version: bool,
@@ -211,7 +211,7 @@ struct Parts<'a> {
     event: Event<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> EventParts<'a> {
     fn new() -> Self {
         Self {
             seen: 0,
@@ -226,9 +226,9 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn see<E: Error>(&mut self, place: &mut Place<'a>, member: Member, name: &str) -> Result<(), E> {
+    fn see<E: Error>(&mut self, context: &mut ReadContext<'a>, member: Member, name: &str) -> Result<(), E> {
         if self.seen & member.bit() != 0 {
-            return Err(place.refuse(JsonErrorKind::DuplicateKey, format!("/{name}")));
+            return Err(context.refuse(JsonErrorKind::DuplicateKey, format!("/{name}")));
         }
         self.seen |= member.bit();
         Ok(())
@@ -236,14 +236,14 @@ impl<'a> Parts<'a> {
 
     fn take_data<A: MapAccess<'a>>(
         &mut self,
-        place: &mut Place<'a>,
+        context: &mut ReadContext<'a>,
         members: &mut A,
     ) -> Result<(), A::Error> {
-        self.see(place, Member::Data, "data")?;
+        self.see(context, Member::Data, "data")?;
         let raw: &'a RawValue =
-            members.next_value().map_err(|error| place.in_member("data", SCALAR, error))?;
+            members.next_value().map_err(|error| context.in_member("data", SCALAR, error))?;
         if let Err(error) = check_json_text(raw.get()) {
-            return Err(place.refuse(error.kind, format!("/data{}", error.pointer)));
+            return Err(context.refuse(error.kind, format!("/data{}", error.pointer)));
         }
         self.event.data = Data::Json(Json::stored(Cow::Borrowed(raw.get().as_bytes())));
         Ok(())
@@ -251,21 +251,21 @@ impl<'a> Parts<'a> {
 
     fn take_member<A: MapAccess<'a>>(
         &mut self,
-        place: &mut Place<'a>,
+        context: &mut ReadContext<'a>,
         member: Member,
         name: &str,
         members: &mut A,
     ) -> Result<(), A::Error> {
-        self.see(place, member, name)?;
-        let text = match read_value(place, name, TEXT, members)? {
+        self.see(context, member, name)?;
+        let text = match read_value(context, name, TEXT, members)? {
             Value::Null => return Ok(()),
             Value::Text(text) => text,
-            _ => return Err(place.refuse(wrong_type(name, TEXT), format!("/{name}"))),
+            _ => return Err(context.refuse(wrong_type(name, TEXT), format!("/{name}"))),
         };
         match member {
             Member::SpecVersion if text == SPEC_VERSION => self.has_spec_version = true,
             Member::SpecVersion => {
-                return Err(place.refuse(ParseErrorKind::SpecVersion, "/specversion".to_owned()));
+                return Err(context.refuse(ParseErrorKind::SpecVersion, "/specversion".to_owned()));
             }
             Member::Id => self.id = Some(text),
             Member::Source => self.source = Some(text),
@@ -284,75 +284,75 @@ impl<'a> Parts<'a> {
 
     fn take_extension<A: MapAccess<'a>>(
         &mut self,
-        place: &mut Place<'a>,
+        context: &mut ReadContext<'a>,
         name: Cow<'a, str>,
         members: &mut A,
     ) -> Result<(), A::Error> {
         if !is_extension_name(&name) {
-            return Err(place.refuse_attribute(EventError::new("extensions", AttributeProblem::Name)));
+            return Err(context.refuse_attribute(EventError::new("extensions", AttributeProblem::Name)));
         }
         if self.extensions.len() == MAX_EXTENSIONS {
             let problem = AttributeProblem::TooMany { max: MAX_EXTENSIONS };
-            return Err(place.refuse_attribute(EventError::new("extensions", problem)));
+            return Err(context.refuse_attribute(EventError::new("extensions", problem)));
         }
-        let value = match read_value(place, &name, SCALAR, members)? {
+        let value = match read_value(context, &name, SCALAR, members)? {
             Value::Null => None,
             Value::Text(text) => Some(ExtensionValue::Text(text)),
             Value::Integer(number) => Some(ExtensionValue::Integer(number)),
             Value::Boolean(value) => Some(ExtensionValue::Boolean(value)),
             Value::OtherNumber => {
-                return Err(place.refuse(wrong_type(&name, SCALAR), format!("/{name}")));
+                return Err(context.refuse(wrong_type(&name, SCALAR), format!("/{name}")));
             }
         };
         self.extensions.push((name, value));
         Ok(())
     }
 
-    fn into_event<E: Error>(mut self, place: &mut Place<'a>) -> Result<Event<'a>, E> {
-        self.sort_extensions(place)?;
-        self.settle_data(place)?;
+    fn into_event<E: Error>(mut self, context: &mut ReadContext<'a>) -> Result<Event<'a>, E> {
+        self.sort_extensions(context)?;
+        self.settle_data(context)?;
         let missing = |name| EventError::new(name, AttributeProblem::Missing);
         if !self.has_spec_version {
-            return Err(place.refuse_attribute(missing("specversion")));
+            return Err(context.refuse_attribute(missing("specversion")));
         }
         let mut event = self.event;
-        event.id = self.id.ok_or_else(|| place.refuse_attribute(missing("id")))?;
-        event.source = self.source.ok_or_else(|| place.refuse_attribute(missing("source")))?;
-        event.kind = self.kind.ok_or_else(|| place.refuse_attribute(missing("type")))?;
-        event.stream = match (self.stream, place.default_stream) {
+        event.id = self.id.ok_or_else(|| context.refuse_attribute(missing("id")))?;
+        event.source = self.source.ok_or_else(|| context.refuse_attribute(missing("source")))?;
+        event.kind = self.kind.ok_or_else(|| context.refuse_attribute(missing("type")))?;
+        event.stream = match (self.stream, context.default_stream) {
             (Some(stream), Some(default)) if stream != default => {
-                return Err(place.refuse(ParseErrorKind::StreamMismatch, "/subject".to_owned()));
+                return Err(context.refuse(ParseErrorKind::StreamMismatch, "/subject".to_owned()));
             }
             (Some(stream), _) => stream,
             (None, Some(default)) => Cow::Borrowed(default),
-            (None, None) => return Err(place.refuse_attribute(missing("subject"))),
+            (None, None) => return Err(context.refuse_attribute(missing("subject"))),
         };
         event.extensions =
             self.extensions.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        event.validate().map_err(|error| place.refuse_attribute(error))?;
-        check_grammars(&event).map_err(|error| place.refuse_attribute(error))?;
+        event.validate().map_err(|error| context.refuse_attribute(error))?;
+        check_grammars(&event).map_err(|error| context.refuse_attribute(error))?;
         Ok(event)
     }
 
-    fn sort_extensions<E: Error>(&mut self, place: &mut Place<'a>) -> Result<(), E> {
+    fn sort_extensions<E: Error>(&mut self, context: &mut ReadContext<'a>) -> Result<(), E> {
         self.extensions.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let twice = self.extensions.windows(2).find_map(|pair| match pair {
             [(one, _), (other, _)] if one == other => Some(one),
             _ => None,
         });
         match twice {
-            Some(name) => Err(place.refuse(JsonErrorKind::DuplicateKey, format!("/{name}"))),
+            Some(name) => Err(context.refuse(JsonErrorKind::DuplicateKey, format!("/{name}"))),
             None => Ok(()),
         }
     }
 
-    fn settle_data<E: Error>(&mut self, place: &mut Place<'a>) -> Result<(), E> {
+    fn settle_data<E: Error>(&mut self, context: &mut ReadContext<'a>) -> Result<(), E> {
         let Some(text) = &self.data_base64 else { return Ok(()) };
         if self.seen & Member::Data.bit() != 0 {
-            return Err(place.refuse(ParseErrorKind::DataTwice, "/data_base64".to_owned()));
+            return Err(context.refuse(ParseErrorKind::DataTwice, "/data_base64".to_owned()));
         }
         let bytes = STANDARD.decode(text.as_bytes()).map_err(|_| {
-            place.refuse_attribute(EventError::new("data_base64", AttributeProblem::NotBase64))
+            context.refuse_attribute(EventError::new("data_base64", AttributeProblem::NotBase64))
         })?;
         self.event.data = Data::Binary(Cow::Owned(bytes));
         Ok(())
@@ -361,15 +361,15 @@ impl<'a> Parts<'a> {
 
 /// The next value, which may not be an object or array, nor a text with U+0000 in it.
 fn read_value<'a, A: MapAccess<'a>>(
-    place: &mut Place<'a>,
+    context: &mut ReadContext<'a>,
     name: &str,
     expected: AttributeProblem,
     members: &mut A,
 ) -> Result<Value<'a>, A::Error> {
-    let value = members.next_value().map_err(|error| place.in_member(name, expected, error))?;
+    let value = members.next_value().map_err(|error| context.in_member(name, expected, error))?;
     match &value {
         Value::Text(text) if text.as_bytes().contains(&0) => {
-            Err(place.refuse(JsonErrorKind::Nul, format!("/{name}")))
+            Err(context.refuse(JsonErrorKind::Nul, format!("/{name}")))
         }
         _ => Ok(value),
     }

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use super::*;
 use crate::event::{AttributeProblem, Data, ExtensionValue};
-use crate::generated::{Seeded, damaged};
+use crate::generated::{SeededRng, damaged};
 use crate::json::Json;
 use crate::limits::{MAX_EXTENSIONS, MAX_ID_BYTES, MAX_SOURCE_BYTES, MAX_STREAM_BYTES, MAX_TYPE_BYTES};
 
@@ -82,7 +82,7 @@ fn what_is_written_without_escapes_is_borrowed() {
 
 #[test]
 fn events_read_back_as_they_were_written() {
-    let mut seeded = Seeded::new(1);
+    let mut seeded = SeededRng::new(1);
     for _ in 0..500 {
         let mut event = seeded.event();
         event.source = "urn:seeded".into();
@@ -111,7 +111,7 @@ fn no_damage_to_a_body_makes_the_reader_panic() {
             }
         }
     }
-    let mut seeded = Seeded::new(2);
+    let mut seeded = SeededRng::new(2);
     for _ in 0..20_000 {
         let bytes = seeded.bytes(64);
         assert!(parse_events(&bytes, BodyForm::Ndjson, Some("s")).is_err(), "{bytes:?}");

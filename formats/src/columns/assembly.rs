@@ -8,7 +8,7 @@ use super::opened::ColumnGroup;
 use super::record_layout::{OPTIONAL_ATTRIBUTES, int_bytes, put_int, put_text};
 use super::shape::{BARE_HOLE, STRING_HOLE};
 use super::texts::Maker;
-use super::{ColumnsError, MAX_GROUP_BYTES, Place, Rows};
+use super::{ColumnsError, MAX_GROUP_BYTES, RowSpan, Rows};
 use crate::ids::{Micros, StreamVersion};
 use crate::record::RECORD_FORMAT;
 
@@ -32,20 +32,20 @@ impl<'g> Assembly<'g> {
     pub(super) fn rows(mut self, indices: impl IntoIterator<Item = usize>) -> Result<Rows, ColumnsError> {
         const MALFORMED: ColumnsError = ColumnsError::Malformed { what: "a row's number" };
         let indices = indices.into_iter();
-        let mut places = Vec::with_capacity(indices.size_hint().0.min(self.group.len()));
+        let mut spans = Vec::with_capacity(indices.size_hint().0.min(self.group.len()));
         let mut least = 0;
         for index in indices {
             let row = Some(index).filter(|index| (least..self.group.len()).contains(index));
             self.row = row.and_then(|row| u16::try_from(row).ok()).ok_or(MALFORMED)?;
             least = index + 1;
-            places.push(self.place(index)?);
+            spans.push(self.span(index)?);
         }
-        Ok(Rows { bytes: self.bytes, places })
+        Ok(Rows { bytes: self.bytes, spans })
     }
 
-    fn place(&mut self, row: usize) -> Result<Place, ColumnsError> {
+    fn span(&mut self, row: usize) -> Result<RowSpan, ColumnsError> {
         let form = usize::try_from(self.number(column::FORM, row)?).unwrap_or(WHOLE);
-        Ok(Place {
+        Ok(RowSpan {
             time: Micros(self.number(column::FRAME_TIME, row)?.cast_unsigned()),
             begins_frame: self.flag(column::BEGINS_FRAME, row)?,
             begins_request: self.flag(column::BEGINS_REQUEST, row)?,

@@ -58,7 +58,7 @@ pub(super) enum DataForm {
 
 /// A shape of JSON, and the column of each of its holes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct JsonShape {
     pub(super) text: Vec<u8>,
     pub(super) columns: Vec<usize>,
 }
@@ -67,7 +67,7 @@ pub(super) struct Shape {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Forms {
     pub(super) forms: Vec<Form>,
-    pub(super) shapes: Vec<Shape>,
+    pub(super) shapes: Vec<JsonShape>,
 }
 
 impl Forms {
@@ -129,7 +129,7 @@ impl Forms {
                 return Err(ColumnsError::Malformed { what: "a shape's holes" });
             }
             let columns = (0..holes).map(|_| read_column(input)).collect::<Result<_, _>>()?;
-            forms.shapes.push(Shape { text, columns });
+            forms.shapes.push(JsonShape { text, columns });
         }
         for _ in 0..input.count(MAX_FORMS, "forms")? {
             let form = Form::read(input, forms.shapes.len())?;

@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 
 use super::ColumnRow;
-use super::form::{DataForm, ExtensionForm, Form, Forms, Shape, WHOLE};
+use super::form::{DataForm, ExtensionForm, Form, Forms, JsonShape, WHOLE};
 use super::limits::{MAX_COLUMNS, MAX_ENTRIES, MAX_FORMS, MAX_FORMS_BYTES, MAX_SHAPES};
 use super::node::column;
 use super::record_layout::{DataBytes, ExtensionBytes, RecordBytes};
@@ -23,14 +23,14 @@ pub(super) struct Values<'a> {
 }
 
 /// A group taken apart.
-pub(super) struct Gathered<'a> {
+pub(super) struct GroupColumns<'a> {
     pub(super) forms: Forms,
     pub(super) form_of_row: Vec<u16>,
     pub(super) columns: Vec<Values<'a>>,
 }
 
 /// A record's values among all.
-struct Taken<'a> {
+struct RecordValues<'a> {
     /// The number of its form among those seen, `None` for a record that is kept whole.
     form: Option<usize>,
     first: usize,
@@ -41,7 +41,7 @@ struct Taken<'a> {
 }
 
 /// A form as it was first seen: shapes are numbered as they came, and extensions have no columns yet.
-struct Seen {
+struct NumberedForm {
     form: Form,
     shape: Option<usize>,
 }
@@ -49,8 +49,8 @@ struct Seen {
 #[derive(Default)]
 struct Survey<'a> {
     values: Vec<&'a [u8]>,
-    taken: Vec<Taken<'a>>,
-    seen: Vec<Seen>,
+    taken: Vec<RecordValues<'a>>,
+    seen: Vec<NumberedForm>,
     seen_numbers: HashMap<Vec<u8>, usize>,
     shapes: HashMap<Vec<u8>, usize>,
     shape_rows: Vec<u32>,
@@ -61,7 +61,7 @@ struct Survey<'a> {
 impl<'a> Survey<'a> {
     fn take(&mut self, record: &mut RecordBytes<'a>, bytes: &'a [u8]) {
         let first = self.values.len();
-        let mut taken = Taken { form: None, first, data: first, json: &[], redactions: 0 };
+        let mut taken = RecordValues { form: None, first, data: first, json: &[], redactions: 0 };
         if record.read(bytes).is_some() && first + self.taken.len() + 512 < MAX_ENTRIES {
             taken.redactions = record.redactions;
             self.values.extend([record.id, record.source, record.stream]);
@@ -139,7 +139,7 @@ impl<'a> Survey<'a> {
             record.extensions.iter().map(|(name, value)| (name.to_vec(), value.form())).collect();
         let kind = record.kind.to_vec();
         let form = Form { kind, optional, tags: record.tags.len(), extensions, data };
-        self.seen.push(Seen { form, shape });
+        self.seen.push(NumberedForm { form, shape });
         self.seen_numbers.insert(self.key.clone(), self.seen.len() - 1);
         Some(self.seen.len() - 1)
     }
@@ -182,7 +182,7 @@ impl Columns {
 }
 
 /// Takes the rows apart.
-pub(super) fn gather<'a>(rows: &[ColumnRow<'a>]) -> Gathered<'a> {
+pub(super) fn gather<'a>(rows: &[ColumnRow<'a>]) -> GroupColumns<'a> {
     let mut survey = Survey::default();
     let mut record = RecordBytes::default();
     rows.iter().for_each(|row| survey.take(&mut record, row.record));
@@ -192,7 +192,8 @@ pub(super) fn gather<'a>(rows: &[ColumnRow<'a>]) -> Gathered<'a> {
     let kept = keep_shapes(&survey, &mut columns, &mut forms);
     let numbers = keep_forms(&survey, &kept, &mut columns, &mut forms);
     let of_form: Vec<Vec<usize>> = (0..=forms.forms.len()).map(|form| forms.columns_of(form)).collect();
-    let mut gathered = Gathered { forms, form_of_row: Vec::with_capacity(rows.len()), columns: Vec::new() };
+    let mut gathered =
+        GroupColumns { forms, form_of_row: Vec::with_capacity(rows.len()), columns: Vec::new() };
     gathered.columns.resize_with(column::FIRST_FREE + columns.0.len(), Values::default);
     let ends = survey.taken.iter().skip(1).map(|next| next.first).chain([survey.values.len()]);
     for (((row, at), taken), end) in (0_u16..=u16::MAX).zip(rows).zip(&survey.taken).zip(ends) {
@@ -225,7 +226,7 @@ pub(super) fn gather<'a>(rows: &[ColumnRow<'a>]) -> Gathered<'a> {
     gathered
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> GroupColumns<'a> {
     /// The rows with every record kept whole.
     pub(super) fn whole(rows: &[ColumnRow<'a>]) -> Self {
         let forms = Forms::default();
@@ -284,7 +285,7 @@ fn keep_shapes(survey: &Survey<'_>, columns: &mut Columns, forms: &mut Forms) ->
         if let Some(place) = kept.get_mut(number) {
             *place = Some(forms.shapes.len());
         }
-        forms.shapes.push(Shape { text: text.clone(), columns: targets });
+        forms.shapes.push(JsonShape { text: text.clone(), columns: targets });
     }
     kept
 }
@@ -298,7 +299,7 @@ fn keep_forms(
 ) -> Vec<usize> {
     let mut known: HashMap<Form, usize> = HashMap::default();
     let mut bytes = 0;
-    let mut keep = |seen: &Seen| {
+    let mut keep = |seen: &NumberedForm| {
         let mut form = seen.form.clone();
         if let Some(shape) = seen.shape.and_then(|shape| shapes.get(shape).copied().flatten()) {
             form.data = DataForm::Shaped(shape);

@@ -3,7 +3,7 @@
 use zstd::bulk;
 
 use super::blocks::{compress_behind, pack};
-use super::gather::{Gathered, gather};
+use super::gather::{GroupColumns, gather};
 use super::limits::MAX_DIRECTORY_BYTES;
 use super::writer::write_columns;
 use super::{COLUMNS_FORMAT, COLUMNS_MAGIC, ColumnGroup, ColumnRow, ColumnsError};
@@ -17,14 +17,18 @@ pub(super) fn encode(rows: &[ColumnRow<'_>], level: i32) -> Result<Vec<u8>, Colu
         Some(blob) => Ok(blob),
         None => {
             let found = rows.iter().map(ColumnRow::bytes).sum();
-            let whole = encode_gathered(rows.len(), Gathered::whole(rows), level)?;
+            let whole = encode_gathered(rows.len(), GroupColumns::whole(rows), level)?;
             whole.ok_or(ColumnsError::TooLarge { found })
         }
     }
 }
 
 /// The blob of a group that was taken apart; `None` where a reader would refuse it for its size.
-fn encode_gathered(rows: usize, gathered: Gathered<'_>, level: i32) -> Result<Option<Vec<u8>>, ColumnsError> {
+fn encode_gathered(
+    rows: usize,
+    gathered: GroupColumns<'_>,
+    level: i32,
+) -> Result<Option<Vec<u8>>, ColumnsError> {
     let mut described = Vec::new();
     let Some(streams) = write_columns(gathered, &mut described)? else { return Ok(None) };
     let (mut directory, mut blocks) = (Vec::new(), Vec::new());

@@ -5,7 +5,7 @@ use super::blocks::{Opener, Streams};
 use super::form::Forms;
 use super::limits::{MAX_DIRECTORY_BYTES, MAX_HELD_BYTES};
 use super::node::column;
-use super::reader::{Column, Reader};
+use super::reader::{Column, GroupReader};
 use super::table::Domain;
 use super::texts::Texts;
 use super::varint::Input;
@@ -69,7 +69,7 @@ impl ColumnGroup {
             return Err(ColumnsError::Malformed { what: "bytes behind the blocks" });
         }
         let forms = Forms::read(&mut directory)?;
-        let mut reader = Reader::new(streams, rows, memory);
+        let mut reader = GroupReader::new(streams, rows, memory);
         reader.read(&forms, &mut directory)?;
         if !directory.0.is_empty() {
             return Err(ColumnsError::Malformed { what: "bytes behind the directory" });

@@ -52,7 +52,7 @@ impl<'r> Over<'r> {
 }
 
 /// All columns of a group.
-pub(super) struct Reader {
+pub(super) struct GroupReader {
     streams: Streams,
     rows: usize,
     domains: Vec<Domain>,
@@ -67,7 +67,7 @@ pub(super) struct Reader {
     memory_left: usize,
 }
 
-impl Reader {
+impl GroupReader {
     pub(super) fn new(streams: Streams, rows: usize, memory: usize) -> Self {
         Self {
             streams,

@@ -45,7 +45,7 @@ pub(super) struct RecordBytes<'a> {
 impl<'a> RecordBytes<'a> {
     /// Reads a record into the room of the one before; `None` where it is no record that would come back as it is.
     pub(super) fn read(&mut self, record: &'a [u8]) -> Option<()> {
-        let mut rest = Rest(record);
+        let mut rest = RecordCursor(record);
         if rest.byte()? != RECORD_FORMAT {
             return None;
         }
@@ -81,9 +81,9 @@ impl<'a> RecordBytes<'a> {
 }
 
 /// The unread rest of a record.
-struct Rest<'a>(&'a [u8]);
+struct RecordCursor<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> RecordCursor<'a> {
     fn byte(&mut self) -> Option<u8> {
         let (byte, rest) = self.0.split_first()?;
         self.0 = rest;

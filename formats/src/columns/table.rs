@@ -54,7 +54,7 @@ impl Classes {
     }
 
     /// The rows of each class, and which entries they are; classes without any are left out.
-    pub(super) fn part(&self, rows: &[u16]) -> Parts {
+    pub(super) fn part(&self, rows: &[u16]) -> ClassPartition {
         let mut sizes = vec![0_u32; self.count];
         for row in rows {
             if let Some(size) = sizes.get_mut(usize::from(self.at(*row))) {
@@ -77,12 +77,12 @@ impl Classes {
                 part.push(*row);
             }
         }
-        Parts { of_entry, rows: parts }
+        ClassPartition { of_entry, rows: parts }
     }
 }
 
 /// Entries divided by class, the classes in ascending order.
-pub(super) struct Parts {
+pub(super) struct ClassPartition {
     /// The part that each entry belongs to.
     pub(super) of_entry: Vec<u16>,
     /// The rows of each part's entries.

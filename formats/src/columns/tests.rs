@@ -8,9 +8,9 @@ mod values;
 
 use super::*;
 use crate::event::{Data, Event};
-use crate::generated::Seeded;
+use crate::generated::SeededRng;
 use crate::json::Json;
-use crate::record::{Draft, Record, encode_record};
+use crate::record::{EventDraft, Record, encode_record};
 use crate::worked_example::hex_block;
 
 /// The level most tests encode at.
@@ -42,8 +42,8 @@ fn record_of(id: &str, json: &[u8]) -> Vec<u8> {
 
 fn encoded(event: Event<'_>) -> Vec<u8> {
     match Record::draft(event, 0) {
-        Draft::Clear(record) => encode_record(&record).unwrap(),
-        Draft::Sensitive { record, .. } => {
+        EventDraft::Clear(record) => encode_record(&record).unwrap(),
+        EventDraft::Sensitive { record, .. } => {
             let seal = crate::record::Seal { subject_key: [7; 16], seal: [9; 32] };
             encode_record(&record.seal(seal)).unwrap()
         }
@@ -99,7 +99,7 @@ fn the_worked_example_of_the_document_holds() {
 
 #[test]
 fn events_of_every_kind_come_back() {
-    let mut seeded = Seeded::new(1);
+    let mut seeded = SeededRng::new(1);
     for count in [1, 2, 3, 10, 300] {
         let records: Vec<Vec<u8>> = (0..count).map(|_| encoded(seeded.event())).collect();
         let rows: Vec<ColumnRow<'_>> = records

@@ -25,8 +25,8 @@ pub(super) enum Texts {
         ends: Ends,
     },
     /// Of a table of so many texts.
-    Dictionary(Table, usize),
-    Mapped(Table),
+    Dictionary(TextTable, usize),
+    Mapped(TextTable),
     Joined(Vec<Texts>),
     Same {
         column: usize,
@@ -45,7 +45,7 @@ pub(super) enum Texts {
         digits: u32,
         numbers: Vec<i64>,
     },
-    Rewritten(Rewriting, Box<Texts>),
+    Rewritten(TextRewrite, Box<Texts>),
     /// Of several nodes: which of them makes each text, and which of that one's it is.
     Parted {
         parts: Vec<Texts>,
@@ -54,14 +54,14 @@ pub(super) enum Texts {
 }
 
 /// Texts, and which of them each entry is.
-pub(super) struct Table {
+pub(super) struct TextTable {
     pub(super) texts: Box<Texts>,
     pub(super) of_entry: Vec<u16>,
 }
 
 /// Bytes written as something else.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Rewriting {
+pub(super) enum TextRewrite {
     Hex { upper: bool },
     Uuid,
     Ulid,
@@ -245,7 +245,7 @@ impl<'g> Maker<'g> {
 
     fn rewritten(
         &mut self,
-        rewriting: Rewriting,
+        rewriting: TextRewrite,
         bytes: &Texts,
         entry: usize,
         out: &mut Vec<u8>,
@@ -255,13 +255,13 @@ impl<'g> Maker<'g> {
         self.write(bytes, entry, &mut meant)?;
         self.make_room(meant.len(), out)?;
         let written = match rewriting {
-            Rewriting::Hex { upper } => {
+            TextRewrite::Hex { upper } => {
                 write_hex(&meant, upper, out);
                 Some(())
             }
-            Rewriting::Uuid => write_uuid(&meant, out),
-            Rewriting::Ulid => write_ulid(&meant, out),
-            Rewriting::Base64 { for_urls } => {
+            TextRewrite::Uuid => write_uuid(&meant, out),
+            TextRewrite::Ulid => write_ulid(&meant, out),
+            TextRewrite::Base64 { for_urls } => {
                 let engine = if for_urls { URL_SAFE_NO_PAD } else { STANDARD };
                 out.extend_from_slice(engine.encode(&meant).as_bytes());
                 Some(())

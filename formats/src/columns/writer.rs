@@ -2,20 +2,20 @@
 
 mod choice;
 mod compose;
+mod encoded_node;
 mod numbers;
-mod piece;
 mod texts;
 
 use std::rc::Rc;
 
 use super::ColumnsError;
 use super::blocks::{Nature, Stream};
-use super::gather::{Gathered, Values};
+use super::gather::{GroupColumns, Values};
 use super::limits::{MAX_BLOCK_BYTES, MAX_BLOCKS_BYTES, MAX_NODE_VALUES, MAX_STREAMS};
 use super::node::{column, number, text};
 use super::table::Classes;
 use super::varint::put;
-use piece::{Piece, Scale};
+use encoded_node::{EncodedNode, Scale};
 use texts::{Different, NUMBER_STEPS, different};
 
 /// Columns by whose classes others are tried: as many as that every number can be compared with all.
@@ -24,7 +24,7 @@ const MAX_CLASS_COLUMNS: usize = 64;
 const TEXT_STEPS: usize = 4;
 
 /// Encodes the columns of a group.
-struct Writer<'a> {
+struct GroupWriter<'a> {
     columns: Vec<Values<'a>>,
     /// Columns of few different values that were encoded, those of the fewest first.
     classes: Vec<Rc<Classes>>,
@@ -37,14 +37,14 @@ struct Writer<'a> {
 
 /// Writes forms and columns into the directory, and gives the streams; `None` where a reader would refuse so much.
 pub(super) fn write_columns(
-    gathered: Gathered<'_>,
+    gathered: GroupColumns<'_>,
     directory: &mut Vec<u8>,
 ) -> Result<Option<Vec<Stream>>, ColumnsError> {
-    let Gathered { forms, form_of_row, columns } = gathered;
+    let GroupColumns { forms, form_of_row, columns } = gathered;
     let scale = Scale::new().ok_or(ColumnsError::Context)?;
     let rows = form_of_row.len();
     let mut writer =
-        Writer { columns, classes: Vec::new(), textual: Vec::new(), numeric: Vec::new(), scale, rows };
+        GroupWriter { columns, classes: Vec::new(), textual: Vec::new(), numeric: Vec::new(), scale, rows };
     forms.write(directory);
 
     let all: Vec<u16> = (0..=u16::MAX).take(rows).collect();
@@ -58,11 +58,11 @@ pub(super) fn write_columns(
         Rc::new(Classes { column: column::FORM, of_row: form_of_row, count: forms.forms.len() + 1 }),
     ];
 
-    let pieces = writer.pieces();
-    put(pieces.len() as u64, &mut whole.directory);
-    for (number, piece) in pieces {
+    let nodes = writer.nodes();
+    put(nodes.len() as u64, &mut whole.directory);
+    for (number, node) in nodes {
         put(number as u64, &mut whole.directory);
-        whole = whole.with(piece);
+        whole = whole.with(node);
     }
     directory.append(&mut whole.directory);
     let bytes: usize = whole.streams.iter().map(|stream| stream.bytes.len()).sum();
@@ -74,11 +74,11 @@ pub(super) fn write_columns(
     Ok(fits.then_some(whole.streams))
 }
 
-impl Writer<'_> {
+impl GroupWriter<'_> {
     /// All columns that have entries, in an order in which each refers only to those before it: first those of few different
     /// texts, then numbers, then all others, short texts first.
-    fn pieces(&mut self) -> Vec<(usize, Piece)> {
-        let mut pieces = Vec::new();
+    fn nodes(&mut self) -> Vec<(usize, EncodedNode)> {
+        let mut nodes = Vec::new();
         let (mut named, mut numeric, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (number, values) in self.columns.iter().enumerate() {
             if values.domain.rows.is_empty() {
@@ -97,14 +97,14 @@ impl Writer<'_> {
         others.sort_unstable_by_key(|(bytes, number, _)| (*bytes, *number));
         for (_, number, found) in named.into_iter().chain(numeric).chain(others) {
             let values = self.columns.get_mut(number).map(std::mem::take).unwrap_or_default();
-            let (piece, values) = self.column(number, values, found);
+            let (node, values) = self.column(number, values, found);
             if let Some(place) = self.columns.get_mut(number) {
                 *place = values;
             }
             self.note_readable(number);
-            pieces.push((number, piece));
+            nodes.push((number, node));
         }
-        pieces
+        nodes
     }
 
     /// The node of a column, whose different texts were found if they are few.
@@ -113,7 +113,7 @@ impl Writer<'_> {
         number: usize,
         mut values: Values<'a>,
         found: Option<Different<'a>>,
-    ) -> (Piece, Values<'a>) {
+    ) -> (EncodedNode, Values<'a>) {
         let rows = values.domain.rows.as_slice();
         if column::is_numeric(number) {
             return (self.numbers(&values.numbers, Some(rows), NUMBER_STEPS), values);
@@ -121,13 +121,13 @@ impl Writer<'_> {
         if matches!(number, column::PART | column::SEAL) {
             return (self.raw(&values.texts, Some(rows), Nature::Bytes), values);
         }
-        let piece = self.named_or_composed(number, &values, found, rows);
-        if let Some(piece) = piece {
-            return (piece, values);
+        let node = self.named_or_composed(number, &values, found, rows);
+        if let Some(node) = node {
+            return (node, values);
         }
-        if let Some((piece, numbers)) = self.meaning(&values.texts, Some(rows)) {
+        if let Some((node, numbers)) = self.meaning(&values.texts, Some(rows)) {
             values.numbers = numbers;
-            return (piece, values);
+            return (node, values);
         }
         (self.texts(&values.texts, Some(rows), TEXT_STEPS), values)
     }
@@ -139,7 +139,7 @@ impl Writer<'_> {
         values: &Values<'_>,
         found: Option<Different<'_>>,
         rows: &[u16],
-    ) -> Option<Piece> {
+    ) -> Option<EncodedNode> {
         let texts = &values.texts;
         if let Some((parts, rests)) = self.compose(texts, rows) {
             return Some(self.composed(&parts, &rests, rows));
@@ -153,7 +153,13 @@ impl Writer<'_> {
         self.by_kind(texts, rows).or_else(|| self.mostly_composed(texts, rows, TEXT_STEPS))
     }
 
-    fn named(&mut self, number: usize, found: Different<'_>, values: &Values<'_>, rows: &[u16]) -> Piece {
+    fn named(
+        &mut self,
+        number: usize,
+        found: Different<'_>,
+        values: &Values<'_>,
+        rows: &[u16],
+    ) -> EncodedNode {
         let follows = |classes: &&Rc<Classes>| {
             let mut table: Vec<Option<u16>> = vec![None; classes.count];
             found.of_entry.iter().zip(rows).all(|(text, row)| {
@@ -170,20 +176,20 @@ impl Writer<'_> {
                     *place = text;
                 }
             }
-            let piece = Piece::of_classes(text::MAPPED, rows.len(), classes.column, classes.count);
-            return piece.with(self.texts(&table, None, TEXT_STEPS - 1));
+            let node = EncodedNode::of_classes(text::MAPPED, rows.len(), classes.column, classes.count);
+            return node.with(self.texts(&table, None, TEXT_STEPS - 1));
         }
-        let (piece, of_entry, count) = self.dictionary(found, Some(rows), TEXT_STEPS);
+        let (node, of_entry, count) = self.dictionary(found, Some(rows), TEXT_STEPS);
         if self.classes.len() < MAX_CLASS_COLUMNS {
             let classes = Classes::new(number, self.rows, &values.domain, &of_entry, count);
             let at = self.classes.partition_point(|other| other.count <= classes.count);
             self.classes.insert(at, Rc::new(classes));
         }
-        piece
+        node
     }
 
     /// A column that is made up of others, in another way for each type of event.
-    fn by_kind(&mut self, texts: &[&[u8]], rows: &[u16]) -> Option<Piece> {
+    fn by_kind(&mut self, texts: &[&[u8]], rows: &[u16]) -> Option<EncodedNode> {
         let kinds = self.classes.iter().find(|classes| classes.column == column::KIND).map(Rc::clone)?;
         let parts = kinds.part(rows);
         if parts.rows.len() < 2 {
@@ -204,14 +210,14 @@ impl Writer<'_> {
         if covered * 2 < texts.len() {
             return None;
         }
-        let mut piece = Piece::of_classes(text::SPLIT, rows.len(), kinds.column, kinds.count);
+        let mut node = EncodedNode::of_classes(text::SPLIT, rows.len(), kinds.column, kinds.count);
         for ((composed, texts), rows) in composed.iter().zip(&of_part).zip(&parts.rows) {
-            piece = piece.with(match composed {
+            node = node.with(match composed {
                 Some((parts, rests)) => self.composed(parts, rests, rows),
                 None => self.texts(texts, Some(rows), TEXT_STEPS - 1),
             });
         }
-        Some(piece)
+        Some(node)
     }
 }
 

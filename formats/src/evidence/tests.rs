@@ -9,7 +9,7 @@ use crate::tree::Frontier;
 use crate::tree_head::{KeyProblem, Origin, TreeHead};
 use crate::worked_example::text_block;
 use crate::{
-    Draft, Json, Keyring, Record, RecordData, Seal, encode_part, encode_record, part_blind, seal_part,
+    EventDraft, Json, Keyring, Record, RecordData, Seal, encode_part, encode_record, part_blind, seal_part,
 };
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/evidence.md");
@@ -248,7 +248,7 @@ fn sealed(disclosed: bool) -> Evidence {
     let mut event = Event::new("e-3", "desk", "ticket.opened", "tickets");
     event.datasubject = Some("person/9".into());
     event.data = Data::Json(Json::check(br#"{"phone":"555-0100"}"#.to_vec()).unwrap());
-    let Draft::Sensitive { record, part } = Record::draft(event, 0) else { panic!("it names somebody") };
+    let EventDraft::Sensitive { record, part } = Record::draft(event, 0) else { panic!("it names somebody") };
     let part = encode_part(&part).unwrap();
     let (seal, _) = seal_part(&subject_key, origin().ledger, &part).unwrap();
     let record = encode_record(&record.seal(Seal { subject_key: [1; 16], seal })).unwrap();
@@ -285,8 +285,8 @@ fn what_a_lying_ledger_committed_to_is_not_shown_as_an_event() {
     let unreadable = verify(&alone(b"no record".to_vec(), None));
     assert!(matches!(unreadable, Err(EvidenceError::Record { what: "the record", .. })), "{unreadable:?}");
     let draft = |event| match Record::draft(event, 0) {
-        Draft::Clear(record) => record,
-        Draft::Sensitive { .. } => panic!("it names nobody"),
+        EventDraft::Clear(record) => record,
+        EventDraft::Sensitive { .. } => panic!("it names nobody"),
     };
     let nameless = draft(Event::new("", "desk", "x", "s"));
     let refused = verify(&alone(encode_record(&nameless).unwrap(), None));

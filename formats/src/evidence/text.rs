@@ -20,7 +20,7 @@ pub const EVIDENCE_FORMAT: &str = "bitacora-evidence v1";
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Text<'a> {
+struct EvidenceText<'a> {
     #[serde(borrow)]
     format: Cow<'a, str>,
     #[serde(borrow)]
@@ -52,7 +52,7 @@ impl Evidence {
         let content = self.content.as_ref();
         let part = content.and_then(|content| content.part.as_ref());
         let hexadecimal = |secret: &Secret| hex::encode(secret.expose()).into();
-        let text = Text {
+        let text = EvidenceText {
             format: EVIDENCE_FORMAT.into(),
             position: self.position.to_string().into(),
             time: self.time.0.to_string().into(),
@@ -76,7 +76,7 @@ pub(super) fn parse(json: &[u8]) -> Result<Evidence, EvidenceError> {
     if json.len() > MAX_EVIDENCE_BYTES {
         return Err(EvidenceError::TooLong { bytes: json.len() });
     }
-    let text: Text<'_> = serde_json::from_slice(json)
+    let text: EvidenceText<'_> = serde_json::from_slice(json)
         .map_err(|error| EvidenceError::Form { what: error.to_string().escape_debug().to_string() })?;
     if text.format != EVIDENCE_FORMAT {
         return Err(EvidenceError::Format);
@@ -108,7 +108,7 @@ fn parse_time(text: &str) -> Result<Micros, EvidenceError> {
     Ok(Micros(time.get()))
 }
 
-fn parse_content(text: &Text<'_>) -> Result<Option<EvidenceContent>, EvidenceError> {
+fn parse_content(text: &EvidenceText<'_>) -> Result<Option<EvidenceContent>, EvidenceError> {
     let part = match (&text.part_blind, &text.part) {
         (None, None) => None,
         (Some(blind), Some(part)) => Some(RevealedPart {

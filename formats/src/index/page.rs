@@ -12,7 +12,7 @@ const PAGE_HEADER_BYTES: usize = 10;
 const MAX_DIFFERENCE_BYTES: usize = 10;
 
 /// The contents of all pages.
-pub(super) struct Pages {
+pub(super) struct IndexPages {
     /// The first entry of each page.
     pub(super) firsts: Vec<u64>,
     /// The pages one behind the other, the last one without filling.
@@ -20,8 +20,8 @@ pub(super) struct Pages {
 }
 
 /// Cuts entries, which ascend strictly, into pages.
-pub(super) fn write_pages(entries: &[u64]) -> Result<Pages, IndexError> {
-    let mut pages = Pages { firsts: Vec::new(), contents: Vec::with_capacity(entries.len() * 2) };
+pub(super) fn write_pages(entries: &[u64]) -> Result<IndexPages, IndexError> {
+    let mut pages = IndexPages { firsts: Vec::new(), contents: Vec::with_capacity(entries.len() * 2) };
     let mut rest = entries;
     while let Some((first, following)) = rest.split_first() {
         let filled = pages.firsts.len() * MAX_INDEX_PAGE_CONTENT_BYTES;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::generated::{Seeded, damaged};
+use crate::generated::{SeededRng, damaged};
 
 #[track_caller]
 fn refused(text: &str, kind: JsonErrorKind, pointer: &str) {
@@ -212,7 +212,7 @@ fn a_value_keeps_its_bytes_but_not_the_space_around_it() {
 
 #[test]
 fn no_damage_makes_the_check_panic() {
-    let mut seeded = Seeded::new(7);
+    let mut seeded = SeededRng::new(7);
     for _ in 0..30 {
         let text = seeded.json(3);
         assert_eq!(check_json(text.as_bytes()), Ok(()), "{text}");

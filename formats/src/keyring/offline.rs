@@ -4,7 +4,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-use super::text::{self, Lines};
+use super::text::{self, KeyringLines};
 use super::{KekId, Keyring, KeyringError, LineProblem};
 use crate::Secret;
 use crate::limits::{MAX_KEYRING_BYTES, MAX_KEYS};
@@ -62,7 +62,7 @@ impl OfflineKeys {
         if text.len() > MAX_KEYRING_BYTES {
             return Err(KeyringError::TooLong { max_bytes: MAX_KEYRING_BYTES });
         }
-        let mut lines = Lines::new(text);
+        let mut lines = KeyringLines::new(text);
         if lines.peek() != Some(text::OFFLINE_FIRST_LINE) {
             return Err(KeyringError::NotOfflineKeys);
         }
@@ -71,7 +71,7 @@ impl OfflineKeys {
         keys.map_err(|problem| KeyringError::Line { line: lines.number(), problem })
     }
 
-    fn parse_lines(lines: &mut Lines<'_>) -> Result<Self, LineProblem> {
+    fn parse_lines(lines: &mut KeyringLines<'_>) -> Result<Self, LineProblem> {
         let mut this = Self { keys: vec![text::parse_kek(lines.expect_line(text::ENCRYPTION)?)?] };
         lines.advance();
         while let Some(words) = lines.line_if(text::ENCRYPTION)? {

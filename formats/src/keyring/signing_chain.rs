@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 
-use super::text::{Lines, decode_hex};
+use super::text::{KeyringLines, decode_hex};
 use super::{KeyringError, LineProblem};
 use crate::limits::{MAX_KEYRING_BYTES, MAX_KEYS};
 use crate::{KeyUse, Signature, chain_hasher};
@@ -58,7 +58,7 @@ pub fn parse_signing_chain(note: &str) -> Result<SigningChain, SigningChainError
     if note.len() > MAX_KEYRING_BYTES {
         return Err(SigningChainError::TooLong { max_bytes: MAX_KEYRING_BYTES });
     }
-    let mut lines = Lines::new(note);
+    let mut lines = KeyringLines::new(note);
     if lines.peek() != Some(SIGNING_KEYS_FIRST_LINE) {
         return Err(SigningChainError::NotANote);
     }
@@ -130,7 +130,7 @@ impl SigningChain {
     }
 
     /// Takes the run of `signing-key` lines; on a problem `lines` stands at the line that has it.
-    pub(super) fn parse_lines(lines: &mut Lines<'_>) -> Result<Self, LineProblem> {
+    pub(super) fn parse_lines(lines: &mut KeyringLines<'_>) -> Result<Self, LineProblem> {
         let words = lines.expect_line(KEY)?;
         let public = words.strip_prefix("1 ").ok_or(LineProblem::Form { form: GENESIS_FORM })?;
         let mut chain = Self::genesis(parse_public(public, GENESIS_FORM)?);

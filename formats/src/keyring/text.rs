@@ -33,7 +33,7 @@ pub(super) fn parse(text: &str) -> Result<Keyring, KeyringError> {
     if text.len() > MAX_KEYRING_BYTES {
         return Err(KeyringError::TooLong { max_bytes: MAX_KEYRING_BYTES });
     }
-    let mut lines = Lines::new(text);
+    let mut lines = KeyringLines::new(text);
     let has_retired = lines.peek() == Some(SECOND_VERSION);
     match lines.peek() {
         Some(FIRST_LINE | SECOND_VERSION) => lines.advance(),
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str) -> Result<Keyring, KeyringError> {
 }
 
 /// Takes every line after the first; on a problem `lines` stands at the line that has it.
-fn parse_lines(lines: &mut Lines<'_>, has_retired: bool) -> Result<Keyring, LineProblem> {
+fn parse_lines(lines: &mut KeyringLines<'_>, has_retired: bool) -> Result<Keyring, LineProblem> {
     let mut active_kek = parse_kek(lines.expect_line(ENCRYPTION)?)?;
     lines.advance();
     let mut older_keks: Vec<(KekId, Secret)> = Vec::new();
@@ -89,7 +89,7 @@ fn parse_lines(lines: &mut Lines<'_>, has_retired: bool) -> Result<Keyring, Line
 }
 
 /// Takes the last line: the check of those before it.
-pub(super) fn expect_check(lines: &mut Lines<'_>) -> Result<(), LineProblem> {
+pub(super) fn expect_check(lines: &mut KeyringLines<'_>) -> Result<(), LineProblem> {
     let before = lines.consumed();
     let check = parse_secret(lines.expect_line(CHECK)?)?;
     if !bool::from(check.expose().ct_eq(check_of(before).expose())) {
@@ -177,7 +177,7 @@ fn parse_kek_id(digits: &str) -> Option<KekId> {
     Some(KekId(id))
 }
 
-fn parse_secret_line(lines: &mut Lines<'_>, keyword: &'static str) -> Result<Secret, LineProblem> {
+fn parse_secret_line(lines: &mut KeyringLines<'_>, keyword: &'static str) -> Result<Secret, LineProblem> {
     let secret = parse_secret(lines.expect_line(keyword)?)?;
     lines.advance();
     Ok(secret)
@@ -197,14 +197,14 @@ pub(super) fn decode_hex(digits: &str, bytes: &mut [u8]) -> Option<()> {
 }
 
 /// A text taken line by line, each ended by a newline.
-pub(super) struct Lines<'a> {
+pub(super) struct KeyringLines<'a> {
     text: &'a str,
     /// The offset of the current line.
     start: usize,
     number: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> KeyringLines<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { text, start: 0, number: 1 }
     }

@@ -1,7 +1,7 @@
 //! The cursor of a read model: its position, the history it follows, and the sum of its rows.
 
 use super::{RowError, RowSum};
-use crate::fields::{Ended, Fields};
+use crate::fields::{Fields, ShortField};
 use crate::{ChainHash, LedgerId, Position, TreeHash};
 
 /// The magic that a cursor begins with.
@@ -76,8 +76,8 @@ impl ModelCursor {
     }
 }
 
-impl From<Ended> for RowError {
-    fn from(_: Ended) -> Self {
+impl From<ShortField> for RowError {
+    fn from(_: ShortField) -> Self {
         Self::Malformed
     }
 }

@@ -6,9 +6,9 @@ use crate::worked_example::text_block;
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/receipt.md");
 
-fn receipt() -> Receipt {
+fn receipt() -> InclusionReceipt {
     let [event, heading] = events();
-    Receipt {
+    InclusionReceipt {
         position: event.position,
         leaf: LeafEntry { time: TIME, commitment: event.commitment },
         proof: vec![heading.leaf()],
@@ -16,7 +16,7 @@ fn receipt() -> Receipt {
     }
 }
 
-fn verify(receipt: &Receipt) -> Result<(Receipt, SignedTreeHead), ReceiptError> {
+fn verify(receipt: &InclusionReceipt) -> Result<(InclusionReceipt, SignedTreeHead), ReceiptError> {
     UnverifiedReceipt::parse(&receipt.to_string())?.verify(&origin().keys(keyring().signing_chain()))
 }
 
@@ -32,7 +32,7 @@ fn the_only_event_of_a_tree_has_a_receipt_without_hashes() {
     let mut frontier = Frontier::new();
     frontier.push(events()[0].leaf());
     let head = TreeHead { origin: origin(), size: 1, root: frontier.root() };
-    let only = Receipt { proof: Vec::new(), tree_head: head.sign(&keyring()), ..receipt() };
+    let only = InclusionReceipt { proof: Vec::new(), tree_head: head.sign(&keyring()), ..receipt() };
     assert!(verify(&only).is_ok());
 }
 
@@ -41,17 +41,17 @@ fn a_receipt_of_another_event_or_with_other_hashes_is_refused() {
     let position = Position::new(2).unwrap();
     let other_time = LeafEntry { time: crate::Micros(1), ..receipt().leaf };
     for other in [
-        Receipt { position, ..receipt() },
-        Receipt { leaf: other_time, ..receipt() },
-        Receipt { proof: Vec::new(), ..receipt() },
-        Receipt { proof: [receipt().proof, receipt().proof].concat(), ..receipt() },
-        Receipt { proof: vec![TreeHash([0; 32])], ..receipt() },
+        InclusionReceipt { position, ..receipt() },
+        InclusionReceipt { leaf: other_time, ..receipt() },
+        InclusionReceipt { proof: Vec::new(), ..receipt() },
+        InclusionReceipt { proof: [receipt().proof, receipt().proof].concat(), ..receipt() },
+        InclusionReceipt { proof: vec![TreeHash([0; 32])], ..receipt() },
     ] {
         assert!(matches!(verify(&other), Err(ReceiptError::Proof(_))), "{other:?}");
     }
-    let most = Receipt { proof: vec![TreeHash([0; 32]); MAX_INCLUSION_HASHES], ..receipt() };
+    let most = InclusionReceipt { proof: vec![TreeHash([0; 32]); MAX_INCLUSION_HASHES], ..receipt() };
     assert!(matches!(verify(&most), Err(ReceiptError::Proof(ProofError::Length { found: 64, .. }))));
-    let many = Receipt { proof: vec![TreeHash([0; 32]); MAX_INCLUSION_HASHES + 1], ..receipt() };
+    let many = InclusionReceipt { proof: vec![TreeHash([0; 32]); MAX_INCLUSION_HASHES + 1], ..receipt() };
     assert_eq!(verify(&many), Err(ReceiptError::Hashes));
 }
 

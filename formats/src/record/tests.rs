@@ -1,5 +1,5 @@
 use super::*;
-use crate::generated::{Seeded, damaged};
+use crate::generated::{SeededRng, damaged};
 use crate::worked_example::hex_block;
 
 const PAGE: &str = include_str!("../../../docs/formats/record.md");
@@ -10,8 +10,8 @@ fn json(text: &'static str) -> Json<'static> {
 
 fn clear(event: Event<'_>, redactions: u32) -> Record<'_> {
     match Record::draft(event, redactions) {
-        Draft::Clear(record) => record,
-        Draft::Sensitive { .. } => panic!("no data subject, nothing to seal"),
+        EventDraft::Clear(record) => record,
+        EventDraft::Sensitive { .. } => panic!("no data subject, nothing to seal"),
     }
 }
 
@@ -76,7 +76,7 @@ fn the_type_alone_is_what_the_whole_record_says() {
 
 #[test]
 fn the_worked_example_of_a_data_subject() {
-    let Draft::Sensitive { record, part } = Record::draft(event_of_a_data_subject(), 0) else {
+    let EventDraft::Sensitive { record, part } = Record::draft(event_of_a_data_subject(), 0) else {
         panic!("a data subject is named");
     };
     let record = record.seal(SEAL);
@@ -93,7 +93,7 @@ fn the_worked_example_of_a_data_subject() {
 
 #[test]
 fn the_record_of_a_data_subject_names_nobody() {
-    let Draft::Sensitive { record, part } = Record::draft(event_of_a_data_subject(), 0) else {
+    let EventDraft::Sensitive { record, part } = Record::draft(event_of_a_data_subject(), 0) else {
         panic!("a data subject is named");
     };
     let bytes = encode_record(&record.seal(SEAL)).unwrap();
@@ -103,12 +103,12 @@ fn the_record_of_a_data_subject_names_nobody() {
 
 #[test]
 fn every_event_comes_back_from_its_record() {
-    let mut seeded = Seeded::new(3);
+    let mut seeded = SeededRng::new(3);
     for redactions in 0..500 {
         let event = seeded.event();
         let (record, part) = match Record::draft(event.clone(), redactions) {
-            Draft::Clear(record) => (record, None),
-            Draft::Sensitive { record, part } => (record.seal(SEAL), Some(encode_part(&part).unwrap())),
+            EventDraft::Clear(record) => (record, None),
+            EventDraft::Sensitive { record, part } => (record.seal(SEAL), Some(encode_part(&part).unwrap())),
         };
         let bytes = encode_record(&record).unwrap();
         let decoded = decode_record(&bytes).unwrap();
@@ -253,7 +253,7 @@ fn the_widest_event_fits_its_record() {
     let sensitive = Event { datasubject: wide(), ..event.clone() };
     assert_eq!(sensitive.validate(), Ok(()));
     assert!(encode_record(&clear(event, u32::MAX)).is_ok());
-    let Draft::Sensitive { part, .. } = Record::draft(sensitive, 0) else {
+    let EventDraft::Sensitive { part, .. } = Record::draft(sensitive, 0) else {
         panic!("a data subject is named")
     };
     assert!(encode_part(&part).unwrap().len() + 16 <= MAX_PART_BYTES, "its tag included");
@@ -272,7 +272,7 @@ fn no_damage_to_a_record_makes_the_reader_panic() {
             }
         }
     }
-    let mut seeded = Seeded::new(4);
+    let mut seeded = SeededRng::new(4);
     for _ in 0..50_000 {
         let mut bytes = seeded.bytes(80);
         if let Some(format) = bytes.first_mut() {

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentName, ApprovalEnd, Arguments, BoundedList, BoundedText, Count, Dimension, DimensionPart, EventData,
-    Name, PathText, ReasonCode, Sha256Text,
+    AgentName, ApprovalEnd, BoundedList, BoundedText, CallArguments, Count, Dimension, DimensionPart,
+    EventData, Name, PathText, ReasonCode, Sha256Text,
 };
 
 /// A note of a person, in bytes.
@@ -117,7 +117,7 @@ pub struct ApprovalResolved {
     pub action_digest: Option<Sha256Text>,
     /// Those arguments; without them only their digest was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args: Option<Arguments>,
+    pub args: Option<CallArguments>,
     /// The folder that they are relative to, where it is another than that of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathText>,

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::members::UnknownMember;
-use self::strict::{Place, Strict, Wanted};
+use self::strict::{FaultPointer, ReadOptions, Strict};
 use super::{Assurance, EventData};
 use crate::limits::MAX_JSON_NUMBER;
 
@@ -59,7 +59,7 @@ pub struct EventType {
     /// The meaning of such an event.
     pub description: &'static str,
     /// The writer of such events.
-    pub writer: Writer,
+    pub writer: EventWriter,
     /// Data of one, as JSON.
     pub example: &'static str,
     /// `true` if it sets, requests or ends decisions. An append of such an event refuses unknown members. Other
@@ -72,7 +72,7 @@ pub struct EventType {
 
 /// The writer of a type of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Writer {
+pub enum EventWriter {
     /// Any caller that may append.
     Anyone,
     /// Operators and admins.
@@ -143,7 +143,7 @@ pub fn check_data(kind: &str, data: Option<&[u8]>) -> Result<Fit, EventDataError
 /// The first such member, and the known one that is most like it.
 pub fn check_members(kind: &str, data: &[u8]) -> Result<(), EventDataError> {
     let Some(listed) = event_type(kind).filter(|listed| listed.governs) else { return Ok(()) };
-    let may_be_brought = matches!(listed.writer, Writer::Anyone | Writer::Reactor);
+    let may_be_brought = matches!(listed.writer, EventWriter::Anyone | EventWriter::Reactor);
     if may_be_brought && is_marked(data) {
         return Ok(());
     }
@@ -153,11 +153,11 @@ pub fn check_members(kind: &str, data: &[u8]) -> Result<(), EventDataError> {
 /// Returns `true` if data claims that it was recorded elsewhere. The right to claim so is checked where events are taken.
 fn is_marked(data: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Marked {
+    struct AssuranceMember {
         #[serde(default)]
         assurance: Option<Assurance>,
     }
-    serde_json::from_slice::<Marked>(data).is_ok_and(|marked| marked.assurance.is_some())
+    serde_json::from_slice::<AssuranceMember>(data).is_ok_and(|marked| marked.assurance.is_some())
 }
 
 fn misfit(problem: &str) -> EventDataError {
@@ -165,7 +165,7 @@ fn misfit(problem: &str) -> EventDataError {
 }
 
 impl EventType {
-    const fn of<T: EventData>(writer: Writer, description: &'static str, example: &'static str) -> Self {
+    const fn of<T: EventData>(writer: EventWriter, description: &'static str, example: &'static str) -> Self {
         Self {
             kind: T::KIND,
             version: T::VERSION,
@@ -211,7 +211,7 @@ impl EventType {
     }
 }
 
-impl Writer {
+impl EventWriter {
     /// As the published list writes it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -231,31 +231,31 @@ fn schema_of<T: EventData>(settings: SchemaSettings) -> Schema {
 
 fn check_as<T: EventData>(data: &[u8]) -> Result<(), EventDataError> {
     // Hardly any data is wrong: only of what is wrong is it asked where.
-    if read::<T>(data, Wanted::default()).is_ok() {
+    if read::<T>(data, ReadOptions::default()).is_ok() {
         return Ok(());
     }
-    let place = Place::default();
-    let wanted = Wanted { place: Some(&place), unknown: None };
-    let Err(error) = read::<T>(data, wanted) else { return Ok(()) };
-    Err(EventDataError { pointer: place.into_pointer(), problem: shortened(error_text(&error)) })
+    let fault = FaultPointer::default();
+    let options = ReadOptions { fault: Some(&fault), unknown: None };
+    let Err(error) = read::<T>(data, options) else { return Ok(()) };
+    Err(EventDataError { pointer: fault.into_pointer(), problem: shortened(error_text(&error)) })
 }
 
 /// Checks for unknown members only; data with any other problem passes here.
 fn check_members_as<T: EventData>(data: &[u8]) -> Result<(), EventDataError> {
     let unknown = UnknownMember::default();
-    let wanted = Wanted { place: None, unknown: Some(&unknown) };
-    if read::<T>(data, wanted).is_ok() || unknown.problem().is_none() {
+    let options = ReadOptions { fault: None, unknown: Some(&unknown) };
+    if read::<T>(data, options).is_ok() || unknown.problem().is_none() {
         return Ok(());
     }
-    let place = Place::default();
-    let _ = read::<T>(data, Wanted { place: Some(&place), ..wanted });
+    let fault = FaultPointer::default();
+    let _ = read::<T>(data, ReadOptions { fault: Some(&fault), ..options });
     let problem = unknown.problem().unwrap_or_default();
-    Err(EventDataError { pointer: place.into_pointer(), problem: shortened(problem) })
+    Err(EventDataError { pointer: fault.into_pointer(), problem: shortened(problem) })
 }
 
-fn read<T: EventData>(data: &[u8], wanted: Wanted<'_>) -> Result<(), serde_json::Error> {
+fn read<T: EventData>(data: &[u8], options: ReadOptions<'_>) -> Result<(), serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(data);
-    T::deserialize(Strict::new(&mut reader, wanted))?;
+    T::deserialize(Strict::new(&mut reader, options))?;
     reader.end()
 }
 

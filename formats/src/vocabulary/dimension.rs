@@ -173,7 +173,7 @@ impl fmt::Debug for Dimension {
 /// A dimension as it is written and read.
 #[derive(Serialize, Deserialize)]
 #[serde(default)]
-struct Parts<'a> {
+struct DimensionFields<'a> {
     #[serde(borrow)]
     tool: Cow<'a, str>,
     #[serde(borrow)]
@@ -183,20 +183,20 @@ struct Parts<'a> {
     #[serde(borrow)]
     task_type: Cow<'a, str>,
     #[serde(borrow, deserialize_with = "that_is_there", skip_serializing_if = "Option::is_none")]
-    workspace: Option<Text<'a>>,
+    workspace: Option<BorrowedText<'a>>,
 }
 
 /// A text that may be borrowed behind an `Option` too.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// A member that is there has a text: `null` is none.
-fn that_is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Text<'de>>, D::Error> {
-    Text::deserialize(deserializer).map(Some)
+fn that_is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BorrowedText<'de>>, D::Error> {
+    BorrowedText::deserialize(deserializer).map(Some)
 }
 
-impl Default for Parts<'_> {
+impl Default for DimensionFields<'_> {
     fn default() -> Self {
         let [tool, context, model, task_type] = [DimensionPart::UNKNOWN; 4].map(Cow::Borrowed);
         Self { tool, context, model, task_type, workspace: None }
@@ -210,8 +210,8 @@ impl Serialize for Dimension {
             return self.ordered().serialize(serializer);
         }
         let [tool, context, model, task_type] = self.parts().map(Cow::Borrowed);
-        let workspace = self.workspace().map(|workspace| Text(workspace.into()));
-        Parts { tool, context, model, task_type, workspace }.serialize(serializer)
+        let workspace = self.workspace().map(|workspace| BorrowedText(workspace.into()));
+        DimensionFields { tool, context, model, task_type, workspace }.serialize(serializer)
     }
 }
 
@@ -223,8 +223,9 @@ impl<'de> Deserialize<'de> for Dimension {
             return Self::checked([&tool, &context, &model, &task_type], workspace)
                 .map_err(serde::de::Error::custom);
         }
-        let Parts { tool, context, model, task_type, workspace } = Parts::deserialize(deserializer)?;
-        let workspace = workspace.as_ref().map(|Text(workspace)| &**workspace);
+        let DimensionFields { tool, context, model, task_type, workspace } =
+            DimensionFields::deserialize(deserializer)?;
+        let workspace = workspace.as_ref().map(|BorrowedText(workspace)| &**workspace);
         Self::checked([&tool, &context, &model, &task_type], workspace).map_err(serde::de::Error::custom)
     }
 }
@@ -235,7 +236,7 @@ impl JsonSchema for Dimension {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Described::json_schema(generator)
+        DimensionSchema::json_schema(generator)
     }
 }
 
@@ -245,7 +246,7 @@ impl JsonSchema for Dimension {
 /// Dimensions are ordered by tool, context, workspace, model and task type, byte by byte.
 #[derive(Serialize, Default, JsonSchema)]
 #[serde(default)]
-struct Described {
+struct DimensionSchema {
     /// The tool.
     tool: DimensionPart,
     /// The context: a path, a command, a host.

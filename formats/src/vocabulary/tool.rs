@@ -14,7 +14,7 @@ use super::{
 
 pub use artifact::{Artifact, DescribedArtifact};
 pub use call::{
-    Arguments, ArtifactText, BlockedStatus, CompletedStatus, ContentDigest, ExitCode, FailedStatus,
+    ArtifactText, BlockedStatus, CallArguments, CompletedStatus, ContentDigest, ExitCode, FailedStatus,
     MAX_ARTIFACTS, MAX_SUMMARY_BYTES, SUMMARY_BYTES, Sha256Text, SummaryText, TokenCounts, ToolBlocked,
     ToolCompleted, ToolFailed, ToolRequested,
 };

@@ -31,7 +31,7 @@ struct LastFrame {
 }
 
 /// A last frame whose signature does not hold.
-pub(super) struct Unsigned {
+pub(super) struct UnsignedFrame {
     pub(super) kind: DamageKind,
     pub(super) last_position: Position,
 }
@@ -83,7 +83,7 @@ impl Links {
     }
 
     /// Takes in a frame that goes on from the one before and makes this tip of it.
-    pub(super) fn take(&mut self, header: &FrameHeader, tip: ChainTip) -> Result<(), Unsigned> {
+    pub(super) fn take(&mut self, header: &FrameHeader, tip: ChainTip) -> Result<(), UnsignedFrame> {
         let last = LastFrame { offset: self.offset, last_position: header.last_position(), before: self.end };
         self.offset += header.stored_bytes();
         self.frames += 1;
@@ -134,7 +134,7 @@ impl Links {
 
     /// Verifies the last frame's signature; afterwards everything up to it is proven to be the segment's own. A frame whose
     /// signature does not hold is taken back.
-    pub(super) fn verify_last_signature(&mut self) -> Result<(), Unsigned> {
+    pub(super) fn verify_last_signature(&mut self) -> Result<(), UnsignedFrame> {
         let Some(last) = self.unproven.take() else { return Ok(()) };
         let tip = self.end.tip;
         if tip.is_signed_by(&self.ephemeral_public) {
@@ -143,6 +143,9 @@ impl Links {
         self.offset = last.offset;
         self.frames -= 1;
         self.end = last.before;
-        Err(Unsigned { kind: DamageKind::Signature { hash: tip.hash }, last_position: last.last_position })
+        Err(UnsignedFrame {
+            kind: DamageKind::Signature { hash: tip.hash },
+            last_position: last.last_position,
+        })
     }
 }

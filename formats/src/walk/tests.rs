@@ -5,7 +5,7 @@ mod torn;
 use super::*;
 use crate::compression::Decompressor;
 use crate::footer::FooterError;
-use crate::generated::Seeded;
+use crate::generated::SeededRng;
 use crate::ids::{Epoch, Generation, LedgerId, SegmentNumber, TreeHash};
 use crate::opener::FrameOpener;
 use crate::sample_ledger::{SampleLedger, SampleSegment, sample_body};
@@ -13,7 +13,7 @@ use crate::segment::SegmentError;
 
 /// The end of a walk, with the damage that it found.
 #[derive(Debug)]
-enum Ending {
+enum WalkEnd {
     Whole,
     Unwritten,
     Torn(Damage),
@@ -21,9 +21,9 @@ enum Ending {
 }
 
 /// Walks over a segment, and sees that exactly what is whole passes too.
-fn walk(bytes: &[u8], expect: Option<&SegmentEnd>) -> (u64, Ending, Option<SegmentEnd>) {
+fn walk(bytes: &[u8], expect: Option<&SegmentEnd>) -> (u64, WalkEnd, Option<SegmentEnd>) {
     let walked = walk_over(bytes, expect);
-    let is_whole = matches!(walked, (1.., Ending::Whole, _));
+    let is_whole = matches!(walked, (1.., WalkEnd::Whole, _));
     assert_eq!(
         passing::holds(bytes, expect),
         is_whole,
@@ -32,17 +32,17 @@ fn walk(bytes: &[u8], expect: Option<&SegmentEnd>) -> (u64, Ending, Option<Segme
     walked
 }
 
-fn walk_over(bytes: &[u8], expect: Option<&SegmentEnd>) -> (u64, Ending, Option<SegmentEnd>) {
+fn walk_over(bytes: &[u8], expect: Option<&SegmentEnd>) -> (u64, WalkEnd, Option<SegmentEnd>) {
     let (mut walk, _) = match SegmentWalk::start(bytes, expect) {
         Ok(started) => started,
-        Err(HeaderStep::Unwritten) => return (0, Ending::Unwritten, None),
-        Err(HeaderStep::Torn(damage)) => return (0, Ending::Torn(damage), None),
-        Err(HeaderStep::Corrupt(damage)) => return (0, Ending::Corrupt(damage), None),
+        Err(HeaderStep::Unwritten) => return (0, WalkEnd::Unwritten, None),
+        Err(HeaderStep::Torn(damage)) => return (0, WalkEnd::Torn(damage), None),
+        Err(HeaderStep::Corrupt(damage)) => return (0, WalkEnd::Corrupt(damage), None),
     };
     walk_on(&mut walk)
 }
 
-fn walk_on(walk: &mut SegmentWalk<'_>) -> (u64, Ending, Option<SegmentEnd>) {
+fn walk_on(walk: &mut SegmentWalk<'_>) -> (u64, WalkEnd, Option<SegmentEnd>) {
     let mut frames = 0;
     loop {
         let ending = match walk.next_step() {
@@ -51,9 +51,9 @@ fn walk_on(walk: &mut SegmentWalk<'_>) -> (u64, Ending, Option<SegmentEnd>) {
                 continue;
             }
             Step::Footer(_) => continue,
-            Step::End => Ending::Whole,
-            Step::Torn(damage) => Ending::Torn(damage),
-            Step::Corrupt(damage) => Ending::Corrupt(damage),
+            Step::End => WalkEnd::Whole,
+            Step::Torn(damage) => WalkEnd::Torn(damage),
+            Step::Corrupt(damage) => WalkEnd::Corrupt(damage),
         };
         return (frames, ending, Some(*walk.end()));
     }
@@ -62,7 +62,7 @@ fn walk_on(walk: &mut SegmentWalk<'_>) -> (u64, Ending, Option<SegmentEnd>) {
 /// The damage of a walk that must end as corrupt.
 fn corrupt(bytes: &[u8], expect: Option<&SegmentEnd>) -> Damage {
     match walk(bytes, expect) {
-        (_, Ending::Corrupt(damage), _) => damage,
+        (_, WalkEnd::Corrupt(damage), _) => damage,
         (frames, ending, _) => panic!("corrupt expected; after {frames} frames {ending:?} found"),
     }
 }
@@ -70,7 +70,7 @@ fn corrupt(bytes: &[u8], expect: Option<&SegmentEnd>) -> Damage {
 /// The damage of a walk that must end as torn.
 fn torn(bytes: &[u8]) -> Damage {
     match walk(bytes, None) {
-        (_, Ending::Torn(damage), _) => damage,
+        (_, WalkEnd::Torn(damage), _) => damage,
         (frames, ending, _) => panic!("torn expected; after {frames} frames {ending:?} found"),
     }
 }
@@ -89,7 +89,7 @@ fn a_whole_ledger_walks_from_end_to_end() {
     let mut end = SegmentEnd::before_first(ledger.id);
     for (segment, frames) in segments.iter().zip([3, 1, 2]) {
         let (walked, ending, after) = walk(&segment.bytes, Some(&end));
-        assert!(matches!(ending, Ending::Whole), "{ending:?}");
+        assert!(matches!(ending, WalkEnd::Whole), "{ending:?}");
         assert_eq!(walked, frames);
         end = after.unwrap();
     }
@@ -103,7 +103,7 @@ fn begins_before(segment: &SampleSegment, offset: usize) -> usize {
 }
 
 /// The finding of a walk over a segment with one changed byte.
-struct Found {
+struct WalkFinding {
     /// The offset of the thing that the byte lies in.
     begins: u64,
     /// `true` if that is the last thing written, or the zeros after it.
@@ -113,7 +113,7 @@ struct Found {
 }
 
 /// Changes every byte of three segments, one at a time, and walks: each change must be found.
-fn every_change(change: impl Fn(&SampleSegment, usize) -> Option<Vec<u8>>) -> Vec<Found> {
+fn every_change(change: impl Fn(&SampleSegment, usize) -> Option<Vec<u8>>) -> Vec<WalkFinding> {
     let (ledger, segments) = three_segments();
     let mut end = SegmentEnd::before_first(ledger.id);
     let mut all = Vec::new();
@@ -124,12 +124,12 @@ fn every_change(change: impl Fn(&SampleSegment, usize) -> Option<Vec<u8>>) -> Ve
             let Some(bytes) = change(segment, offset) else { continue };
             for expect in [Some(&end), None] {
                 let (damage, is_torn) = match walk(&bytes, expect).1 {
-                    Ending::Torn(damage) => (damage, true),
-                    Ending::Corrupt(damage) => (damage, false),
+                    WalkEnd::Torn(damage) => (damage, true),
+                    WalkEnd::Corrupt(damage) => (damage, false),
                     ending => panic!("byte {offset} of segment {number}: {ending:?}"),
                 };
                 let begins = begins_before(segment, offset) as u64;
-                all.push(Found { begins, is_last: offset >= last_begins, is_torn, damage });
+                all.push(WalkFinding { begins, is_last: offset >= last_begins, is_torn, damage });
             }
         }
         end = walk(&segment.bytes, Some(&end)).2.unwrap();
@@ -192,9 +192,9 @@ fn every_cut_that_is_not_between_frames_is_found() {
             let (frames, ending, _) = walk(&segment.bytes[..length], Some(&end));
             let between = segment.frames.iter().position(|begin| *begin == length);
             match (ending, between) {
-                (Ending::Whole, Some(before)) => assert_eq!(frames, before as u64),
-                (Ending::Unwritten, _) => assert_eq!(length, 0),
-                (Ending::Torn(damage), None) => {
+                (WalkEnd::Whole, Some(before)) => assert_eq!(frames, before as u64),
+                (WalkEnd::Unwritten, _) => assert_eq!(length, 0),
+                (WalkEnd::Torn(damage), None) => {
                     assert_eq!(damage.offset, begins_before(segment, length) as u64, "cut to {length}");
                 }
                 (ending, _) => panic!("cut to {length}: {ending:?}"),

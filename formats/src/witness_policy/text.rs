@@ -2,7 +2,7 @@
 //!
 //! Each line may name only lines before it.
 
-use super::{Counted, Group, PolicyLog, PolicyWitness, WitnessPolicy, WitnessPolicyError};
+use super::{PolicyLog, PolicyMember, PolicyWitness, WitnessGroup, WitnessPolicy, WitnessPolicyError};
 use crate::limits::{MAX_POLICY_BYTES, MAX_POLICY_LINES};
 use crate::note::VerifierKeyError;
 
@@ -16,11 +16,11 @@ const NONE: &[u8] = b"none";
 /// A name that a line gave, and the witness or group it stands for; `is_member` if a group counts it.
 struct Name<'a> {
     name: &'a [u8],
-    counted: Counted,
+    counted: PolicyMember,
     is_member: bool,
 }
 
-struct Reader<'a> {
+struct PolicyReader<'a> {
     policy: WitnessPolicy,
     names: Vec<Name<'a>>,
     has_quorum: bool,
@@ -33,7 +33,7 @@ pub(super) fn parse(policy: &[u8]) -> Result<WitnessPolicy, WitnessPolicyError> 
         return Err(WitnessPolicyError::TooLong { bytes: policy.len() });
     }
     let empty = WitnessPolicy { logs: Vec::new(), witnesses: Vec::new(), groups: Vec::new(), quorum: None };
-    let mut reader = Reader { policy: empty, names: Vec::new(), has_quorum: false, line: 0 };
+    let mut reader = PolicyReader { policy: empty, names: Vec::new(), has_quorum: false, line: 0 };
     for line in policy.split_inclusive(|byte| *byte == b'\n') {
         reader.line += 1;
         let line = line.strip_suffix(b"\n").ok_or(WitnessPolicyError::Unended)?;
@@ -42,7 +42,7 @@ pub(super) fn parse(policy: &[u8]) -> Result<WitnessPolicy, WitnessPolicyError> 
     if reader.has_quorum { Ok(reader.policy) } else { Err(WitnessPolicyError::NoQuorum) }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PolicyReader<'a> {
     fn read(&mut self, text: &'a [u8]) -> Result<(), WitnessPolicyError> {
         let line = self.line;
         if text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
             return Err(WitnessPolicyError::SameKey { line });
         }
         self.check_room(self.policy.witnesses.len())?;
-        self.define(name, Counted::Witness(self.policy.witnesses.len()))?;
+        self.define(name, PolicyMember::Witness(self.policy.witnesses.len()))?;
         self.policy.witnesses.push(witness);
         Ok(())
     }
@@ -115,8 +115,8 @@ impl<'a> Reader<'a> {
                 .ok_or(WitnessPolicyError::Threshold { line, members: members.len() })?,
         };
         self.check_room(self.policy.groups.len())?;
-        self.define(name, Counted::Group(self.policy.groups.len()))?;
-        self.policy.groups.push(Group { threshold, members });
+        self.define(name, PolicyMember::Group(self.policy.groups.len()))?;
+        self.policy.groups.push(WitnessGroup { threshold, members });
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn define(&mut self, name: &'a [u8], counted: Counted) -> Result<(), WitnessPolicyError> {
+    fn define(&mut self, name: &'a [u8], counted: PolicyMember) -> Result<(), WitnessPolicyError> {
         let line = self.line;
         if name == NONE {
             return Err(WitnessPolicyError::None { line });

@@ -1,6 +1,6 @@
 //! `docs/vocabulary.md`, made from the schemas.
 
-use bitacora_formats::vocabulary::{EVENT_TYPES, EventType, FREE_PREFIX, TEXT_PATTERN, Writer};
+use bitacora_formats::vocabulary::{EVENT_TYPES, EventType, EventWriter, FREE_PREFIX, TEXT_PATTERN};
 use serde_json::Value;
 
 const BEGINNING: &str = "# Vocabulary: types of events
@@ -38,13 +38,13 @@ pub(crate) fn page() -> String {
     page
 }
 
-fn writer_words(writer: Writer) -> &'static str {
+fn writer_words(writer: EventWriter) -> &'static str {
     match writer {
-        Writer::Anyone => "anyone",
-        Writer::Operators => "operators",
-        Writer::Admins => "admins",
-        Writer::Reactor => "the reactor",
-        Writer::Service => "the service",
+        EventWriter::Anyone => "anyone",
+        EventWriter::Operators => "operators",
+        EventWriter::Admins => "admins",
+        EventWriter::Reactor => "the reactor",
+        EventWriter::Service => "the service",
     }
 }
 

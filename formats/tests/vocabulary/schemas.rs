@@ -1,6 +1,6 @@
 //! Schemas are valid of their draft and carry their names.
 
-use bitacora_formats::vocabulary::{EVENT_TYPES, Writer};
+use bitacora_formats::vocabulary::{EVENT_TYPES, EventWriter};
 
 #[test]
 fn each_is_a_schema_of_its_draft_under_its_own_name() {
@@ -17,7 +17,7 @@ fn each_is_a_schema_of_its_draft_under_its_own_name() {
 #[test]
 fn every_text_list_and_number_has_a_bound() {
     // The reactor, which derives events from events, keeps to bounds of its own.
-    for listed in EVENT_TYPES.iter().filter(|listed| listed.writer != Writer::Reactor) {
+    for listed in EVENT_TYPES.iter().filter(|listed| listed.writer != EventWriter::Reactor) {
         let schema = listed.schema();
         let mut unbounded = Vec::new();
         walk(&schema, "", &mut unbounded);

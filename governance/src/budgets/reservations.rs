@@ -6,9 +6,9 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BudgetPeriod, Name};
 
 use super::{Budgets, MAX_RESERVATIONS, Occasion, Reservation, ReservedPart, SWEPT_AT_ONCE, WindowKey};
-use crate::dimensions_begun::day_of;
-use crate::meter::days_of;
-use crate::spend::Spend;
+use crate::budgets::meter::days_of;
+use crate::budgets::spend::Spend;
+use crate::trust::dimensions_begun::day_of;
 
 /// The reservations that are past their time and come back, by window.
 pub(super) type Overdue<'a> = BTreeMap<&'a WindowKey, Spend>;

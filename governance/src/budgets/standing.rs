@@ -4,8 +4,8 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod, Name};
 
 use super::Budgets;
-use crate::meter::days_of;
-use crate::spend::{BudgetQuestion, Spend};
+use crate::budgets::meter::days_of;
+use crate::budgets::spend::{BudgetQuestion, Spend};
 
 /// The standing of a budget for one run or session, or for all.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,11 +6,11 @@ use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod, Name};
 use super::{
     Budgets, MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, Occasion, Reservation, SWEPT_AT_ONCE, WindowKey,
 };
-use crate::examination::NOBODY;
+use crate::budgets::meter::{Meter, WindowStart};
+use crate::budgets::run_budget::RUN_BUDGET;
+use crate::budgets::spend::Spend;
 use crate::limits::{BUDGET_WINDOW_LIFE, ENDED_WINDOW_LIFE};
-use crate::loop_guard::RUN_BUDGET;
-use crate::meter::{Begun, Meter};
-use crate::spend::Spend;
+use crate::undo::per_agent_quota::NOBODY;
 
 impl Budgets {
     /// Returns `true` if the agent may begin so many more.
@@ -59,7 +59,7 @@ impl Budgets {
         Some(())
     }
 
-    fn begin_window(&mut self, key: &WindowKey, at: Occasion<'_>) -> Option<Option<Begun>> {
+    fn begin_window(&mut self, key: &WindowKey, at: Occasion<'_>) -> Option<Option<WindowStart>> {
         self.sweep_windows(if at.is_strict() { usize::MAX } else { SWEPT_AT_ONCE }, at.time);
         if self.leaving.len() >= MAX_BUDGET_WINDOWS {
             return None;
@@ -70,7 +70,11 @@ impl Budgets {
                 return None;
             }
             self.shares.add(at.agent);
-            Some(Begun { agent: at.agent.unwrap_or(NOBODY).to_owned(), looked_at: leaves, is_ended: false })
+            Some(WindowStart {
+                agent: at.agent.unwrap_or(NOBODY).to_owned(),
+                looked_at: leaves,
+                is_ended: false,
+            })
         } else {
             None
         };

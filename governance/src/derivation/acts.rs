@@ -3,12 +3,13 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BudgetPeriod, Dimension, GrantScope, OnExceed, RunOverdue, TrustProbed};
 
-use super::{SCHEDULER_SOURCE, full};
 use crate::budgets::BudgetError;
+use crate::budgets::run_budget::RUN_BUDGET;
 use crate::command::Act;
 use crate::limits::{MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
-use crate::loop_guard::RUN_BUDGET;
-use crate::reactor::{Observed, ReactorRefusal, RefusalCode};
+use crate::reactor::ObservedEvent;
+use crate::reactor::event_sources::SCHEDULER_SOURCE;
+use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::state::State;
 use crate::version::{holds_run_budgets, is_isolated};
 
@@ -22,14 +23,18 @@ impl State {
         }
         let is_new = self.probes.get(&probed.dimension).is_none();
         let holding = self.probes.iter().filter(|(_, until)| time < **until).count();
-        if is_new && holding >= MAX_PROBES { Err(full("dimensions that are tried")) } else { Ok(()) }
+        if is_new && holding >= MAX_PROBES {
+            Err(ReactorRefusal::too_many("dimensions that are tried"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Only the scheduler tells that a run has told no end, once that is so.
     pub(super) fn may_tell_overdue(
         &self,
         overdue: &RunOverdue,
-        placed: &Observed<'_>,
+        placed: &ObservedEvent<'_>,
     ) -> Result<(), ReactorRefusal> {
         let (agent, rules) = (placed.event.agent.as_deref(), self.rules.get().version());
         let is_due = self.rounds.is_overdue(&overdue.run, agent, rules, placed.time);
@@ -86,7 +91,7 @@ impl State {
                 if self.contracts.has_room_for(&defined.contract) {
                     Ok(())
                 } else {
-                    Err(full("contracts"))
+                    Err(ReactorRefusal::too_many("contracts"))
                 }
             }
             Act::ImportEnded(batch) => self.may_end_import(&batch.digest),
@@ -109,7 +114,9 @@ impl State {
                 RefusalCode::InvalidData,
                 "the grant's end has passed; name a later time",
             )),
-            Act::GrantGiven(_) if self.grants().holding(time).count() >= MAX_GRANTS => Err(full("grants")),
+            Act::GrantGiven(_) if self.grants().holding(time).count() >= MAX_GRANTS => {
+                Err(ReactorRefusal::too_many("grants"))
+            }
             Act::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
                 Err(no_such(&format_args!("grant `{}`", revoked.grant)))
             }
@@ -117,7 +124,7 @@ impl State {
                 if self.stops().suspended.len() >= MAX_SUSPENDED
                     && !self.stops().suspended.contains_key(&suspended.agent) =>
             {
-                Err(full("suspended agents"))
+                Err(ReactorRefusal::too_many("suspended agents"))
             }
             Act::Resumed(resumed) if !self.stops().suspended.contains_key(&resumed.agent) => {
                 Err(no_such(&format_args!("suspended agent `{}`", resumed.agent)))
@@ -125,7 +132,7 @@ impl State {
             Act::ModeConfigured(configured)
                 if self.modes().would_grow(configured) && self.modes().len() >= MAX_MODE_SCOPES =>
             {
-                Err(full("modes"))
+                Err(ReactorRefusal::too_many("modes"))
             }
             Act::ClockAccepted(_) if self.clock().jump().is_none() => {
                 Err(no_such(&"jump of the clock to be accepted"))
@@ -133,14 +140,14 @@ impl State {
             Act::TrustSet(set)
                 if self.trust.len() >= MAX_DIMENSIONS && self.trust.get(&set.dimension).is_none() =>
             {
-                Err(full("dimensions of trust"))
+                Err(ReactorRefusal::too_many("dimensions of trust"))
             }
             Act::Observed(observed)
                 if observed.assurance.is_some()
                     && self.imported.len() >= MAX_DIMENSIONS
                     && self.imported.get(&observed.dimension).is_none() =>
             {
-                Err(full("imported dimensions of trust"))
+                Err(ReactorRefusal::too_many("imported dimensions of trust"))
             }
             Act::Closed(closed) => self.may_begin_breaker(&closed.dimension),
             _ => Ok(()),
@@ -152,12 +159,12 @@ impl State {
     /// Checks that a breaker can be set or closed: an existing one always can, a new one needs room.
     pub(super) fn may_begin_breaker(&self, dimension: &Dimension) -> Result<(), ReactorRefusal> {
         let has_room = self.breakers.len() < MAX_DIMENSIONS || self.breakers.get(dimension).is_some();
-        if has_room { Ok(()) } else { Err(full("breakers")) }
+        if has_room { Ok(()) } else { Err(ReactorRefusal::too_many("breakers")) }
     }
 
     /// Refuses events that only the reactor derives where another caller appends them. History that was recorded elsewhere brings
     /// its own observations, marked.
-    pub(super) fn check_writer(&self, act: &Act, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
+    pub(super) fn check_writer(&self, act: &Act, placed: &ObservedEvent<'_>) -> Result<(), ReactorRefusal> {
         let is_own = match act {
             Act::Decided(_)
             | Act::Opened(_)
@@ -182,7 +189,7 @@ impl State {
 
 impl State {
     /// Checks that nothing ends by a clock that jumped: neither calls nor approvals nor principals.
-    pub(super) fn check_time(&self, placed: &Observed<'_>) -> Result<(), ReactorRefusal> {
+    pub(super) fn check_time(&self, placed: &ObservedEvent<'_>) -> Result<(), ReactorRefusal> {
         if self.clock().jump().is_none() || placed.derived || placed.event.source != SCHEDULER_SOURCE {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::RoundQuestion;
-use crate::examination::NOBODY;
+use crate::undo::per_agent_quota::NOBODY;
 
 /// Calls that are remembered of each run and session.
 const REMEMBERED: usize = MAX_CYCLE_CALLS as usize;
@@ -46,7 +46,7 @@ pub(super) struct Repeats<'a> {
 
 /// A loop that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turning {
+pub(crate) enum OngoingLoop {
     /// A cycle of so many calls, so often.
     Cycle { calls: u32, times: u32 },
     /// So many polls in a row.
@@ -95,7 +95,11 @@ impl Cycle {
 
     /// Returns the loop that a call would complete. A call that waits for a person belongs to none made since, and neither does a
     /// poll.
-    pub(super) fn turning_with(&self, question: &RoundQuestion<'_>, limits: &Repeats<'_>) -> Option<Turning> {
+    pub(super) fn turning_with(
+        &self,
+        question: &RoundQuestion<'_>,
+        limits: &Repeats<'_>,
+    ) -> Option<OngoingLoop> {
         let mut next = self.clone();
         if !next.take(question) {
             let is_newest = self.latest.last() == Some(&Made::of(question));
@@ -110,11 +114,11 @@ impl Cycle {
     }
 
     /// Returns the loop behind the last call: of several cycles the shortest.
-    pub(super) fn turning(&self, limits: &Repeats<'_>) -> Option<Turning> {
+    pub(super) fn turning(&self, limits: &Repeats<'_>) -> Option<OngoingLoop> {
         self.cycling(limits).or_else(|| self.polling(limits.bounds))
     }
 
-    fn cycling(&self, limits: &Repeats<'_>) -> Option<Turning> {
+    fn cycling(&self, limits: &Repeats<'_>) -> Option<OngoingLoop> {
         let lengths = (1..).zip(&self.same).take_while(|(calls, _)| *calls <= limits.bounds.cycle_calls());
         for (calls, same) in lengths {
             if self.is_made_of_less(calls) {
@@ -124,7 +128,7 @@ impl Cycle {
             let times = same / calls + 1;
             let is_fresh = self.fresh >= calls.saturating_mul(repeats);
             if times >= repeats && (is_fresh || times >= repeats.saturating_mul(MOST_BY_CHECKPOINTS)) {
-                return Some(Turning::Cycle { calls, times });
+                return Some(OngoingLoop::Cycle { calls, times });
             }
         }
         None
@@ -136,8 +140,8 @@ impl Cycle {
         shorter.into_iter().any(|(less, same)| *same >= calls - less)
     }
 
-    fn polling(&self, bounds: &CallBounds) -> Option<Turning> {
-        (self.polls > bounds.poll_calls()).then_some(Turning::Polls(self.polls))
+    fn polling(&self, bounds: &CallBounds) -> Option<OngoingLoop> {
+        (self.polls > bounds.poll_calls()).then_some(OngoingLoop::Polls(self.polls))
     }
 }
 
@@ -150,7 +154,7 @@ impl Repeats<'_> {
     }
 }
 
-impl Turning {
+impl OngoingLoop {
     /// Returns the kind that events tell.
     pub(super) const fn kind(self) -> LoopKind {
         match self {

@@ -3,10 +3,10 @@
 use bitacora_formats::Micros;
 use serde::{Deserialize, Serialize};
 
-use super::{Round, RoundName, Rounds, after_life};
-use crate::journal::Journaled;
+use super::{LoopGuard, Round, RoundName, after_life};
 use crate::limits::{BUDGET_WINDOW_LIFE, MAX_AWAITED_RUNS, MAX_AWAITED_RUNS_OF_AGENT};
-use crate::per_agent_quota::Shares;
+use crate::undo::per_agent_quota::PerAgentQuota;
+use crate::undo::undo_map::UndoMap;
 use crate::version::holds_run_budgets;
 
 /// A run that has not told its end in the time that it was given.
@@ -23,14 +23,14 @@ pub struct OverdueRun {
 /// Runs whose end is awaited. Those past the room for them are not: that decides nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct AwaitedRuns {
-    by_name: Journaled<RoundName, Awaited>,
+    by_name: UndoMap<RoundName, AwaitedRun>,
     /// Runs by the time at which the missing end is told.
-    by_due: Journaled<(Micros, RoundName), ()>,
-    shares: Shares,
+    by_due: UndoMap<(Micros, RoundName), ()>,
+    shares: PerAgentQuota,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Awaited {
+struct AwaitedRun {
     agent: Option<String>,
     began: Micros,
     due: Micros,
@@ -51,7 +51,7 @@ impl AwaitedRuns {
         let due = Micros(time.0.saturating_add(life.0));
         self.shares.add(agent);
         self.by_due.insert((due, name.clone()), ());
-        self.by_name.insert(name.clone(), Awaited { agent: agent.map(str::to_owned), began: time, due });
+        self.by_name.insert(name.clone(), AwaitedRun { agent: agent.map(str::to_owned), began: time, due });
     }
 
     fn end(&mut self, name: &RoundName) {
@@ -86,7 +86,7 @@ impl AwaitedRuns {
     }
 }
 
-impl Rounds {
+impl LoopGuard {
     /// Folds the end of an agent's run, by the rules that hold its budget.
     pub(crate) fn apply_ended(&mut self, run: &str, agent: Option<&str>, rules: u32, is_abort: bool) {
         if !holds_run_budgets(rules) {
@@ -111,7 +111,7 @@ impl Rounds {
     pub(crate) fn overdue(&self, time: Micros) -> impl Iterator<Item = OverdueRun> {
         let due = self.awaited.by_due.iter().map(|(key, ())| key).take_while(move |(due, _)| *due <= time);
         due.filter_map(|(_, name)| {
-            let Awaited { agent, began, .. } = self.awaited.by_name.get(name)?;
+            let AwaitedRun { agent, began, .. } = self.awaited.by_name.get(name)?;
             Some(OverdueRun { run: name.run()?.to_owned(), agent: agent.clone(), began: *began })
         })
     }

@@ -2,7 +2,7 @@
 
 use bitacora_formats::vocabulary::{LoopKind, OnExceed, ReasonCode, Verdict};
 
-use super::Turning;
+use super::OngoingLoop;
 
 /// An objection to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) struct Objection {
     /// The limit that is met or exceeded.
     pub(crate) bound: u64,
     /// The cycle or the polls, in a loop of calls.
-    pub(crate) turning: Option<Turning>,
+    pub(crate) turning: Option<OngoingLoop>,
     /// The kind of loop that is to be told, where it was not yet.
     pub(crate) untold: Option<LoopKind>,
     /// The consequence.

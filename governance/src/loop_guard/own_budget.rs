@@ -1,25 +1,18 @@
 //! A run's own budget, as the run was begun with it, and the consequences once it is spent.
 
-use std::sync::LazyLock;
-
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{
-    AgentName, BoundedText, BudgetConfigured, BudgetCount, BudgetExceeded, BudgetPeriod, BudgetScope,
-    Milliseconds, Name, OnExceed, RunBudget, SpendLimits,
+    AgentName, BoundedText, BudgetConfigured, BudgetExceeded, BudgetScope, Milliseconds, Name, OnExceed,
+    RunBudget, SpendLimits,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{RoundName, Rounds};
+use super::{LoopGuard, RoundName};
 use crate::budgets::BudgetsDue;
+use crate::budgets::run_budget::run_budget;
 use crate::version::holds_run_budgets;
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
-
-/// The name under which a run's own budget is told, charged and shown.
-pub(crate) static RUN_BUDGET: LazyLock<Name> = LazyLock::new(|| Name::new("run:own").unwrap_or(Name::LEAST));
-
-/// A run's own budget, as any run may have it.
-static ANY_RUN: LazyLock<BudgetConfigured> = LazyLock::new(|| budget(SpendLimits::default(), OnExceed::Deny));
 
 /// Limits that a run was begun with, besides those on its calls and steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,29 +77,13 @@ impl OwnBudget {
     }
 }
 
-impl Rounds {
+impl LoopGuard {
     /// Returns the budget that an agent's run was begun with.
     pub(crate) fn own_budget(&self, agent: Option<&str>, run: Option<&str>, rules: u32) -> Option<OwnBudget> {
         let run = run.filter(|_| holds_run_budgets(rules))?;
         let begun = self.by_name.get(&RoundName::of_run_by(agent, run, rules))?.begun?;
         let OwnLimits { limits, elapsed_ms } = begun.own?;
         let on_exceed = begun.on_exceed.unwrap_or(OnExceed::Deny);
-        Some(OwnBudget { budget: budget(limits, on_exceed), began: Micros(begun.at?), elapsed_ms })
-    }
-}
-
-/// Returns the common form of every run's own budget, where this is its name.
-pub(crate) fn any_run(name: &Name) -> Option<&'static BudgetConfigured> {
-    (*name == *RUN_BUDGET).then(|| &*ANY_RUN)
-}
-
-fn budget(limits: SpendLimits, on_exceed: OnExceed) -> BudgetConfigured {
-    BudgetConfigured {
-        budget: RUN_BUDGET.clone(),
-        scope: BudgetScope::default(),
-        limits,
-        period: BudgetPeriod::Run,
-        on_exceed,
-        counted: BudgetCount::Together,
+        Some(OwnBudget { budget: run_budget(limits, on_exceed), began: Micros(begun.at?), elapsed_ms })
     }
 }

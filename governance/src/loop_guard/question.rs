@@ -3,8 +3,8 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::Sha256Text;
 
-use super::{Action, Place, RoundName};
-use crate::examination::NOBODY;
+use super::{CallSignature, RoundName, WatchScope};
+use crate::undo::per_agent_quota::NOBODY;
 use crate::version::is_strict;
 
 /// A call, as the loop detection sees it.
@@ -42,19 +42,19 @@ impl RoundQuestion<'_> {
         is_strict(self.rules).then(|| self.agent.unwrap_or(NOBODY))
     }
 
-    pub(super) fn action(&self) -> Option<Action> {
+    pub(super) fn action(&self) -> Option<CallSignature> {
         let agent = self.doer().map(str::to_owned);
-        self.args.map(|args| Action { tool: self.tool.to_owned(), args: args.clone(), agent })
+        self.args.map(|args| CallSignature { tool: self.tool.to_owned(), args: args.clone(), agent })
     }
 
-    pub(super) fn does(&self, action: &Action) -> bool {
+    pub(super) fn does(&self, action: &CallSignature) -> bool {
         action.tool == self.tool && Some(&action.args) == self.args && action.agent.as_deref() == self.doer()
     }
 
     /// Returns the scopes in which it is watched, in the order of their names.
-    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
-        let run = self.run.map(|_| Place::Run);
-        let places = run.into_iter().chain(self.session.map(|_| Place::Session));
-        places.chain((self.run.is_none() && self.session.is_none()).then_some(Place::Alone))
+    pub(super) fn places(&self) -> impl Iterator<Item = WatchScope> {
+        let run = self.run.map(|_| WatchScope::Run);
+        let places = run.into_iter().chain(self.session.map(|_| WatchScope::Session));
+        places.chain((self.run.is_none() && self.session.is_none()).then_some(WatchScope::Alone))
     }
 }

@@ -4,10 +4,11 @@
 use bitacora_formats::vocabulary::{ArgumentCondition, Scalar};
 use serde::{Deserialize, Serialize};
 
-use super::compiled_rule::{self, Fit};
+use super::compiled_rule;
 use super::error::ConditionError;
+use super::fit::Fit;
 use super::glob::{Dialect, GlobPattern};
-use super::places::{Found, Places};
+use super::places::{ArgumentValue, Places};
 use super::{PolicyDigest, PolicyError};
 
 /// Bytes of an argument up to which globs are compared with it. For a longer one the match is not known.
@@ -126,18 +127,18 @@ impl PlaceCondition {
 
     /// Returns whether it holds. A tool may read an object or a list as the text that a condition names, so a comparison with one
     /// is not certain.
-    pub(super) fn fit(&self, found: &[Found<'_>], steps: &mut u64) -> Fit {
-        let found = found.get(self.place).unwrap_or(&Found::Unclear);
+    pub(super) fn fit(&self, found: &[ArgumentValue<'_>], steps: &mut u64) -> Fit {
+        let found = found.get(self.place).unwrap_or(&ArgumentValue::Unclear);
         match (&self.test, found) {
-            (_, Found::Unclear) => Fit::Perhaps,
-            (Test::Absent(absent), found) => Fit::from((*found == Found::Nothing) == *absent),
-            (_, Found::Nothing) => Fit::No,
-            (_, Found::Compound) => Fit::Perhaps,
-            (Test::Globs(globs), Found::Text(text)) => any_glob(globs, text, steps),
-            (Test::Globs(globs), Found::Number(text)) => any_glob(globs, text, steps),
-            (Test::Globs(globs), Found::Bool(true)) => any_glob(globs, "true", steps),
-            (Test::Globs(globs), Found::Bool(false)) => any_glob(globs, "false", steps),
-            (Test::Globs(globs), Found::Null) => any_glob(globs, "null", steps),
+            (_, ArgumentValue::Unclear) => Fit::Perhaps,
+            (Test::Absent(absent), found) => Fit::from((*found == ArgumentValue::Nothing) == *absent),
+            (_, ArgumentValue::Nothing) => Fit::No,
+            (_, ArgumentValue::Compound) => Fit::Perhaps,
+            (Test::Globs(globs), ArgumentValue::Text(text)) => any_glob(globs, text, steps),
+            (Test::Globs(globs), ArgumentValue::Number(text)) => any_glob(globs, text, steps),
+            (Test::Globs(globs), ArgumentValue::Bool(true)) => any_glob(globs, "true", steps),
+            (Test::Globs(globs), ArgumentValue::Bool(false)) => any_glob(globs, "false", steps),
+            (Test::Globs(globs), ArgumentValue::Null) => any_glob(globs, "null", steps),
             (Test::Equals(values), found) => {
                 values.iter().map(|value| equals(value, found)).max().unwrap_or(Fit::No)
             }
@@ -153,13 +154,13 @@ fn any_glob(globs: &[GlobPattern], text: &str, steps: &mut u64) -> Fit {
     fits.max().unwrap_or(Fit::No)
 }
 
-fn equals(value: &Scalar, found: &Found<'_>) -> Fit {
+fn equals(value: &Scalar, found: &ArgumentValue<'_>) -> Fit {
     match (value, found) {
-        (Scalar::Null, Found::Null) => Fit::Yes,
-        (Scalar::Bool(value), Found::Bool(found)) => Fit::from(value == found),
-        (Scalar::Text(value), Found::Text(found)) => Fit::from(value == found),
+        (Scalar::Null, ArgumentValue::Null) => Fit::Yes,
+        (Scalar::Bool(value), ArgumentValue::Bool(found)) => Fit::from(value == found),
+        (Scalar::Text(value), ArgumentValue::Text(found)) => Fit::from(value == found),
         // A number with a fraction or an exponent may be an integer all the same: readers differ.
-        (Scalar::Integer(value), Found::Number(found)) => {
+        (Scalar::Integer(value), ArgumentValue::Number(found)) => {
             found.parse::<i64>().map_or(Fit::Perhaps, |found| Fit::from(*value == found))
         }
         _ => Fit::No,

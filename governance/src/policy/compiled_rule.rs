@@ -4,24 +4,17 @@ use bitacora_formats::vocabulary::{Glob, OneOrMany, Rule, RuleMatch, Verdict, Zo
 
 use super::arguments::PlaceCondition;
 use super::destinations::DestinationGlobs;
+use super::fit::Fit;
 use super::glob::{Dialect, GlobPattern};
 use super::places::Places;
 use super::window::Window;
-use super::{Part, PolicyError, Question, RuleVerdict};
+use super::{CallPart, PolicyError, PolicyQuestion, RuleVerdict};
 use crate::version::tells_servers_apart;
 
 /// Begins a tool's name that says of which server it is.
 const OF_SERVER: &str = "mcp__";
 /// Ends the server in it. A server with these characters in its name is not told by the names of its tools.
 const SERVER_END: &str = "__";
-
-/// The fit of a condition, from the weakest: of several that must all hold, the least counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fit {
-    No,
-    Perhaps,
-    Yes,
-}
 
 #[derive(Debug, Clone)]
 pub(super) struct CompiledRule {
@@ -81,7 +74,7 @@ impl CompiledRule {
     }
 
     /// Returns whether it matches; conditions on arguments are asked for last.
-    pub(super) fn fit(&self, question: &Question<'_>, arguments: impl FnOnce() -> Fit) -> Fit {
+    pub(super) fn fit(&self, question: &PolicyQuestion<'_>, arguments: impl FnOnce() -> Fit) -> Fit {
         let risk = match (&self.rule.matches.risk, question.risk) {
             (None, _) => Fit::Yes,
             (Some(_), None) => Fit::Perhaps,
@@ -98,7 +91,7 @@ impl CompiledRule {
             return Fit::No;
         }
         let parts = [
-            (&self.tool, Part::Known(question.tool)),
+            (&self.tool, CallPart::Known(question.tool)),
             (&self.server, question.server),
             (&self.agent, question.agent),
             (&self.role, question.role),
@@ -125,7 +118,7 @@ impl CompiledRule {
     /// Returns whether it means the tool of this name. Servers name their tools as they like. So an allowing rule that names no
     /// server means only tools without one, and tools whose names show their server. A glob allows no tool whose calls may reach
     /// unseen places.
-    fn means_tool(&self, question: &Question<'_>) -> Fit {
+    fn means_tool(&self, question: &PolicyQuestion<'_>) -> Fit {
         if self.rule.action != Verdict::Allow || !tells_servers_apart(question.reactor_version) {
             return Fit::Yes;
         }
@@ -134,9 +127,11 @@ impl CompiledRule {
             return Fit::No;
         }
         match question.server {
-            Part::Known(server) => Fit::from(self.names_server() || is_called_after(question.tool, server)),
-            Part::Unknown if !self.names_server() => Fit::Perhaps,
-            Part::None | Part::Unknown => Fit::Yes,
+            CallPart::Known(server) => {
+                Fit::from(self.names_server() || is_called_after(question.tool, server))
+            }
+            CallPart::Unknown if !self.names_server() => Fit::Perhaps,
+            CallPart::None | CallPart::Unknown => Fit::Yes,
         }
     }
 
@@ -169,19 +164,13 @@ impl CompiledRule {
     }
 }
 
-impl Part<'_> {
+impl CallPart<'_> {
     pub(super) fn fit(self, globs: &[GlobPattern]) -> Fit {
         match self {
             Self::Known(text) => Fit::from(globs.iter().any(|glob| glob.matches(text))),
             Self::None => Fit::No,
             Self::Unknown => Fit::Perhaps,
         }
-    }
-}
-
-impl From<bool> for Fit {
-    fn from(holds: bool) -> Self {
-        if holds { Self::Yes } else { Self::No }
     }
 }
 
@@ -224,9 +213,13 @@ mod tests {
         let rules: Vec<Rule> = serde_json::from_str(&rule).unwrap();
         let policy = Policy::compile(&rules, &TrustRules::v2()).unwrap();
         let hidden = ArgumentMatches::hidden();
-        let server = if unlisted { Part::None } else { Part::Known("s") };
-        let question =
-            |reactor_version| Question { server, unlisted, reactor_version, ..Question::of("Task", &hidden) };
+        let server = if unlisted { CallPart::None } else { CallPart::Known("s") };
+        let question = |reactor_version| PolicyQuestion {
+            server,
+            unlisted,
+            reactor_version,
+            ..PolicyQuestion::of("Task", &hidden)
+        };
         (OLDEST_REACTOR_VERSION..=REACTOR_VERSION)
             .map(|version| policy.judge(&question(version)).verdict)
             .collect()
@@ -247,7 +240,7 @@ mod tests {
         let rules: Vec<Rule> = serde_json::from_str(rule).unwrap();
         let rule = CompiledRule::compile(&rules[0], &mut Places::default()).unwrap();
         let hidden = ArgumentMatches::hidden();
-        let question = Question { server: Part::Unknown, ..Question::of("Task", &hidden) };
+        let question = PolicyQuestion { server: CallPart::Unknown, ..PolicyQuestion::of("Task", &hidden) };
         assert_eq!(rule.fit(&question, || Fit::Yes), Fit::Perhaps);
     }
 }

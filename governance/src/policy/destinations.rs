@@ -2,12 +2,12 @@
 
 use bitacora_formats::vocabulary::{FileAccess, OneOrMany, Rule, Verdict};
 
-use super::compiled_rule::Fit;
 use super::file_guard::expanded;
+use super::fit::Fit;
 use super::glob::{Dialect, GlobPattern};
 use super::names::{as_windows_opens, folded, folded_glob};
-use super::{Destinations, Part, Question};
-use crate::arguments::{PlaceText, Reach, is_cut};
+use super::{CallPart, Destinations, PolicyQuestion};
+use crate::tools::arguments::{PlaceText, Reach, is_cut};
 use crate::version::guards_files;
 
 /// Patterns of one call that are compared with a rule; where there are more, the rule perhaps matches.
@@ -39,7 +39,7 @@ impl DestinationGlobs {
 
     /// Returns whether a call reaches there. If only some of its destinations match, the rule perhaps matches, and the strictest
     /// verdict counts. The same holds of patterns and folders in which a match may lie.
-    pub(super) fn fit(&self, question: &Question<'_>) -> Fit {
+    pub(super) fn fit(&self, question: &PolicyQuestion<'_>) -> Fit {
         let named = match question.destinations {
             Destinations::Known(places) => {
                 let is_folded = guards_files(question.reactor_version);
@@ -64,7 +64,7 @@ impl DestinationGlobs {
         if is_cut(place) {
             return Fit::Perhaps;
         }
-        let found = Part::Known(place).fit(&self.globs);
+        let found = CallPart::Known(place).fit(&self.globs);
         if found == Fit::Yes || self.folded.is_empty() || !is_folded {
             return found;
         }
@@ -155,11 +155,11 @@ mod tests {
         let uses = places.iter().map(|(_, access)| Some(*access)).collect();
         let reach = Reach { uses, ..reach };
         let hidden = ArgumentMatches::hidden();
-        let question = Question {
+        let question = PolicyQuestion {
             destinations: if named.is_empty() { Destinations::None } else { Destinations::Known(&named) },
             reach: Some(&reach),
             reactor_version: version,
-            ..Question::of("Read", &hidden)
+            ..PolicyQuestion::of("Read", &hidden)
         };
         policy.judge(&question).verdict
     }
@@ -203,10 +203,10 @@ mod tests {
         let named = [place(inside[0].0)];
         let hidden = ArgumentMatches::hidden();
         let judged = |reach: &Reach| {
-            let question = Question {
+            let question = PolicyQuestion {
                 destinations: Destinations::Known(&named),
                 reach: Some(reach),
-                ..Question::of("Read", &hidden)
+                ..PolicyQuestion::of("Read", &hidden)
             };
             policy.judge(&question).verdict
         };
@@ -228,7 +228,8 @@ mod tests {
         {
             let reach = Reach { uses: vec![Some(access)], ..Reach::default() };
             let destinations = Destinations::Known(&named);
-            let question = Question { destinations, reach: Some(&reach), ..Question::of("Read", &hidden) };
+            let question =
+                PolicyQuestion { destinations, reach: Some(&reach), ..PolicyQuestion::of("Read", &hidden) };
             assert_eq!(policy.judge(&question).verdict, verdict, "{access:?}");
         }
     }

@@ -7,7 +7,7 @@ use super::MAX_POLICY_ZONES;
 use super::glob::GlobError;
 use super::places::PointerError;
 use super::window::WindowError;
-use crate::local_time::ZONE_DATA;
+use crate::policy::zones::ZONE_DATA;
 
 /// The reason for which a policy cannot be taken. No part of it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::PolicyError;
 use super::glob::{Dialect, GlobPattern};
 use super::names::{as_windows_opens, folded, folded_glob, may_be_shortened};
-use crate::arguments::{PlaceText, Reach, clean_folder, is_cut};
+use crate::tools::arguments::{PlaceText, Reach, clean_folder, is_cut};
 
 /// Alternatives that the braces of one pattern may come to.
 const MAX_ALTERNATIVES: usize = 8;
@@ -26,7 +26,7 @@ pub(crate) struct GuardedFiles {
 
 /// The findings of the guarded files on a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Guarded {
+pub struct FileGuardResult {
     /// The reason against simply letting it pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<GuardFinding>,
@@ -79,8 +79,8 @@ impl GuardedFiles {
     }
 
     /// Judges a call that reaches these places.
-    pub(crate) fn judge(&self, places: &[PlaceText], reach: &Reach, cwd: Option<&str>) -> Guarded {
-        let mut guarded = Guarded::default();
+    pub(crate) fn judge(&self, places: &[PlaceText], reach: &Reach, cwd: Option<&str>) -> FileGuardResult {
+        let mut guarded = FileGuardResult::default();
         let named = places.iter().zip(&reach.uses).filter_map(|(place, access)| Some((place, (*access)?)));
         // A pattern for the names that are read narrows the tree that it is looked for in.
         let is_narrowed = reach.patterns.iter().any(|(access, _)| *access == FileAccess::Read);
@@ -132,7 +132,7 @@ impl GuardedFiles {
     }
 }
 
-impl Guarded {
+impl FileGuardResult {
     fn find(&mut self, finding: GuardFinding) {
         self.finding = self.finding.max(Some(finding));
     }

@@ -7,11 +7,11 @@ use super::Policy;
 use super::compiled_rule::CompiledRule;
 use super::destinations::DestinationGlobs;
 use super::glob::GlobPattern;
-use crate::arguments::SEVERAL;
+use crate::tools::arguments::SEVERAL;
 
 /// The rules of a policy, and one more among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct RulePlacement {
     /// All of them, in their order.
     pub rules: Vec<Rule>,
     /// The place of the new one among them, from 1.
@@ -28,7 +28,7 @@ impl Policy {
     /// one of the calls. A review of all of them does not count as stricter, because a milder rule about them is meant to replace
     /// it. A rule of the same id goes.
     #[must_use]
-    pub fn with_rule_about(&self, dimension: &Dimension, rule: Rule) -> Placed {
+    pub fn with_rule_about(&self, dimension: &Dimension, rule: Rule) -> RulePlacement {
         let others: Vec<&CompiledRule> = self.rules.iter().filter(|other| other.rule.id != rule.id).collect();
         let stays = |other: &CompiledRule| other.stays_before(dimension, &rule);
         let last = others.iter().rposition(|other| stays(other));
@@ -38,7 +38,7 @@ impl Policy {
         let behind = last.and_then(|last| others.get(last)).map(|other| other.rule.id.clone());
         let mut rules: Vec<Rule> = others.iter().map(|other| other.rule.clone()).collect();
         rules.insert(at, rule);
-        Placed { rules, place: at + 1, behind, decided_before }
+        RulePlacement { rules, place: at + 1, behind, decided_before }
     }
 }
 

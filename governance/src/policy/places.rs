@@ -23,7 +23,7 @@ pub enum PointerError {
 
 /// The value of a call at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found<'a> {
+pub(super) enum ArgumentValue<'a> {
     Nothing,
     Null,
     Bool(bool),
@@ -74,15 +74,15 @@ impl Places {
     }
 
     /// Returns the value at each place, by its number; `None` if the arguments are not JSON.
-    pub(super) fn find<'a>(&self, arguments: &'a [u8]) -> Option<Vec<Found<'a>>> {
+    pub(super) fn find<'a>(&self, arguments: &'a [u8]) -> Option<Vec<ArgumentValue<'a>>> {
         let root: &RawValue = serde_json::from_slice(arguments).ok()?;
-        let mut found = vec![Found::Nothing; self.count];
+        let mut found = vec![ArgumentValue::Nothing; self.count];
         self.walk(0, root, &mut found)?;
         Some(found)
     }
 
     /// Notes the values at a node and below it. Goes no deeper than the longest pointer.
-    fn walk<'a>(&self, at: usize, value: &'a RawValue, found: &mut [Found<'a>]) -> Option<()> {
+    fn walk<'a>(&self, at: usize, value: &'a RawValue, found: &mut [ArgumentValue<'a>]) -> Option<()> {
         let Some(node) = self.nodes.get(at) else { return Some(()) };
         let text = value.get();
         let is_compound = matches!(text.as_bytes().first(), Some(b'{' | b'['));
@@ -104,30 +104,30 @@ impl Places {
     }
 
     /// Notes of a node and of all below it that readers differ about the values there.
-    fn mark_unclear(&self, at: usize, found: &mut [Found<'_>]) {
+    fn mark_unclear(&self, at: usize, found: &mut [ArgumentValue<'_>]) {
         let Some(node) = self.nodes.get(at) else { return };
         if let Some(slot) = node.place.and_then(|place| found.get_mut(place)) {
-            *slot = Found::Unclear;
+            *slot = ArgumentValue::Unclear;
         }
         node.steps.values().for_each(|child| self.mark_unclear(*child, found));
     }
 }
 
 /// Reads a scalar as it is, and an object or a list by its kind.
-fn read(text: &str) -> Option<Found<'_>> {
+fn read(text: &str) -> Option<ArgumentValue<'_>> {
     Some(match text.as_bytes().first()? {
-        b'{' | b'[' => Found::Compound,
-        b'"' => Found::Text(serde_json::from_str::<Text<'_>>(text).ok()?.0),
-        b'n' => Found::Null,
-        b't' => Found::Bool(true),
-        b'f' => Found::Bool(false),
-        _ => Found::Number(text),
+        b'{' | b'[' => ArgumentValue::Compound,
+        b'"' => ArgumentValue::Text(serde_json::from_str::<BorrowedText<'_>>(text).ok()?.0),
+        b'n' => ArgumentValue::Null,
+        b't' => ArgumentValue::Bool(true),
+        b'f' => ArgumentValue::Bool(false),
+        _ => ArgumentValue::Number(text),
     })
 }
 
 /// A text that is borrowed where nothing in it is escaped.
 #[derive(serde::Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Returns the steps of an RFC 6901 pointer.
 fn steps(pointer: &str) -> Result<Vec<Box<str>>, PointerError> {
@@ -168,7 +168,7 @@ impl<'de> Visitor<'de> for Children<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
         let mut children = Vec::new();
-        while let Some(Text(name)) = members.next_key()? {
+        while let Some(BorrowedText(name)) = members.next_key()? {
             match self.node.steps.get(&*name) {
                 Some(child) => children.push((*child, members.next_value()?)),
                 None => drop(members.next_value::<IgnoredAny>()?),
@@ -199,20 +199,20 @@ mod tests {
     fn pointers_find_what_rfc_6901_says() {
         let arguments = br#" {"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "i\\j": 5, " ": 7, "m~n": 8, "n": null} "#;
         let table = [
-            ("/foo", Found::Compound),
-            ("/foo/0", Found::Text("bar".into())),
-            ("/foo/1", Found::Text("baz".into())),
-            ("/foo/01", Found::Nothing),
-            ("/foo/2", Found::Nothing),
-            ("/", Found::Number("0")),
-            ("/a~1b", Found::Number("1")),
-            ("/c%d", Found::Number("2")),
-            ("/i\\j", Found::Number("5")),
-            ("/ ", Found::Number("7")),
-            ("/m~0n", Found::Number("8")),
-            ("/n", Found::Null),
-            ("/n/x", Found::Nothing),
-            ("/x", Found::Nothing),
+            ("/foo", ArgumentValue::Compound),
+            ("/foo/0", ArgumentValue::Text("bar".into())),
+            ("/foo/1", ArgumentValue::Text("baz".into())),
+            ("/foo/01", ArgumentValue::Nothing),
+            ("/foo/2", ArgumentValue::Nothing),
+            ("/", ArgumentValue::Number("0")),
+            ("/a~1b", ArgumentValue::Number("1")),
+            ("/c%d", ArgumentValue::Number("2")),
+            ("/i\\j", ArgumentValue::Number("5")),
+            ("/ ", ArgumentValue::Number("7")),
+            ("/m~0n", ArgumentValue::Number("8")),
+            ("/n", ArgumentValue::Null),
+            ("/n/x", ArgumentValue::Nothing),
+            ("/x", ArgumentValue::Nothing),
         ];
         let mut places = Places::default();
         let numbers: Vec<_> = table.iter().map(|(pointer, _)| places.add(pointer).unwrap()).collect();
@@ -228,8 +228,8 @@ mod tests {
         let mut places = Places::default();
         let (a, b) = (places.add("/a").unwrap(), places.add("/b/c").unwrap());
         let found = places.find(br#"{"a": 1, "b": {"c": 2}, "\u0061": 3, "b": {}}"#).unwrap();
-        assert_eq!(found[a], Found::Unclear);
-        assert_eq!(found[b], Found::Unclear);
+        assert_eq!(found[a], ArgumentValue::Unclear);
+        assert_eq!(found[b], ArgumentValue::Unclear);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::PolicyError;
 /// The document before its rules are looked at.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Outline<'a> {
+struct RawPolicy<'a> {
     #[serde(borrow)]
     rules: Vec<&'a RawValue>,
     trust: TrustRules,
@@ -39,15 +39,15 @@ struct Outline<'a> {
 /// Text that is no I-JSON, a member that policies do not have, or a rule that cannot be read; that rule is named.
 pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
     check_json(json)?;
-    let outline: Outline<'_> =
+    let raw: RawPolicy<'_> =
         serde_json::from_slice(json).map_err(|error| PolicyError::Document(one_line(&error)))?;
-    if outline.rules.len() > MAX_RULES {
+    if raw.rules.len() > MAX_RULES {
         return Err(PolicyError::TooManyRules);
     }
     let rules =
-        (1..).zip(&outline.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
+        (1..).zip(&raw.rules).map(|(number, text)| read_rule(number, text)).collect::<Result<_, _>>()?;
     let rules = BoundedList::new(rules).map_err(|_| PolicyError::TooManyRules)?;
-    let Outline {
+    let RawPolicy {
         rules: _,
         trust,
         key_life_s,
@@ -57,7 +57,7 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
         unregistered,
         files,
         workspaces,
-    } = outline;
+    } = raw;
     Ok(PolicyDocument {
         rules,
         trust,
@@ -74,12 +74,12 @@ pub fn parse_policy(json: &[u8]) -> Result<PolicyDocument, PolicyError> {
 fn read_rule(number: usize, text: &RawValue) -> Result<Rule, PolicyError> {
     /// The part of a malformed rule that an error can name.
     #[derive(Deserialize)]
-    struct Named {
+    struct RuleName {
         id: String,
     }
     serde_json::from_str(text.get()).map_err(|error| PolicyError::Rule {
         number,
-        id: serde_json::from_str(text.get()).ok().map(|Named { id }| id),
+        id: serde_json::from_str(text.get()).ok().map(|RuleName { id }| id),
         problem: one_line(&error),
     })
 }

@@ -10,18 +10,18 @@ fn policy(text: &str) -> Policy {
 }
 
 /// Returns a call of a tool of which everything is known.
-fn call<'a>(tool: &'a str, arguments: &'a ArgumentMatches) -> Question<'a> {
-    Question {
+fn call<'a>(tool: &'a str, arguments: &'a ArgumentMatches) -> PolicyQuestion<'a> {
+    PolicyQuestion {
         tool,
-        server: Part::None,
-        context: Part::Known("src/lib"),
+        server: CallPart::None,
+        context: CallPart::Known("src/lib"),
         destinations: Destinations::None,
         reach: None,
-        cwd: Part::Known("/home/dev/project"),
-        model: Part::Known("small-1"),
-        agent: Part::Known("ci/7"),
-        role: Part::Known("agent"),
-        task_type: Part::Known("fix"),
+        cwd: CallPart::Known("/home/dev/project"),
+        model: CallPart::Known("small-1"),
+        agent: CallPart::Known("ci/7"),
+        role: CallPart::Known("agent"),
+        task_type: CallPart::Known("fix"),
         risk: Some(Risk::Write),
         is_in_session_folder: Some(true),
         // A Sunday, 05:12 UTC.
@@ -33,7 +33,7 @@ fn call<'a>(tool: &'a str, arguments: &'a ArgumentMatches) -> Question<'a> {
     }
 }
 
-fn said<'p>(policy: &'p Policy, question: &Question<'_>) -> (Verdict, Option<&'p str>) {
+fn said<'p>(policy: &'p Policy, question: &PolicyQuestion<'_>) -> (Verdict, Option<&'p str>) {
     let verdict = policy.judge(question);
     (verdict.verdict, verdict.rule.map(|rule| rule.id.as_str()))
 }
@@ -52,7 +52,7 @@ fn the_first_rule_that_matches_is_what_is_said() {
     assert_eq!(said(&policy, &call("fs.read", &none)), (Verdict::Review, Some("three")));
     assert_eq!(said(&policy, &call("shell", &none)), (Verdict::Review, Some("three")));
     assert_eq!(said(&policy, &call("shells", &none)), (Verdict::Deny, Some("four")));
-    let secret = Question { context: Part::Known("secret/a"), ..call("fs.write", &none) };
+    let secret = PolicyQuestion { context: CallPart::Known("secret/a"), ..call("fs.write", &none) };
     assert_eq!(said(&policy, &secret), (Verdict::Deny, Some("one")));
 }
 
@@ -110,7 +110,7 @@ fn every_condition_narrows() {
     let policy = policy(r#"[{"id": "a", "match": {"server": "*"}, "action": "allow", "reason": "r"}]"#);
     let none = ArgumentMatches::hidden();
     assert_eq!(said(&policy, &call("x", &none)).0, Verdict::Review);
-    let served = Question { server: Part::Known("files"), ..call("x", &none) };
+    let served = PolicyQuestion { server: CallPart::Known("files"), ..call("x", &none) };
     assert_eq!(said(&policy, &served).0, Verdict::Allow);
 }
 
@@ -211,15 +211,15 @@ fn unknown_parts_perhaps_match() {
         let none = policy.match_arguments("sh", b"{}");
         let known = call("sh", &none);
         assert_eq!(policy.judge(&known).verdict, Verdict::Review, "{member}");
-        let unknown = Question {
-            server: Part::Unknown,
-            context: Part::Unknown,
+        let unknown = PolicyQuestion {
+            server: CallPart::Unknown,
+            context: CallPart::Unknown,
             destinations: Destinations::Unknown,
-            cwd: Part::Unknown,
-            model: Part::Unknown,
-            agent: Part::Unknown,
-            role: Part::Unknown,
-            task_type: Part::Unknown,
+            cwd: CallPart::Unknown,
+            model: CallPart::Unknown,
+            agent: CallPart::Unknown,
+            role: CallPart::Unknown,
+            task_type: CallPart::Unknown,
             risk: None,
             ..known
         };
@@ -249,7 +249,7 @@ fn a_rule_about_destinations_is_about_all_of_them() {
             ));
             let (none, places) = (ArgumentMatches::hidden(), places(&texts));
             let destinations = Destinations::Known(&places);
-            let question = Question { destinations, ..call("fs.write", &none) };
+            let question = PolicyQuestion { destinations, ..call("fs.write", &none) };
             assert_eq!(policy.judge(&question).verdict, expected, "{action} {texts:?}");
         }
     }
@@ -474,7 +474,7 @@ fn looking_rules_up_finds_what_trying_each_by_itself_finds() {
             .collect();
         let whole = Policy::compile(&all, &TrustRules::v2()).unwrap();
         for (tool, place) in called.iter().flat_map(|tool| places.map(|place| (*tool, place))) {
-            let question = Question { context: Part::Known(place), ..call(tool, &none) };
+            let question = PolicyQuestion { context: CallPart::Known(place), ..call(tool, &none) };
             let alone = |rule: &&Rule| {
                 let one = Policy::compile(std::slice::from_ref(*rule), &TrustRules::v2()).unwrap();
                 one.rules[0].fit(&question, || Fit::Yes) == Fit::Yes

@@ -3,7 +3,7 @@
 use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{LocalTimes, TimeWindow, Weekday, ZoneName};
 
-use super::compiled_rule::Fit;
+use super::fit::Fit;
 
 const MINUTE_MICROS: u64 = 60 * 1_000_000;
 const DAY_MINUTES: u64 = 24 * 60;

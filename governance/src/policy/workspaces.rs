@@ -6,7 +6,7 @@ use bitacora_formats::vocabulary::{BoundedText, DimensionPart, Glob, Workspaces}
 
 use super::glob::{Dialect, GlobPattern};
 use super::{PolicyError, WorktreesError};
-use crate::arguments::{clean_folder, shortened};
+use crate::tools::arguments::{clean_folder, shortened};
 
 /// Roots of projects where a policy names none: folders that by convention hold one project each. Folders of people are none of them,
 /// because how deep projects lie in these differs: in one they are `~/src/cli`, in another `~/src/acme/cli` beside others.

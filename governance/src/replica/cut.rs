@@ -5,15 +5,15 @@
 
 use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod};
 
-use super::executor::Executor;
 use super::patch::{BegunByOne, MapPatch, StatePatch};
+use crate::budgets::meter::Meter;
 use crate::budgets::{Budgets, WindowKey};
-use crate::journal::Journaled;
-use crate::loop_guard::{RoundName, Rounds};
-use crate::meter::Meter;
-use crate::policies::Policies;
-use crate::shelved::Shelved;
+use crate::calls::executor::Executor;
+use crate::loop_guard::{LoopGuard, RoundName};
+use crate::policy::policies::Policies;
 use crate::state::State;
+use crate::undo::cow_cell::CowCell;
+use crate::undo::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
 
 /// Dimensions in one piece.
@@ -183,8 +183,8 @@ impl State {
 
 /// Returns the changes of a map that concern the executor. An entry that no longer concerns it counts as gone.
 fn changes<K: Ord + Clone, V: Clone + PartialEq>(
-    map: &Journaled<K, V>,
-    before: &Journaled<K, V>,
+    map: &UndoMap<K, V>,
+    before: &UndoMap<K, V>,
     concerns: impl Fn(&K, &V) -> bool,
 ) -> MapPatch<K, V> {
     let mut patch = MapPatch::default();
@@ -200,8 +200,8 @@ fn changes<K: Ord + Clone, V: Clone + PartialEq>(
 
 /// Returns some of the changes of a map, behind as many as were given.
 fn piece<K: Ord + Clone, V: Clone + PartialEq>(
-    map: &Journaled<K, V>,
-    before: &Journaled<K, V>,
+    map: &UndoMap<K, V>,
+    before: &UndoMap<K, V>,
     given: usize,
 ) -> MapPatch<K, V> {
     let mut patch = MapPatch::default();
@@ -269,7 +269,7 @@ fn is_own_window(state: &State, period: BudgetPeriod, key: &WindowKey, executor:
     names.into_iter().flatten().flatten().any(|name| is_own_round(&state.rounds, &name, executor))
 }
 
-fn is_own_round(rounds: &Rounds, name: &RoundName, executor: &Executor) -> bool {
+fn is_own_round(rounds: &LoopGuard, name: &RoundName, executor: &Executor) -> bool {
     rounds.by_name.get(name).is_some_and(|round| executor.is_own(round.agent.as_deref()))
 }
 
@@ -284,8 +284,8 @@ fn windows_of_round(budgets: &Budgets, name: &RoundName) -> Vec<WindowKey> {
 
 /// Returns a value whose cut for the executor has changed.
 fn value<T: Clone + Default, C: PartialEq>(
-    now: &Shelved<T>,
-    before: &Shelved<T>,
+    now: &CowCell<T>,
+    before: &CowCell<T>,
     cut: impl Fn(&T) -> C,
 ) -> Option<C> {
     if now.is_shared_with(before) {

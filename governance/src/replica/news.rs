@@ -4,8 +4,8 @@ use bitacora_formats::{Micros, Position, format_time, parse_time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::executor::Executor;
 use super::patch::StatePatch;
+use crate::calls::executor::Executor;
 
 /// One message. Messages up to one without `more` belong together: only then the replica stands at its position.
 #[derive(Debug, Clone, Serialize, Deserialize)]

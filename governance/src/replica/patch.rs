@@ -6,27 +6,27 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::executor::Executor;
-use crate::approvals::{Approval, ApprovalStatus};
-use crate::breaker::Breaker;
 use crate::budgets::WindowKey;
+use crate::budgets::meter::Meter;
 use crate::calls::OpenCall;
+use crate::calls::approvals::{Approval, ApprovalStatus};
+use crate::calls::executor::Executor;
+use crate::calls::grants::Grants;
+use crate::calls::keys::{ScopedKey, UsedKey};
 use crate::clock::ClockTrust;
-use crate::contracts::{Broken, CallKey};
-use crate::enforcement_mode::Modes;
-use crate::grants::Grants;
-use crate::journal::Journaled;
-use crate::keys::{ScopedKey, UsedKey};
 use crate::loop_guard::{Round, RoundName};
-use crate::meter::Meter;
-use crate::policies::Policies;
+use crate::policy::policies::Policies;
 use crate::rate::Bucket;
-use crate::registry::Registry;
-use crate::rolling_rates::TakenCalls;
-use crate::shelved::Shelved;
+use crate::rate::rolling::TakenCalls;
+use crate::state::contracts::{BrokenCondition, CallKey};
+use crate::state::enforcement_mode::Modes;
+use crate::state::suspensions::Suspensions;
 use crate::state::{GovernedTime, State, Unread};
-use crate::suspensions::Stops;
-use crate::trust::TrustRecord;
+use crate::tools::registry::Registry;
+use crate::trust::breaker::Breaker;
+use crate::trust::record::TrustRecord;
+use crate::undo::cow_cell::CowCell;
+use crate::undo::undo_map::UndoMap;
 
 /// The changes of a map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl<K: Ord + Clone, V: Clone> MapPatch<K, V> {
         self.put.is_empty() && self.gone.is_empty()
     }
 
-    fn apply(self, map: &mut Journaled<K, V>) {
+    fn apply(self, map: &mut UndoMap<K, V>) {
         self.gone.iter().for_each(|key| map.remove(key));
         self.put.into_iter().for_each(|(key, value)| map.insert(key, value));
     }
@@ -107,14 +107,14 @@ patches! {
         meters: WindowKey => Meter,
         rounds: RoundName => Round,
         contracts: Name => ContractDefined,
-        broken: CallKey => Broken,
+        broken: CallKey => BrokenCondition,
     }
     values {
         registry: Registry,
         policies: Policies,
         modes: Modes,
         grants: Grants,
-        stops: Stops,
+        stops: Suspensions,
         clock: ClockTrust,
         begun: BegunByOne,
         time: GovernedTime,
@@ -186,7 +186,7 @@ impl State {
     }
 }
 
-fn put<T: Clone>(part: &mut Shelved<T>, value: Option<T>) {
+fn put<T: Clone>(part: &mut CowCell<T>, value: Option<T>) {
     if let Some(value) = value {
         part.change(|current| *current = value);
     }

@@ -15,12 +15,12 @@ const DAY: u64 = 24 * HOUR;
 const STEPS: usize = 60;
 
 /// A desk whose frames take their time from a clock that is set now and then.
-struct Machine {
+struct ClockedDesk {
     desk: Desk,
     clock: u64,
 }
 
-impl Machine {
+impl ClockedDesk {
     fn new(desk: Desk) -> Self {
         Self { desk, clock: START }
     }
@@ -67,8 +67,8 @@ impl Machine {
     }
 }
 
-fn trusted() -> Machine {
-    let mut machine = Machine::new(governed());
+fn trusted() -> ClockedDesk {
+    let mut machine = ClockedDesk::new(governed());
     machine.desk.earn("fs.write", "src");
     machine
 }
@@ -113,7 +113,7 @@ fn rates_refill_and_breakers_cool_down_after_a_correction_backwards() {
     let limit = json!({"scope": {"by": "tool", "name": "fs.read"},
                        "limit": {"burst": 1, "refill": 1, "period_ms": 60_000}});
     machine.desk.act("rate.configured", limit).unwrap();
-    let read = |machine: &mut Machine, call: &str| {
+    let read = |machine: &mut ClockedDesk, call: &str| {
         verdict(&machine.desk.ask(call, "fs.read", json!({"path": "src/a.rs"})))
     };
     assert_eq!(read(&mut machine, "r1").0, Verdict::Allow);
@@ -139,7 +139,7 @@ fn approvals_and_deadlines_end_after_a_correction_backwards() {
     machine.ask("c1");
     machine.set(machine.clock - DAY);
     machine.accept();
-    let over = |machine: &Machine| {
+    let over = |machine: &ClockedDesk| {
         let at = machine.state(|state| state.time_by(machine_clock(&machine.clock)));
         machine.state(|state| (state.overdue_calls(at).len(), state.expired_approvals(at).len()))
     };
@@ -195,7 +195,7 @@ fn what_was_recorded_before_time_went_on_so_stands_still_as_it_did() {
 
 #[test]
 fn hours_of_rules_are_those_of_the_clock_that_was_accepted() {
-    let mut machine = Machine::new(governed());
+    let mut machine = ClockedDesk::new(governed());
     machine.desk.earn("fs.write", "src");
     let rules = json!([
         {"id": "night", "match": {"time_window": {"from": "00:00", "to": "06:00"}}, "action": "deny", "reason": "at night"},
@@ -235,7 +235,7 @@ fn new_keys_are_taken_after_a_correction_and_old_ones_stay_expired() {
     let old = key_of(machine.clock);
     machine.set(machine.clock + 2 * DAY);
     machine.accept();
-    let ask = |machine: &mut Machine, call: &str, key: &str| {
+    let ask = |machine: &mut ClockedDesk, call: &str, key: &str| {
         let request =
             json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "idempotency_key": key});
         verdict(&machine.desk.ask_with(request).unwrap()).1

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use crate::desk::{Desk, data, decision, kinds, tool};
 use crate::real_actions::starter;
-use crate::rounds::{Place, RUN, SESSION, ask, bound, caused, is_loop, request, told, trusted};
+use crate::rounds::{CallScope, RUN, SESSION, ask, bound, caused, is_loop, request, told, trusted};
 
-const ALONE: Place = Place(None, None);
+const ALONE: CallScope = CallScope(None, None);
 
 /// Makes calls for these files, one after another: which of them are loops.
-fn loops(desk: &mut Desk, place: Place, files: &str) -> String {
+fn loops(desk: &mut Desk, place: CallScope, files: &str) -> String {
     let made = files.chars().map(|file| {
         let number = desk.log.len();
         let made = ask(desk, place, &format!("n{number}"), &format!("src/{file}.rs"));

@@ -8,8 +8,8 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
-    APPROVAL_ID_BYTES, Examination, Governance, Observed, Policy, REACTOR_VERSION, Reactor, ReactorRefusal,
-    ReactorState, State,
+    APPROVAL_ID_BYTES, Examination, Governance, ObservedEvent, Policy, REACTOR_VERSION, Reactor,
+    ReactorRefusal, ReactorState, State,
 };
 use serde_json::{Value, json};
 
@@ -26,21 +26,21 @@ pub(crate) struct Desk {
     ids: u64,
     drawn: u64,
     /// Every frame, for replays.
-    pub(crate) log: Vec<Vec<Placed>>,
+    pub(crate) log: Vec<Vec<PlacedEvent>>,
 }
 
 /// An event at its place.
 #[derive(Clone)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedEvent {
     pub(crate) position: Position,
     pub(crate) time: Micros,
     pub(crate) derived: bool,
     pub(crate) event: Event<'static>,
 }
 
-impl Placed {
-    pub(crate) fn observed<'a>(&'a self, examination: Option<&'a Examination>) -> Observed<'a> {
-        Observed {
+impl PlacedEvent {
+    pub(crate) fn observed<'a>(&'a self, examination: Option<&'a Examination>) -> ObservedEvent<'a> {
+        ObservedEvent {
             position: self.position,
             stream_version: StreamVersion::FIRST,
             time: self.time,
@@ -114,9 +114,9 @@ impl Desk {
 
     fn react(
         &mut self,
-        placed: &[Placed],
+        placed: &[PlacedEvent],
         examined: &[Option<Box<Examination>>],
-    ) -> Result<Vec<Placed>, ReactorRefusal> {
+    ) -> Result<Vec<PlacedEvent>, ReactorRefusal> {
         let mut frame = Vec::new();
         for (one, examination) in placed.iter().zip(examined) {
             let mut queue: VecDeque<_> = self.staged.react(&one.observed(examination.as_deref()))?.into();
@@ -131,10 +131,10 @@ impl Desk {
         Ok(frame)
     }
 
-    fn place(&mut self, event: Event<'static>, derived: bool) -> Placed {
+    fn place(&mut self, event: Event<'static>, derived: bool) -> PlacedEvent {
         let position = Position::new(self.next).unwrap();
         self.next += 1;
-        Placed { position, time: Micros(self.time), derived, event }
+        PlacedEvent { position, time: Micros(self.time), derived, event }
     }
 
     /// Returns `true` if the staged state and the published one are the same.

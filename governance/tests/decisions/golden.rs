@@ -2,10 +2,10 @@
 //! A change of the rules without a new version of them fails here: the decisions of the past must stay as they are for ever.
 
 use bitacora_formats::{Data, Event, Json, Micros, Position};
-use bitacora_governance::{Governance, REACTOR_VERSION, Reactor, Rejudged, Rejudging, State};
+use bitacora_governance::{Governance, REACTOR_VERSION, Reactor, Reevaluation, ReevaluationReport, State};
 use serde_json::{Value, json};
 
-use crate::desk::Placed;
+use crate::desk::PlacedEvent;
 use crate::everything::live;
 
 /// A history that was recorded under one version of the rules.
@@ -62,7 +62,7 @@ const GOLDEN: [Golden; 8] = [
 ];
 
 /// A frame as it is kept here.
-pub(crate) fn line(frame: &[Placed]) -> String {
+pub(crate) fn line(frame: &[PlacedEvent]) -> String {
     let events: Vec<Value> = frame
         .iter()
         .map(|placed| {
@@ -83,7 +83,7 @@ pub(crate) fn line(frame: &[Placed]) -> String {
     Value::from(events).to_string()
 }
 
-fn recorded(line: &str) -> Vec<Placed> {
+fn recorded(line: &str) -> Vec<PlacedEvent> {
     let events: Vec<Value> = serde_json::from_str(line).unwrap();
     let text = |value: &Value| value.as_str().map(|text| std::borrow::Cow::from(text.to_owned()));
     let placed = |value: &Value| {
@@ -94,7 +94,7 @@ fn recorded(line: &str) -> Vec<Placed> {
             (text(&value["actor"]), text(&value["agent"]), text(&value["call"]));
         (event.session, event.run) = (text(&value["session"]), text(&value["run"]));
         event.data = Data::Json(Json::check(owned("data").into_owned().into_bytes()).unwrap());
-        Placed {
+        PlacedEvent {
             position: Position::new(value["position"].as_u64().unwrap()).unwrap(),
             time: Micros(value["time"].as_u64().unwrap()),
             derived: value["derived"].as_bool().unwrap(),
@@ -104,8 +104,8 @@ fn recorded(line: &str) -> Vec<Placed> {
     events.iter().map(placed).collect()
 }
 
-pub(crate) fn rejudged(frames: &[Vec<Placed>]) -> (State, Rejudged) {
-    let mut rejudging = Rejudging::default();
+pub(crate) fn rejudged(frames: &[Vec<PlacedEvent>]) -> (State, ReevaluationReport) {
+    let mut rejudging = Reevaluation::default();
     for frame in frames {
         let observed: Vec<_> = frame.iter().map(|placed| placed.observed(None)).collect();
         rejudging.fold(&observed);
@@ -114,7 +114,7 @@ pub(crate) fn rejudged(frames: &[Vec<Placed>]) -> (State, Rejudged) {
 }
 
 impl Golden {
-    fn history(&self) -> Vec<Vec<Placed>> {
+    fn history(&self) -> Vec<Vec<PlacedEvent>> {
         self.frames.lines().map(recorded).collect()
     }
 }

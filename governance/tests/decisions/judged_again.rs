@@ -1,13 +1,13 @@
 //! A log by the rules that it was recorded under: every disagreement is told, and nothing else is.
 
 use bitacora_formats::{Data, Json, Position};
-use bitacora_governance::{REACTOR_VERSION, Rejudged, Rejudging};
+use bitacora_governance::{REACTOR_VERSION, Reevaluation, ReevaluationReport};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Placed, data, governed};
+use crate::desk::{Desk, PlacedEvent, data, governed};
 use crate::golden::rejudged;
 
-fn found(log: &[Vec<Placed>]) -> Rejudged {
+fn found(log: &[Vec<PlacedEvent>]) -> ReevaluationReport {
     rejudged(log).1
 }
 
@@ -46,7 +46,7 @@ fn events_are_judged_up_to_the_one_that_is_asked_for() {
     desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
     let until = desk.log.last().unwrap()[0].position;
     desk.ask("c2", "fs.write", json!({"path": "src/a.rs"}));
-    let (all, mut some) = (found(&desk.log), Rejudging::until(until));
+    let (all, mut some) = (found(&desk.log), Reevaluation::until(until));
     for frame in &desk.log {
         some.fold(&frame.iter().map(|placed| placed.observed(None)).collect::<Vec<_>>());
     }
@@ -84,7 +84,7 @@ fn an_event_is_judged_by_what_the_one_before_it_caused_though_that_stands_behind
             cause = place;
         }
     }
-    let mut judging = Rejudging::until(Position::new(first + 1).unwrap());
+    let mut judging = Reevaluation::until(Position::new(first + 1).unwrap());
     for frame in desk.log.iter().chain([&frame]) {
         judging.fold(&frame.iter().map(|placed| placed.observed(None)).collect::<Vec<_>>());
     }

@@ -85,7 +85,7 @@ fn cause(made: &DecisionMade, action: &Value) -> String {
     let dimension = &made.inputs.dimension;
     let mut cause = format!("{}: {} {}", said(made), dimension.tool(), dimension.context());
     if dimension.context() == "opaque"
-        && let bitacora_shell::Reading::Unreadable(why, _) =
+        && let bitacora_shell::ShellReading::Unreadable(why, _) =
             bitacora_shell::read(action["input"]["command"].as_str().unwrap_or_default())
     {
         cause.push_str(&format!(" ({})", why.construct));

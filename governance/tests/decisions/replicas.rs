@@ -18,14 +18,14 @@ use crate::random_acts::RandomActs;
 const STEPS: u64 = 400;
 
 /// A replica, and the state that it was told of last.
-struct Told {
+struct SyncedReplica {
     replica: Replica,
     base: Option<Arc<StateCopy>>,
     /// Everything that it was told, as it was sent.
     sent: String,
 }
 
-impl Told {
+impl SyncedReplica {
     fn of(agent: Option<&str>, actor: &str) -> Self {
         let executor = Executor { agent: agent.map(str::to_owned), actor: actor.to_owned() };
         Self { replica: Replica::new(executor), base: None, sent: String::new() }
@@ -97,7 +97,7 @@ fn predictions_are_what_is_decided_next() {
                 ("tester", "agent:222222222222"),
                 ("ops", "operator:333333333333"),
             ]
-            .map(|(agent, actor)| (agent, Told::of(Some(agent), actor))),
+            .map(|(agent, actor)| (agent, SyncedReplica::of(Some(agent), actor))),
         );
         for event in acts.first() {
             desk.append(vec![event]).unwrap();
@@ -140,8 +140,10 @@ fn predictions_are_what_is_decided_next() {
         // Told bit by bit it has come to what one is told at once.
         for one in told.values_mut() {
             one.catch_up(&desk);
-            let mut late =
-                Told { replica: Replica::new(one.replica.executor().clone()), ..Told::of(None, "") };
+            let mut late = SyncedReplica {
+                replica: Replica::new(one.replica.executor().clone()),
+                ..SyncedReplica::of(None, "")
+            };
             late.catch_up(&desk);
             assert!(one.replica.state() == late.replica.state(), "seed {seed}: {:?}", one.replica.executor());
         }
@@ -176,7 +178,7 @@ fn words(made: &DecisionMade, caused: &[Event<'static>]) -> String {
 #[test]
 fn what_concerns_others_is_never_sent() {
     let mut desk = governed();
-    let mut coder = Told::of(Some("coder"), "agent:111111111111");
+    let mut coder = SyncedReplica::of(Some("coder"), "agent:111111111111");
     coder.catch_up(&desk);
     let hash = "ab".repeat(32);
     let limit = json!({"burst": 5, "refill": 1, "period_ms": 1_000});
@@ -232,7 +234,7 @@ fn what_concerns_others_is_never_sent() {
     desk.act("agent.suspended", json!({"agent": "tester", "reason": "tester went too far"})).unwrap();
     coder.catch_up(&desk);
     // The same at once, for who begins only now.
-    let mut late = Told::of(Some("coder"), "agent:111111111111");
+    let mut late = SyncedReplica::of(Some("coder"), "agent:111111111111");
     late.catch_up(&desk);
     for told in [&coder, &late] {
         assert!(!told.sent.contains("tester") && !told.sent.contains(&hash), "{}", told.sent);
@@ -250,7 +252,7 @@ fn a_no_that_may_be_over_by_now_denies_nothing() {
     let budget =
         json!({"budget": "b", "scope": {}, "limits": {"calls": 1}, "period": "day", "on_exceed": "deny"});
     desk.act("budget.configured", budget).unwrap();
-    let mut coder = Told::of(Some("coder"), "agent:111111111111");
+    let mut coder = SyncedReplica::of(Some("coder"), "agent:111111111111");
     let args = json!({"path": "src/a.rs"});
     assert_eq!(desk.ask("c1", "fs.write", args.clone()).verdict, Verdict::Allow);
     coder.catch_up(&desk);
@@ -292,7 +294,7 @@ fn a_no_that_may_be_over_by_now_denies_nothing() {
 #[test]
 fn a_prediction_is_of_the_project_that_the_call_works_in() {
     let mut desk = governed();
-    let mut coder = Told::of(Some("coder"), "agent:111111111111");
+    let mut coder = SyncedReplica::of(Some("coder"), "agent:111111111111");
     let request = |call: &str, cwd: &str| json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "cwd": cwd});
     let dimension = json!({"tool": "fs.write", "context": "src", "workspace": "/srv/cli"});
     let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
@@ -355,7 +357,7 @@ fn of_an_agent_that_is_alone_all_is_known_that_decides() {
     desk.act("agent.suspended", json!({"agent": "coder", "reason": "it went too far"})).unwrap();
     let jump = json!({"from": desk.time, "to": desk.time + 1, "direction": "forward"});
     desk.act("ledger.clock-jumped", jump).unwrap();
-    let mut coder = Told::of(Some("coder"), "agent:111111111111");
+    let mut coder = SyncedReplica::of(Some("coder"), "agent:111111111111");
     coder.catch_up(&desk);
     let copy = desk.governance.copy();
     let differing = |other: &State| -> BTreeSet<String> {
@@ -418,7 +420,7 @@ fn many_dimensions_come_in_pieces() {
     // A breaker has a piece of its own.
     desk.ask("c1", "fs.write", json!({"path": "d0/a.rs"}));
     desk.fail("c1");
-    let mut coder = Told::of(Some("coder"), "agent:111111111111");
+    let mut coder = SyncedReplica::of(Some("coder"), "agent:111111111111");
     coder.catch_up(&desk);
     assert_eq!(coder.replica.dimensions(), count);
     let state = desk.governance.copy();

@@ -20,12 +20,12 @@ pub(crate) fn trusted() -> Desk {
 
 /// The session and the run of a call.
 #[derive(Clone, Copy)]
-pub(crate) struct Place(pub(crate) Option<&'static str>, pub(crate) Option<&'static str>);
+pub(crate) struct CallScope(pub(crate) Option<&'static str>, pub(crate) Option<&'static str>);
 
-pub(crate) const SESSION: Place = Place(Some("s1"), None);
-pub(crate) const RUN: Place = Place(None, Some("r1"));
+pub(crate) const SESSION: CallScope = CallScope(Some("s1"), None);
+pub(crate) const RUN: CallScope = CallScope(None, Some("r1"));
 
-pub(crate) fn caused(desk: &mut Desk, place: Place, request: &Value) -> Vec<Event<'static>> {
+pub(crate) fn caused(desk: &mut Desk, place: CallScope, request: &Value) -> Vec<Event<'static>> {
     let mut event = desk.event("tool.requested", "agent:111111111111", request);
     (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
     desk.append(vec![event]).unwrap()
@@ -35,7 +35,7 @@ pub(crate) fn request(call: &str, path: &str) -> Value {
     json!({"call": call, "tool": "fs.write", "args": {"path": path}})
 }
 
-pub(crate) fn ask(desk: &mut Desk, place: Place, call: &str, path: &str) -> DecisionMade {
+pub(crate) fn ask(desk: &mut Desk, place: CallScope, call: &str, path: &str) -> DecisionMade {
     decision(&caused(desk, place, &request(call, path)))
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn is_loop(made: &DecisionMade) -> bool {
     verdict(made) == (Verdict::Deny, "loop-detected".into())
 }
 
-pub(crate) fn told(desk: &mut Desk, kind: &'static str, place: Place, body: &Value) {
+pub(crate) fn told(desk: &mut Desk, kind: &'static str, place: CallScope, body: &Value) {
     let mut event = desk.event(kind, "agent:111111111111", body);
     (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
     assert_eq!(desk.append(vec![event]).unwrap(), []);
@@ -84,8 +84,8 @@ fn another_tool_another_place_or_a_checkpoint_begins_the_count_anew() {
             0 => drop(caused(&mut desk, SESSION, &read)),
             1 => told(&mut desk, "checkpoint.saved", SESSION, &saved),
             // Of another session it is none of this one's.
-            2 => told(&mut desk, "checkpoint.saved", Place(Some("s2"), None), &saved),
-            _ => drop(ask(&mut desk, Place(Some("s2"), None), "x", "src/b.rs")),
+            2 => told(&mut desk, "checkpoint.saved", CallScope(Some("s2"), None), &saved),
+            _ => drop(ask(&mut desk, CallScope(Some("s2"), None), "x", "src/b.rs")),
         }
         assert_eq!(is_loop(&ask(&mut desk, SESSION, "c3", "src/a.rs")), between >= 2, "{between}");
     }
@@ -121,7 +121,7 @@ fn a_quiet_session_is_forgotten_after_a_day() {
         ask(&mut desk, SESSION, "c2", "src/a.rs");
         desk.pass(seconds);
         // A quiet one leaves when another one comes.
-        ask(&mut desk, Place(Some("s2"), None), "x", "src/b.rs");
+        ask(&mut desk, CallScope(Some("s2"), None), "x", "src/b.rs");
         assert_eq!(is_loop(&ask(&mut desk, SESSION, "c3", "src/a.rs")), expected, "{seconds}");
         assert!(desk.is_in_step());
     }
@@ -185,14 +185,14 @@ fn a_run_ends_where_its_steps_or_calls_do() {
         assert_eq!(data::<Value>(&third[1])["kind"], "iteration_cap");
         let fourth = caused(&mut desk, RUN, &request("c4", "src/d.rs"));
         assert_eq!((verdict(&decision(&fourth)), kinds(&fourth)), (ended.clone(), vec!["decision.made"]));
-        assert_eq!(ask(&mut desk, Place(None, Some("r2")), "c5", "src/c.rs").verdict, Verdict::Allow);
+        assert_eq!(ask(&mut desk, CallScope(None, Some("r2")), "c5", "src/c.rs").verdict, Verdict::Allow);
     }
     // Steps alone, each once, by its end; of a run that nobody started too.
     let mut desk = trusted();
     bound(&mut desk, &json!({"steps_of_run": 2}));
     for status in ["started", "ok", "started", "skipped", "started", "timeout"] {
         let step = json!({"run": "r1", "node": "act", "node_type": "tool", "status": status, "attempt": 1});
-        told(&mut desk, "run.step", Place(None, None), &step);
+        told(&mut desk, "run.step", CallScope(None, None), &step);
     }
     assert_eq!(verdict(&ask(&mut desk, RUN, "c1", "src/a.rs")), ended);
 }
@@ -203,7 +203,7 @@ fn work_is_handed_on_so_often_and_no_further() {
     let start = |desk: &mut Desk, run: &str, parent: Option<&str>| {
         let mut started = json!({"run": run, "kind": "task"});
         parent.iter().for_each(|parent| started["parent"] = json!(parent));
-        told(desk, "run.started", Place(None, None), &started);
+        told(desk, "run.started", CallScope(None, None), &started);
     };
     let runs = ["r0", "r1", "r2", "r3", "r4", "r5", "r6"];
     start(&mut desk, runs[0], None);
@@ -211,7 +211,7 @@ fn work_is_handed_on_so_often_and_no_further() {
         start(&mut desk, pair[1], Some(pair[0]));
     }
     for (depth, run) in (0..).zip(runs) {
-        let made = ask(&mut desk, Place(None, Some(run)), &format!("c{depth}"), "src/a.rs");
+        let made = ask(&mut desk, CallScope(None, Some(run)), &format!("c{depth}"), "src/a.rs");
         let deep = (Verdict::Deny, "delegation-too-deep".to_owned());
         assert_eq!(verdict(&made) == deep, depth > 5, "{run}");
     }
@@ -221,17 +221,17 @@ fn work_is_handed_on_so_often_and_no_further() {
     start(&mut desk, "own", Some("own"));
     for run in ["r1", "lost", "own"] {
         assert_eq!(
-            ask(&mut desk, Place(None, Some(run)), run, "src/a.rs").reason_code.as_str(),
+            ask(&mut desk, CallScope(None, Some(run)), run, "src/a.rs").reason_code.as_str(),
             "delegation-too-deep"
         );
     }
     // A later claim that nobody is above changes nothing.
     start(&mut desk, "r1", None);
     assert_eq!(
-        ask(&mut desk, Place(None, Some("r1")), "d1", "src/a.rs").reason_code.as_str(),
+        ask(&mut desk, CallScope(None, Some("r1")), "d1", "src/a.rs").reason_code.as_str(),
         "delegation-too-deep"
     );
-    assert_eq!(ask(&mut desk, Place(None, Some("r0")), "d2", "src/a.rs").verdict, Verdict::Allow);
+    assert_eq!(ask(&mut desk, CallScope(None, Some("r0")), "d2", "src/a.rs").verdict, Verdict::Allow);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn what_is_observed_is_told_and_runs_and_recordings_are_not_watched() {
     for call in ["i1", "i2", "i3", "i4"] {
         let mut body = request(call, "src/a.rs");
         body["assurance"] = json!("imported");
-        let made = decision(&caused(&mut desk, Place(Some("s9"), None), &body));
+        let made = decision(&caused(&mut desk, CallScope(Some("s9"), None), &body));
         assert!(made.ladder.iter().all(|said| said.code.is_none_or(|code| code.as_str() != "loop-detected")));
     }
     let told = json!({"call": "c1", "kind": "identical_calls", "tool": "fs.write", "count": 3});
@@ -306,10 +306,10 @@ fn a_call_that_is_over_is_no_excuse_for_another_one_under_its_id() {
 fn a_new_run_for_each_call_does_not_hide_what_goes_round_in_the_session() {
     let mut desk = trusted();
     let said = [("c1", "q1"), ("c2", "q2"), ("c3", "q3")]
-        .map(|(call, run)| caused(&mut desk, Place(Some("s1"), Some(run)), &request(call, "src/a.rs")));
+        .map(|(call, run)| caused(&mut desk, CallScope(Some("s1"), Some(run)), &request(call, "src/a.rs")));
     assert_eq!(said.each_ref().map(|caused| is_loop(&decision(caused))), [false, false, true]);
     assert!(kinds(&said[2]).contains(&"loop.detected"));
-    let again = caused(&mut desk, Place(Some("s1"), Some("q4")), &request("c4", "src/a.rs"));
+    let again = caused(&mut desk, CallScope(Some("s1"), Some("q4")), &request("c4", "src/a.rs"));
     assert_eq!((is_loop(&decision(&again)), kinds(&again)), (true, vec!["decision.made"]), "told once");
     assert!(desk.is_in_step());
 }
@@ -317,18 +317,19 @@ fn a_new_run_for_each_call_does_not_hide_what_goes_round_in_the_session() {
 #[test]
 fn what_other_agents_do_in_a_session_or_tell_of_a_run_moves_nothing() {
     let mut desk = trusted();
-    let ask_as = |desk: &mut Desk, agent: &'static str, place: Place, call: &str| {
+    let ask_as = |desk: &mut Desk, agent: &'static str, place: CallScope, call: &str| {
         let mut event = desk.event("tool.requested", "agent:111111111111", &request(call, "src/a.rs"));
         (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
         event.agent = Some(agent.into());
         is_loop(&decision(&desk.append(vec![event]).unwrap()))
     };
-    let tell_as = |desk: &mut Desk, agent: &'static str, kind: &'static str, place: Place, body: &Value| {
-        let mut event = desk.event(kind, "agent:111111111111", body);
-        (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
-        event.agent = Some(agent.into());
-        desk.append(vec![event]).unwrap();
-    };
+    let tell_as =
+        |desk: &mut Desk, agent: &'static str, kind: &'static str, place: CallScope, body: &Value| {
+            let mut event = desk.event(kind, "agent:111111111111", body);
+            (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
+            event.agent = Some(agent.into());
+            desk.append(vec![event]).unwrap();
+        };
     for (place, call) in [(SESSION, "c"), (RUN, "r")] {
         for agent in ["one", "two", "three", "four"] {
             assert!(!ask_as(&mut desk, agent, place, &format!("{call}{agent}")), "each did it once");
@@ -344,7 +345,7 @@ fn what_other_agents_do_in_a_session_or_tell_of_a_run_moves_nothing() {
     // Steps that another agent tells of are none of this one's.
     bound(&mut desk, &json!({"steps_of_run": 2}));
     let step = json!({"run": "own", "node": "n", "node_type": "tool", "status": "ok", "attempt": 1});
-    let own = Place(None, Some("own"));
+    let own = CallScope(None, Some("own"));
     tell_as(&mut desk, "coder", "run.step", own, &step);
     for _ in 0..5 {
         tell_as(&mut desk, "evil", "run.step", own, &step);

@@ -15,9 +15,9 @@ const VENDORED: &str = "/home/ana/project/vendor/x";
 const SESSION_LIFE_S: u64 = 24 * 3_600;
 
 /// An agent, its session, and where it works.
-type Place<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+type AgentSession<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
-fn ask(desk: &mut Desk, command: &str, (agent, session, cwd): Place<'_>) -> DecisionMade {
+fn ask(desk: &mut Desk, command: &str, (agent, session, cwd): AgentSession<'_>) -> DecisionMade {
     let number = desk.log.len();
     // No call is the one before it again.
     let command = format!("{command} && echo {number}");
@@ -31,7 +31,7 @@ fn ask(desk: &mut Desk, command: &str, (agent, session, cwd): Place<'_>) -> Deci
     decision(&desk.append(vec![event]).unwrap())
 }
 
-fn is_allowed(desk: &mut Desk, command: &str, place: Place<'_>) -> bool {
+fn is_allowed(desk: &mut Desk, command: &str, place: AgentSession<'_>) -> bool {
     match verdict(&ask(desk, command, place)) {
         (Verdict::Allow, _) => true,
         (Verdict::Review, reason) if reason == "no-rule" => false,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use bitacora_formats::vocabulary::{EVENT_TYPES, Writer, check_data, check_members, is_binary_kind};
+use bitacora_formats::vocabulary::{EVENT_TYPES, EventWriter, check_data, check_members, is_binary_kind};
 use bitacora_ledger::AppendRequest;
 use bitacora_projector::ModelState;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,8 @@ fn no_fold_stops_at_what_the_vocabulary_takes() {
     let ledger = bench.open();
     let examples: Vec<(&str, Map<String, Value>)> = (EVENT_TYPES.iter())
         .filter(|listed| {
-            !is_binary_kind(listed.kind) && !matches!(listed.writer, Writer::Reactor | Writer::Service)
+            !is_binary_kind(listed.kind)
+                && !matches!(listed.writer, EventWriter::Reactor | EventWriter::Service)
         })
         .filter_map(|listed| Some((listed.kind, serde_json::from_str(listed.example).ok()?)))
         .collect();

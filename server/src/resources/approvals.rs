@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{
-    ApprovalResolved, Arguments, MAX_EDITED_ARGUMENTS_BYTES, Name, Note, PathText, Resolution, Sha256Text,
+    ApprovalResolved, CallArguments, MAX_EDITED_ARGUMENTS_BYTES, Name, Note, PathText, Resolution, Sha256Text,
 };
 use bitacora_governance::{Approval, ApprovalStatus, CompiledTool, examine};
 use bitacora_ledger::Head;
@@ -177,7 +177,7 @@ struct Said {
 /// The arguments that are approved in the place of those asked for.
 struct Edit {
     /// The arguments; without them, their digest is there.
-    args: Option<Arguments>,
+    args: Option<CallArguments>,
     digest: Option<Sha256Text>,
     /// The folder that they are relative to, where it is another one.
     cwd: Option<PathText>,
@@ -185,7 +185,7 @@ struct Edit {
 
 fn read_said(members: &mut Members<'_>) -> Result<Said, Problem> {
     let note = members.take("note")?;
-    let args: Option<Arguments> = members.take("args")?;
+    let args: Option<CallArguments> = members.take("args")?;
     let cwd: Option<PathText> = members.take("cwd")?;
     let digest: Option<Sha256Text> = members.take("actionDigest")?;
     if args.is_some() && digest.is_some() {

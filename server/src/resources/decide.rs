@@ -8,7 +8,7 @@ use bitacora_formats::vocabulary::{
     DecisionMade, EventData, Milliseconds, Mode, Name, ReasonCode, ReasonText, ToolRequested, Verdict,
 };
 use bitacora_formats::{Micros, Position};
-use bitacora_governance::{ApprovalStatus, Meaning, State as GovernanceState, take_call};
+use bitacora_governance::{ApprovalStatus, DerivedValue, State as GovernanceState, take_call};
 use bitacora_ledger::{Appended, DerivedReceipt, Head};
 use bitacora_projector::IndexedLedger;
 use serde_json::value::RawValue;
@@ -135,7 +135,7 @@ impl Asking {
             };
             let made = decision_in(&appended)?;
             let DerivedReceipt { position, time, .. } = *made;
-            let decision = said_by(made, Meaning::decision, api, ledger).await?.into_owned();
+            let decision = said_by(made, DerivedValue::decision, api, ledger).await?.into_owned();
             let now = api.ledgers.time_in(ledger);
             let is_over = |state: &_| is_passing_no_over(&decision, time, now, state);
             let anew = first

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bitacora_formats::format_time;
 use bitacora_formats::vocabulary::{Dimension, ImportAccepted, Sha256Text};
-use bitacora_governance::{Assessment, Import, ImportedDimension, Standing, TrustInputs};
+use bitacora_governance::{Assessment, Import, ImportedDimension, TrustInputs, TrustStanding};
 use bitacora_ledger::Head;
 use bitacora_projector::{ImportShowed, IndexedLedger};
 use serde_json::Value;
@@ -230,9 +230,9 @@ fn write_standings<'a>(
     let (mut allowed, mut reviewed, mut blocked) = (0, 0, 0);
     for assessment in assessments {
         match assessment.standing {
-            Standing::AutoApprove => allowed += 1,
-            Standing::RequireReview => reviewed += 1,
-            Standing::Blocked => blocked += 1,
+            TrustStanding::AutoApprove => allowed += 1,
+            TrustStanding::RequireReview => reviewed += 1,
+            TrustStanding::Blocked => blocked += 1,
         }
     }
     json.key(name);

@@ -7,7 +7,7 @@ use bitacora_formats::vocabulary::{
     ContentDigest, EventData, ExitCode, FailedStatus, MAX_ARTIFACTS, Milliseconds, Name, Sha256Text,
     SummaryText, TokenCounts, Tokens, ToolBlocked, ToolCompleted, ToolFailed, TrustObserved,
 };
-use bitacora_governance::{Meaning, TrustInputs};
+use bitacora_governance::{DerivedValue, TrustInputs};
 use bitacora_ledger::Appended;
 use bitacora_projector::IndexedLedger;
 use serde::Deserialize;
@@ -80,7 +80,7 @@ async fn write_caused(
     let Some(made) = appended.derived.iter().find(|derived| derived.kind == TrustObserved::KIND) else {
         return Ok(());
     };
-    let observed = said_by(made, Meaning::observation, api, ledger).await?;
+    let observed = said_by(made, DerivedValue::observation, api, ledger).await?;
     let (standing, breaker) = governance(ledger)?.read(|state| {
         (state.standing(&observed.dimension, appended.head.time), state.breaker_of(&observed.dimension))
     });

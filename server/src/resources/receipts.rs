@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::{Position, Receipt};
+use bitacora_formats::{InclusionReceipt, Position};
 use bitacora_ledger::{InclusionProof, PublishedHead, ReadError};
 use bitacora_projector::IndexedLedger;
 use tokio::time::{Instant, sleep};
@@ -53,7 +53,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         return Err(ReadError::TreeBehind("its root is not the signed one".to_owned()).into());
     }
     let InclusionProof { leaf, hashes, .. } = proof;
-    let receipt = Receipt { position, leaf, proof: hashes, tree_head: head.note.clone() };
+    let receipt = InclusionReceipt { position, leaf, proof: hashes, tree_head: head.note.clone() };
     Ok(answer_at(&durable, TEXT, NO_STORE, receipt.to_string().into()))
 }
 

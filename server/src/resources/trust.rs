@@ -7,7 +7,7 @@ use axum::response::Response;
 use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustProbed, TrustSet};
 use bitacora_formats::{format_time, parse_time};
 use bitacora_governance::{
-    Assessment, DimensionFilter, RankedFrom, Ranking, TrustInputs, TrustRecord, WorkspaceFilter,
+    Assessment, DimensionFilter, RankedFrom, TrustInputs, TrustRanking, TrustRecord, WorkspaceFilter,
 };
 
 use super::breakers::{write_breaker_state, write_breaker_stood};
@@ -67,7 +67,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     let bytes = api
         .read(move || {
             let rules = copy.state.rules_of_trust();
-            let ranking = Ranking { rules: &rules, at: head.time, from };
+            let ranking = TrustRanking { rules: &rules, at: head.time, from };
             let meant = copy.state.dimensions(None).filter(|(dimension, _)| filter.matches(dimension));
             let after = paging.after.as_ref().map(|(score, dimension)| (*score, dimension));
             // One more than the page holds, so that it knows of the next.

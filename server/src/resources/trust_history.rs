@@ -10,7 +10,7 @@ use bitacora_formats::vocabulary::{
     TrustRules, TrustSet,
 };
 use bitacora_formats::{After, Data, Micros, Position, format_time, parse_time};
-use bitacora_governance::{DimensionStanding, Observed, ReactorState, State as GovernedState, assess};
+use bitacora_governance::{DimensionStanding, ObservedEvent, ReactorState, State as GovernedState, assess};
 use bitacora_ledger::{Filter, From as Place, ReadQuery, StoredEvent};
 use bitacora_projector::{BreakerStood, IndexedLedger, ReadModels, TrustAt, TrustAtError};
 use serde::Deserialize;
@@ -289,7 +289,7 @@ fn standing_after(
             return Err(Problem::new(Code::HistoryTooLong, detail).with("position", at));
         }
         for stored in &page.events {
-            state.fold(&[Observed {
+            state.fold(&[ObservedEvent {
                 position: stored.position,
                 stream_version: stored.stream_version,
                 time: stored.time,

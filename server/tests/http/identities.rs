@@ -1,6 +1,6 @@
 //! Access by tokens: every path with every role and with none.
 
-use bitacora_formats::vocabulary::{EVENT_TYPES, Sha256Text, Writer};
+use bitacora_formats::vocabulary::{EVENT_TYPES, EventWriter, Sha256Text};
 use bitacora_ledger::Environment;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -198,16 +198,16 @@ fn nobody_writes_what_is_not_theirs() {
         let one = event(listed.kind, &data);
         append(&service, &token("auditor"), &one).expect_problem(403, "forbidden");
         let expected = match listed.writer {
-            Writer::Reactor | Writer::Service => "reserved-type",
+            EventWriter::Reactor | EventWriter::Service => "reserved-type",
             // Recorded by answering.
-            Writer::Operators if listed.kind.starts_with("suggestion.") => "reserved-type",
-            Writer::Operators | Writer::Admins => "forbidden",
-            Writer::Anyone => continue,
+            EventWriter::Operators if listed.kind.starts_with("suggestion.") => "reserved-type",
+            EventWriter::Operators | EventWriter::Admins => "forbidden",
+            EventWriter::Anyone => continue,
         };
         append(&service, &token("agent"), &one).expect_problem(403, expected);
         let upload = ask_ndjson(&service, &token("agent"), &one);
         assert!(upload.contains(expected), "{}: {upload}", listed.kind);
-        if listed.writer == Writer::Admins {
+        if listed.writer == EventWriter::Admins {
             append(&service, &token("operator"), &one).expect_problem(403, "forbidden");
         }
     }

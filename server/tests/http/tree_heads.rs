@@ -1,7 +1,7 @@
 //! Signed tree heads and receipts, seen with the ledger's public keys alone.
 
 use bitacora_formats::{
-    Position, Receipt, SigningChain, UnverifiedReceipt, UnverifiedTreeHead, parse_signing_chain,
+    InclusionReceipt, Position, SigningChain, UnverifiedReceipt, UnverifiedTreeHead, parse_signing_chain,
 };
 
 use crate::service::{Service, event};
@@ -30,7 +30,7 @@ fn a_receipt_proves_the_event_under_a_head_that_is_published() {
     let signers = signers(&service);
     let unverified = UnverifiedTreeHead::parse(receipt.split_once("\n\n").unwrap().1).unwrap();
     let keys = unverified.origin().keys(&signers);
-    let (Receipt { position: proven, leaf, .. }, head) =
+    let (InclusionReceipt { position: proven, leaf, .. }, head) =
         UnverifiedReceipt::parse(&receipt).unwrap().verify(&keys).unwrap();
     assert_eq!(
         (proven, leaf.commitment.to_string()),

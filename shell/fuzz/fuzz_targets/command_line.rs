@@ -3,7 +3,7 @@
 //! before, behind and between others.
 #![no_main]
 
-use bitacora_shell::{CommandLine, Joint, RedirectionKind, SimpleCommand, Unreadable, Word, parse, read};
+use bitacora_shell::{CommandLine, Joint, RedirectionKind, SimpleCommand, Unreadable, ShellWord, parse, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -29,10 +29,10 @@ fn assert_names_a_place(text: &str, unreadable: &Unreadable) {
 }
 
 /// A command without the places of its words.
-type Meaning = (Joint, Vec<(String, bool)>, Vec<(RedirectionKind, Option<String>)>);
+type CommandMeaning = (Joint, Vec<(String, bool)>, Vec<(RedirectionKind, Option<String>)>);
 
-fn meaning(line: &CommandLine) -> Vec<Meaning> {
-    let word = |word: &Word| (word.text.clone(), word.is_glob);
+fn meaning(line: &CommandLine) -> Vec<CommandMeaning> {
+    let word = |word: &ShellWord| (word.text.clone(), word.is_glob);
     let of = |command: &SimpleCommand| {
         let files = command.redirections.iter();
         let files = files.map(|one| (one.kind, one.file.as_ref().map(|file| file.text.clone())));

@@ -104,13 +104,13 @@ const FIND_RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
 /// A program with its arguments.
 #[derive(Debug)]
-pub(super) struct Call<'w> {
+pub(super) struct MentionedCall<'w> {
     words: &'w [String],
     /// The values of variables that are set before it.
     pub(super) assigned: Vec<&'w str>,
 }
 
-impl<'w> Call<'w> {
+impl<'w> MentionedCall<'w> {
     /// Returns a call of these words, behind keywords and assignments.
     pub(super) fn new(words: &'w [String]) -> Self {
         let mut assigned = Vec::new();
@@ -247,7 +247,7 @@ impl<'w> Call<'w> {
         } else {
             &[]
         };
-        let next = Call::new(words);
+        let next = MentionedCall::new(words);
         Self { words: next.words, assigned: [assigned, next.assigned].concat() }
     }
 }

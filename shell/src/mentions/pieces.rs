@@ -5,7 +5,7 @@ pub(super) const NESTED: &str = "$()";
 
 /// A piece of text between two operators.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct CommandPiece {
     pub(super) words: Vec<String>,
     /// `true` if a pipe leads into it.
     pub(super) is_piped: bool,
@@ -18,7 +18,7 @@ pub(super) struct Piece {
 }
 
 /// Returns the pieces of a text.
-pub(super) fn pieces(text: &str) -> Vec<Piece> {
+pub(super) fn pieces(text: &str) -> Vec<CommandPiece> {
     let mut splitter = Splitter { rest: text, ..Splitter::default() };
     while splitter.step() {}
     splitter.end_piece(false);
@@ -38,8 +38,8 @@ enum Next {
 #[derive(Default)]
 struct Splitter<'t> {
     rest: &'t str,
-    pieces: Vec<Piece>,
-    piece: Piece,
+    pieces: Vec<CommandPiece>,
+    piece: CommandPiece,
     word: String,
     /// Set if the word was quoted: `''` is a word too.
     is_quoted: bool,
@@ -229,9 +229,9 @@ impl<'t> Splitter<'t> {
     /// Ends a piece. The next one may be piped into.
     fn end_piece(&mut self, is_piped: bool) {
         self.end_word();
-        let next = Piece { is_piped, ..Piece::default() };
+        let next = CommandPiece { is_piped, ..CommandPiece::default() };
         let piece = std::mem::replace(&mut self.piece, next);
-        if piece != (Piece { is_piped: piece.is_piped, ..Piece::default() }) {
+        if piece != (CommandPiece { is_piped: piece.is_piped, ..CommandPiece::default() }) {
             self.pieces.push(piece);
         }
     }

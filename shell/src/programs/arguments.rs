@@ -1,14 +1,14 @@
 //! The arguments of a command against the options and operands that a use lists.
 
-use super::Call;
-use super::entry::{Check, Meaning, Operands, Style, Takes, Use};
+use super::ProgramCall;
+use super::entry::{Check, OperandMeaning, Operands, Style, Takes, Use};
 use super::globs::as_glob;
 use crate::action::{Access, Effect, FileUse};
-use crate::line::Word;
+use crate::line::ShellWord;
 use crate::unreadable::{Construct, Unreadable};
 
 /// The arguments of a command, as its use reads them.
-pub(super) struct Given<'w> {
+pub(super) struct CommandArguments<'w> {
     /// The name that the program is called by, without folders.
     pub(super) name: &'w str,
     /// The use that lists them.
@@ -22,13 +22,13 @@ pub(super) struct Given<'w> {
     /// The byte at which the command begins.
     pub(super) offset: usize,
     /// The options, in order.
-    pub(super) options: Vec<GivenOption>,
+    pub(super) options: Vec<CommandOption>,
     /// The operands, in order.
     pub(super) operands: Vec<Operand<'w>>,
 }
 
 /// An option that stands in a command.
-pub(super) struct GivenOption {
+pub(super) struct CommandOption {
     /// Its name, as the table spells it.
     pub(super) name: &'static str,
     /// Its value.
@@ -42,7 +42,7 @@ pub(super) struct GivenOption {
 /// A word that is no option.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'w> {
-    pub(super) word: &'w Word,
+    pub(super) word: &'w ShellWord,
     /// `true` if `--` stands before it.
     pub(super) is_behind_dashes: bool,
 }
@@ -53,27 +53,27 @@ pub(super) fn unlisted(offset: usize) -> Unreadable {
 }
 
 /// Returns `true` if a word, or a name that it matches, begins with `@`.
-fn may_begin_with_at(word: &Word) -> bool {
+fn may_begin_with_at(word: &ShellWord) -> bool {
     word.text.starts_with('@') || word.is_glob && word.text.starts_with(['*', '?', '[', '{', '+', '!', '\\'])
 }
 
-impl<'w> Given<'w> {
+impl<'w> CommandArguments<'w> {
     /// Reads the words behind the program and the words of the use.
     ///
     /// # Errors
     /// An option that the use does not list, or a value that it does not take.
     pub(super) fn read(
-        call: Call<'w>,
+        call: ProgramCall<'w>,
         name: &'w str,
         used: &'static Use,
-        args: &'w [Word],
-    ) -> Result<Given<'w>, Unreadable> {
+        words: &'w [ShellWord],
+    ) -> Result<CommandArguments<'w>, Unreadable> {
         if used.has_argument_files
-            && let Some(odd) = args.iter().find(|word| may_begin_with_at(word))
+            && let Some(odd) = words.iter().find(|word| may_begin_with_at(word))
         {
             return Err(unlisted(odd.offset));
         }
-        let mut given = Given {
+        let mut args = CommandArguments {
             name,
             used,
             is_piped: call.is_piped,
@@ -81,9 +81,9 @@ impl<'w> Given<'w> {
             cwd: call.cwd,
             offset: call.program.offset,
             options: Vec::new(),
-            operands: Vec::with_capacity(args.len()),
+            operands: Vec::with_capacity(words.len()),
         };
-        let mut rest = args;
+        let mut rest = words;
         let mut has_ended = used.style == Style::Words;
         let is_leading = matches!(used.style, Style::Leading | Style::SingleLeading);
         let mut is_behind_dashes = false;
@@ -93,14 +93,14 @@ impl<'w> Given<'w> {
                 (has_ended, is_behind_dashes) = (true, true);
             } else if has_ended || word.text.len() < 2 || !word.text.starts_with('-') {
                 has_ended |= is_leading;
-                given.operands.push(Operand { word, is_behind_dashes });
+                args.operands.push(Operand { word, is_behind_dashes });
             } else if word.is_glob {
                 return Err(unlisted(word.offset));
             } else {
-                rest = given.option(word, rest)?;
+                rest = args.option(word, rest)?;
             }
         }
-        Ok(given)
+        Ok(args)
     }
 
     /// Returns `true` if one of these options is given.
@@ -138,7 +138,7 @@ impl<'w> Given<'w> {
     /// Returns these operands as files.
     ///
     /// # Errors
-    /// As [`Given::file`].
+    /// As [`CommandArguments::file`].
     pub(super) fn files(&self, operands: &[Operand<'w>], access: Access) -> Result<Vec<FileUse>, Unreadable> {
         let mut files = Vec::with_capacity(operands.len());
         for operand in operands {
@@ -160,26 +160,26 @@ impl<'w> Given<'w> {
     ///
     /// # Errors
     /// An operand that the use does not list, or no flag of those that it needs.
-    pub(super) fn meaning(&self) -> Result<Meaning, Unreadable> {
+    pub(super) fn meaning(&self) -> Result<OperandMeaning, Unreadable> {
         let mut needed = self.used.needs.split_whitespace().peekable();
         if needed.peek().is_some() && !needed.any(|flag| self.has(&[flag])) {
             return Err(unlisted(self.offset));
         }
         let mut meaning = match self.used.operands {
             Operands::None => match self.operands.first() {
-                None => Meaning::default(),
+                None => OperandMeaning::default(),
                 Some(operand) => return Err(unlisted(operand.word.offset)),
             },
             Operands::Texts(check) => {
                 for operand in &self.operands {
                     self.text(*operand, check)?;
                 }
-                Meaning::default()
+                OperandMeaning::default()
             }
-            Operands::Files(access) => Meaning::of(self.files(&self.operands, access)?),
+            Operands::Files(access) => OperandMeaning::of(self.files(&self.operands, access)?),
             Operands::FilesOrHere(access) => {
                 let files = self.files(&self.operands, access)?;
-                Meaning::of(if files.is_empty() { vec![here(access)] } else { files })
+                OperandMeaning::of(if files.is_empty() { vec![here(access)] } else { files })
             }
             Operands::By(rule, _) => rule(self)?,
         };
@@ -190,7 +190,7 @@ impl<'w> Given<'w> {
     }
 
     fn option_files(&self) -> Vec<FileUse> {
-        let named = |option: &GivenOption| {
+        let named = |option: &CommandOption| {
             let path = option.value.clone()?;
             match option.takes? {
                 Takes::File(_) if path == "-" => None,
@@ -204,7 +204,7 @@ impl<'w> Given<'w> {
     }
 
     /// Reads an option, and returns the words behind it and its value.
-    fn option(&mut self, word: &Word, rest: &'w [Word]) -> Result<&'w [Word], Unreadable> {
+    fn option(&mut self, word: &ShellWord, rest: &'w [ShellWord]) -> Result<&'w [ShellWord], Unreadable> {
         let text = word.text.as_str();
         let is_single = matches!(self.used.style, Style::Single | Style::SingleLeading);
         // Go takes `--name` for `-name`.
@@ -212,7 +212,7 @@ impl<'w> Given<'w> {
             if is_single { text.strip_prefix('-').filter(|rest| rest.starts_with('-')) } else { None };
         let text = dashed.unwrap_or(text);
         if let Some(name) = self.flag(text) {
-            self.options.push(GivenOption { name, value: None, takes: None, may_be_file: false });
+            self.options.push(CommandOption { name, value: None, takes: None, may_be_file: false });
             return Ok(rest);
         }
         let (name, attached) = match text.split_once('=') {
@@ -229,12 +229,12 @@ impl<'w> Given<'w> {
     }
 
     /// `-20`, `-Nvalue`, or flags in one word.
-    fn short(&mut self, word: &Word, rest: &'w [Word]) -> Result<&'w [Word], Unreadable> {
+    fn short(&mut self, word: &ShellWord, rest: &'w [ShellWord]) -> Result<&'w [ShellWord], Unreadable> {
         let letters = word.text.strip_prefix('-').unwrap_or_default();
         if Check::Number.takes(letters)
             && let Some(name) = self.flag("-#")
         {
-            self.options.push(GivenOption {
+            self.options.push(CommandOption {
                 name,
                 value: Some(letters.to_owned()),
                 takes: None,
@@ -249,19 +249,19 @@ impl<'w> Given<'w> {
         }
         for letter in letters.chars() {
             let name = self.flag(&format!("-{letter}")).ok_or_else(|| unlisted(word.offset))?;
-            self.options.push(GivenOption { name, value: None, takes: None, may_be_file: false });
+            self.options.push(CommandOption { name, value: None, takes: None, may_be_file: false });
         }
         Ok(rest)
     }
 
     fn valued(
         &mut self,
-        word: &Word,
+        word: &ShellWord,
         name: &'static str,
         takes: Takes,
         attached: Option<&str>,
-        rest: &'w [Word],
-    ) -> Result<&'w [Word], Unreadable> {
+        rest: &'w [ShellWord],
+    ) -> Result<&'w [ShellWord], Unreadable> {
         let is_listed = |value: &str, is_attached: bool| match takes {
             // A value of its own word that begins with a dash is an option to programs that read this one without a value.
             Takes::Text(Check::Any) | Takes::UnlessLast(Check::Any) => is_attached || Check::Any.takes(value),
@@ -284,7 +284,7 @@ impl<'w> Given<'w> {
         };
         let is_separate = attached.is_none() && value.is_some();
         let may_be_file = is_separate && self.used.style == Style::Gnu && !self.operands.is_empty();
-        self.options.push(GivenOption {
+        self.options.push(CommandOption {
             name,
             value: value.map(str::to_owned),
             takes: Some(takes),

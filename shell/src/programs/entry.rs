@@ -1,7 +1,7 @@
 //! An entry of the table: the arguments that a program may have, and their meaning.
 
-use super::arguments::Given;
-use crate::action::{Access, Action, Effect, FileUse};
+use super::arguments::CommandArguments;
+use crate::action::{Access, Effect, FileUse, ShellAction};
 use crate::unreadable::Unreadable;
 
 /// A program, and every way to use it that the table lists.
@@ -119,23 +119,23 @@ pub(super) enum Operands {
 }
 
 /// Reads the operands of a use. The text beside it in [`Operands::By`] describes them for people.
-pub(super) type Rule = fn(&Given<'_>) -> Result<Meaning, Unreadable>;
+pub(super) type Rule = fn(&CommandArguments<'_>) -> Result<OperandMeaning, Unreadable>;
 
 /// The meaning of operands.
 #[derive(Default)]
-pub(super) struct Meaning {
+pub(super) struct OperandMeaning {
     /// The parts that name it. Without any the use names it.
     pub(super) parts: Vec<String>,
     /// The files that the operands name.
     pub(super) files: Vec<FileUse>,
     /// Programs that are run by this one.
-    pub(super) runs: Vec<Action>,
+    pub(super) runs: Vec<ShellAction>,
 }
 
-impl Meaning {
+impl OperandMeaning {
     /// Nothing but these files.
-    pub(super) fn of(files: Vec<FileUse>) -> Meaning {
-        Meaning { files, ..Meaning::default() }
+    pub(super) fn of(files: Vec<FileUse>) -> OperandMeaning {
+        OperandMeaning { files, ..OperandMeaning::default() }
     }
 }
 

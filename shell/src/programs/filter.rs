@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 8;
 
 /// Returns `true` if a filter only computes with its input.
 pub(super) fn is_listed(filter: &str) -> bool {
-    let mut reader = Reader { rest: filter };
+    let mut reader = FilterReader { rest: filter };
     reader.tokens(0) && reader.rest.is_empty()
 }
 
@@ -32,11 +32,11 @@ enum Inside {
     If,
 }
 
-struct Reader<'t> {
+struct FilterReader<'t> {
     rest: &'t str,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> FilterReader<'t> {
     /// Reads tokens to the end, or in a text to the `)` that ends a filter in it.
     fn tokens(&mut self, depth: usize) -> bool {
         let mut inside: Vec<Inside> = Vec::new();

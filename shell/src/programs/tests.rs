@@ -2,7 +2,7 @@
 //! Each class here was once claimed otherwise. Most were seen when real programs ran, some in reading about those runs.
 
 use crate::action::Access::{self, Lists, Reads, ReadsTracked, ReadsTree, ShowsTracked, Writes};
-use crate::{Reading, read};
+use crate::{ShellReading, read};
 
 mod flags;
 mod git;
@@ -11,7 +11,7 @@ mod hosts;
 
 /// Returns the files of all actions of a text.
 fn files(text: &str) -> Vec<(String, Access, bool)> {
-    let Reading::Readable(actions) = read(text) else { panic!("{text} is not readable") };
+    let ShellReading::Readable(actions) = read(text) else { panic!("{text} is not readable") };
     let files = actions.into_iter().flat_map(|action| action.files);
     files.map(|file| (file.path, file.access, file.is_pattern)).collect()
 }
@@ -23,13 +23,13 @@ fn has(text: &str, path: &str, access: Access, is_pattern: bool) -> bool {
 /// Returns the parts of all actions of a text; none if it is not readable.
 fn parts(text: &str) -> Vec<String> {
     match read(text) {
-        Reading::Readable(actions) => actions.into_iter().map(|action| action.part).collect(),
-        Reading::Unreadable(..) => Vec::new(),
+        ShellReading::Readable(actions) => actions.into_iter().map(|action| action.part).collect(),
+        ShellReading::Unreadable(..) => Vec::new(),
     }
 }
 
 fn is_readable(text: &str) -> bool {
-    matches!(read(text), Reading::Readable(_))
+    matches!(read(text), ShellReading::Readable(_))
 }
 
 #[test]

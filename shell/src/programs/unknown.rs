@@ -1,8 +1,8 @@
 //! Programs without an entry.
 
 use super::arguments::unlisted;
-use crate::action::{Access, Action, Effect, FileUse};
-use crate::line::Word;
+use crate::action::{Access, Effect, FileUse, ShellAction};
+use crate::line::ShellWord;
 use crate::unreadable::{Construct, Unreadable};
 
 /// Programs that run their arguments, or texts and files in a language of their own, or their piped input. Nothing is known of a
@@ -18,7 +18,7 @@ const RUN_OTHERS: &str = "\
 ///
 /// # Errors
 /// It runs others, or one of its arguments is a glob: nobody knows that it takes files.
-pub(super) fn action(program: &Word, args: &[Word]) -> Result<Action, Unreadable> {
+pub(super) fn action(program: &ShellWord, args: &[ShellWord]) -> Result<ShellAction, Unreadable> {
     let name = program.text.rsplit('/').next().unwrap_or_default();
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if RUN_OTHERS.split_whitespace().any(|other| other == name || other == plain) {
@@ -28,14 +28,14 @@ pub(super) fn action(program: &Word, args: &[Word]) -> Result<Action, Unreadable
     if program.text.contains('/') {
         files.insert(0, FileUse { path: program.text.clone(), access: Access::Reads, is_pattern: false });
     }
-    Ok(Action { program: program.text.clone(), part: name.to_owned(), effect: Effect::Unknown, files })
+    Ok(ShellAction { program: program.text.clone(), part: name.to_owned(), effect: Effect::Unknown, files })
 }
 
 /// Returns every text in these words that could be a file. Its use is not known, so that it counts as written.
 ///
 /// # Errors
 /// One of the words is a glob.
-pub(super) fn possible_files(args: &[Word]) -> Result<Vec<FileUse>, Unreadable> {
+pub(super) fn possible_files(args: &[ShellWord]) -> Result<Vec<FileUse>, Unreadable> {
     let mut files: Vec<FileUse> = Vec::new();
     for word in args {
         if word.is_glob {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bitacora_shell::{Construct, Effect, Reading, parse, read};
+use bitacora_shell::{Construct, Effect, ShellReading, parse, read};
 
 use crate::sample;
 
@@ -28,13 +28,13 @@ fn real_commands_are_listed() {
         }
         in_grammar += 1;
         match read(command) {
-            Reading::Readable(actions) => {
+            ShellReading::Readable(actions) => {
                 readable += 1;
                 for action in actions {
                     *parts.entry((action.effect, action.part)).or_default() += 1;
                 }
             }
-            Reading::Unreadable(unreadable, _) => {
+            ShellReading::Unreadable(unreadable, _) => {
                 *constructs.entry(unreadable.construct).or_default() += 1;
                 *unlisted.entry(reason(command, unreadable.offset)).or_default() += 1;
             }

@@ -1,41 +1,43 @@
 //! The reader's claims about a line, as questions about paths.
 
-use bitacora_shell::{Access, Action, Effect, FileUse, Reading, Word, parse, read_in};
+use bitacora_shell::{Access, Effect, FileUse, ShellAction, ShellReading, ShellWord, parse, read_in};
 
 use super::project::{FILES, HOSTILE, LINKS, State, whole};
 use super::trace::absolute;
 
 /// A line with the claims about it.
-pub(crate) struct Line {
+pub(crate) struct ClaimedLine {
     pub(crate) text: String,
-    pub(crate) commands: Vec<Claimed>,
+    pub(crate) commands: Vec<ClaimedCommand>,
     /// The folders that its paths may be seen from.
     bases: Vec<String>,
 }
 
 /// A command with the claims about it.
-pub(crate) struct Claimed {
-    pub(crate) words: Vec<Word>,
+pub(crate) struct ClaimedCommand {
+    pub(crate) words: Vec<ShellWord>,
     /// Its own actions, then those of its redirections.
-    pub(crate) actions: Vec<Action>,
+    pub(crate) actions: Vec<ShellAction>,
 }
 
-impl Line {
+impl ClaimedLine {
     /// Reads a line that is given in this folder. Nothing if it is not readable.
     pub(crate) fn read(text: &str, cwd: &str) -> Option<Self> {
         let line = parse(text).ok()?;
-        let Reading::Readable(all) = read_in(text, Some(cwd)) else { return None };
+        let ShellReading::Readable(all) = read_in(text, Some(cwd)) else { return None };
         let mut commands = Vec::new();
         let mut told = 0;
         for (at, command) in line.commands.iter().enumerate() {
             let end = line.commands.get(at + 1).map_or(text.len(), |next| next.offset);
             let before = text[..end].trim_end_matches([' ', '|', '&', ';', '\n']);
-            let Reading::Readable(actions) = read_in(before, Some(cwd)) else {
+            let ShellReading::Readable(actions) = read_in(before, Some(cwd)) else {
                 panic!("{before:?} is not readable, and {text:?} is")
             };
             assert_eq!(all[..actions.len()], actions, "{text:?}");
-            commands
-                .push(Claimed { words: command.words.clone(), actions: all[told..actions.len()].to_vec() });
+            commands.push(ClaimedCommand {
+                words: command.words.clone(),
+                actions: all[told..actions.len()].to_vec(),
+            });
             told = actions.len();
         }
         Some(Self::new(text, cwd, commands))
@@ -44,7 +46,7 @@ impl Line {
     /// Takes a line for one that only looks and names no file at all.
     pub(crate) fn without_claims(text: &str, cwd: &str) -> Self {
         let line = parse(text).unwrap();
-        let action = |program: &Word| Action {
+        let action = |program: &ShellWord| ShellAction {
             program: program.text.clone(),
             part: program.text.clone(),
             effect: Effect::Looks,
@@ -53,11 +55,11 @@ impl Line {
         let commands = line
             .commands
             .into_iter()
-            .map(|command| Claimed { actions: vec![action(&command.words[0])], words: command.words });
+            .map(|command| ClaimedCommand { actions: vec![action(&command.words[0])], words: command.words });
         Self::new(text, cwd, commands.collect())
     }
 
-    fn new(text: &str, cwd: &str, commands: Vec<Claimed>) -> Self {
+    fn new(text: &str, cwd: &str, commands: Vec<ClaimedCommand>) -> Self {
         let mut bases = vec![cwd.to_owned()];
         let files = commands.iter().flat_map(|command| &command.actions).flat_map(|action| &action.files);
         for entered in files.filter(|file| file.access == Access::Enters) {
@@ -70,30 +72,33 @@ impl Line {
     }
 
     /// Everything that is claimed of any command.
-    pub(crate) fn all(&self) -> Claims<'_> {
-        Claims { actions: self.commands.iter().flat_map(|command| &command.actions).collect(), line: self }
+    pub(crate) fn all(&self) -> CommandClaims<'_> {
+        CommandClaims {
+            actions: self.commands.iter().flat_map(|command| &command.actions).collect(),
+            line: self,
+        }
     }
 
     /// Returns the claims about the commands that are not git.
-    pub(crate) fn besides_git(&self) -> Claims<'_> {
-        let is_other = |action: &&Action| action.program.rsplit('/').next() != Some("git");
+    pub(crate) fn besides_git(&self) -> CommandClaims<'_> {
+        let is_other = |action: &&ShellAction| action.program.rsplit('/').next() != Some("git");
         let actions = self.commands.iter().flat_map(|command| &command.actions).filter(is_other);
-        Claims { actions: actions.collect(), line: self }
+        CommandClaims { actions: actions.collect(), line: self }
     }
 
     /// Returns the claims about one command.
-    pub(crate) fn of(&self, command: usize) -> Claims<'_> {
-        Claims { actions: self.commands[command].actions.iter().collect(), line: self }
+    pub(crate) fn of(&self, command: usize) -> CommandClaims<'_> {
+        CommandClaims { actions: self.commands[command].actions.iter().collect(), line: self }
     }
 }
 
 /// The claims about some commands of a line.
-pub(crate) struct Claims<'l> {
-    pub(crate) actions: Vec<&'l Action>,
-    line: &'l Line,
+pub(crate) struct CommandClaims<'l> {
+    pub(crate) actions: Vec<&'l ShellAction>,
+    line: &'l ClaimedLine,
 }
 
-impl Claims<'_> {
+impl CommandClaims<'_> {
     /// Returns `true` if the contents of a file may be read that was named so, and that lies there.
     pub(crate) fn reads(&self, given: &str, real: &str) -> bool {
         self.any(|access, path| match access {

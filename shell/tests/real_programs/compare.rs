@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use bitacora_shell::Word;
+use bitacora_shell::ShellWord;
 
-use super::claims::{Line, is_below, is_match};
+use super::claims::{ClaimedLine, is_below, is_match};
 use super::exceptions;
 use super::project::{FILES, HOME, HOSTILE, LINKS, PROJECT, SECRET_SETTING, marker, whole};
 use super::sandbox::Outcome;
-use super::trace::{Event, OfProcess, absolute, events};
+use super::trace::{OfProcess, ProcessEvent, absolute, events};
 
 /// The name of the shell's own program.
 const SHELL: &str = "/bin/sh";
@@ -25,14 +25,14 @@ enum Owner {
 }
 
 /// Returns the events of a line that are not claimed of it.
-pub(crate) fn problems(line: &Line, cwd: &str, outcome: &Outcome) -> Vec<String> {
+pub(crate) fn problems(line: &ClaimedLine, cwd: &str, outcome: &Outcome) -> Vec<String> {
     let mut found = Vec::new();
     let mut owners: BTreeMap<u32, Owner> = BTreeMap::new();
     for OfProcess { process, parent, event } in events(&outcome.trace, cwd) {
         let inherited = owners.get(&parent).cloned().unwrap_or(Owner::Shell);
         let owner = owners.entry(process).or_insert(inherited).clone();
         match event {
-            Event::Became { path, argv } => {
+            ProcessEvent::Became { path, argv } => {
                 let (next, problem) = became(line, &owner, &path, &argv);
                 owners.insert(process, next);
                 found.extend(problem);
@@ -58,7 +58,7 @@ pub(crate) fn problems(line: &Line, cwd: &str, outcome: &Outcome) -> Vec<String>
 }
 
 /// Returns the role of a process that became a program, and the problem with it.
-fn became(line: &Line, owner: &Owner, path: &str, argv: &[String]) -> (Owner, Option<String>) {
+fn became(line: &ClaimedLine, owner: &Owner, path: &str, argv: &[String]) -> (Owner, Option<String>) {
     let name = path.rsplit('/').next().unwrap_or_default();
     match owner {
         // This program ends a line that takes too long.
@@ -72,7 +72,7 @@ fn became(line: &Line, owner: &Owner, path: &str, argv: &[String]) -> (Owner, Op
         Owner::Shell if path == SHELL && argv.get(1).is_some_and(|word| word == "-c") => (Owner::Shell, None),
         Owner::Shell => {
             let is_called =
-                |words: &[Word]| words[0].text.rsplit('/').next() == Some(name) && is_call(words, argv);
+                |words: &[ShellWord]| words[0].text.rsplit('/').next() == Some(name) && is_call(words, argv);
             match line.commands.iter().position(|command| is_called(&command.words)) {
                 Some(command) => (Owner::Command(command), None),
                 None => (Owner::Unknown, Some(format!("{argv:?} was started by the shell"))),
@@ -99,7 +99,7 @@ fn became(line: &Line, owner: &Owner, path: &str, argv: &[String]) -> (Owner, Op
 
 /// Returns `true` if these arguments are those of a command: each the text of a word, or, of a glob, one or more names that it
 /// matches.
-fn is_call(words: &[Word], arguments: &[String]) -> bool {
+fn is_call(words: &[ShellWord], arguments: &[String]) -> bool {
     let Some((word, words)) = words.split_first() else { return arguments.is_empty() };
     let Some((argument, rest)) = arguments.split_first() else { return false };
     if !word.is_glob {
@@ -112,7 +112,7 @@ fn is_call(words: &[Word], arguments: &[String]) -> bool {
 }
 
 /// The problem with an event.
-fn problem(line: &Line, owner: &Owner, event: &Event) -> Option<String> {
+fn problem(line: &ClaimedLine, owner: &Owner, event: &ProcessEvent) -> Option<String> {
     let (claims, name) = match owner {
         Owner::Command(command) => {
             let claims = line.of(*command);
@@ -122,47 +122,49 @@ fn problem(line: &Line, owner: &Owner, event: &Event) -> Option<String> {
         Owner::Shell | Owner::Unknown => (line.all(), "the shell".to_owned()),
     };
     match event {
-        Event::Forked if *owner == Owner::Shell => None,
-        Event::Forked => {
+        ProcessEvent::Forked if *owner == Owner::Shell => None,
+        ProcessEvent::Forked => {
             let first = claims.actions[0];
             let may_run = claims.actions.iter().skip(1).any(|action| !action.program.is_empty())
                 || exceptions::may_fork(&first.program, &first.part);
             (!may_run).then(|| format!("a process was made by `{name}`"))
         }
-        Event::Changed { call, path } => {
+        ProcessEvent::Changed { call, path } => {
             let is_claimed = is_harmless(path)
                 || claims.writes(path)
                 || call == "mkdir" && claims.writes_below(path)
                 || exceptions::may_change(&claims, path);
             (!is_claimed).then(|| format!("{path} was written by `{name}` ({call})"))
         }
-        Event::ChangedOpen { call, real } => {
+        ProcessEvent::ChangedOpen { call, real } => {
             let is_claimed = is_harmless(real)
                 || by_any_name(real, |name| claims.writes(name))
                 || exceptions::may_change(&claims, real);
             (!is_claimed).then(|| format!("{real} was changed by `{name}` ({call})"))
         }
-        Event::Listed { folder } => {
+        ProcessEvent::Listed { folder } => {
             let is_claimed = is_system(folder)
                 || *owner == Owner::Shell
                 || claims.lists(folder)
                 || exceptions::may_list(&claims, folder);
             (!is_claimed).then(|| format!("{folder} was listed by `{name}`"))
         }
-        Event::Read { given, real } => {
+        ProcessEvent::Read { given, real } => {
             let is_claimed = is_system(real)
                 || is_folder(real)
                 || claims.reads(given, real)
                 || exceptions::may_read(&claims, given, real);
             (!is_claimed).then(|| format!("{real} was read by `{name}` as {given}"))
         }
-        Event::Odd(call) => (!exceptions::is_of_libraries(call)).then(|| format!("`{name}` called {call}")),
-        Event::Became { .. } => None,
+        ProcessEvent::Odd(call) => {
+            (!exceptions::is_of_libraries(call)).then(|| format!("`{name}` called {call}"))
+        }
+        ProcessEvent::Became { .. } => None,
     }
 }
 
 /// Returns the files of which a line printed something, without a claim to read them.
-fn shown(line: &Line, output: &str) -> Vec<String> {
+fn shown(line: &ClaimedLine, output: &str) -> Vec<String> {
     let claims = line.all();
     let mut found = Vec::new();
     for (number, (path, _)) in FILES.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bitacora_shell::{Effect, ListedUse, listed_uses};
 
-use super::claims::Line;
+use super::claims::ClaimedLine;
 use super::sandbox::find;
 
 /// Programs that act, and of which their entries say which files they change. The others that act may run a project's own code.
@@ -62,7 +62,7 @@ const BUILTINS: [&str; 4] = ["cd", "command", "test", "type"];
 const REMOTE: [&str; 1] = ["gh"];
 
 /// Returns `true` if a line does nothing but look, or change files that it names.
-pub(crate) fn is_covered(line: &Line) -> bool {
+pub(crate) fn is_covered(line: &ClaimedLine) -> bool {
     let mut actions = line.commands.iter().flat_map(|command| &command.actions);
     actions.all(|action| {
         let name = action.program.rsplit('/').next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Events of programs besides the claims of their entries.
 //! Each is named here with its reason, and documented where the entry stands.
 
-use super::claims::{Claims, is_below, is_tracked};
+use super::claims::{CommandClaims, is_below, is_tracked};
 use super::project::{HOME, PROJECT};
 
 /// Programs that are scripts, and the program that each becomes.
@@ -27,7 +27,7 @@ pub(crate) fn is_of_libraries(call: &str) -> bool {
     call.starts_with("connect(") && call.contains("sa_family=AF_UNIX") && call.contains(NAMES_OF_USERS)
 }
 
-fn is_of(claims: &Claims<'_>, program: &str) -> bool {
+fn is_of(claims: &CommandClaims<'_>, program: &str) -> bool {
     claims.actions.iter().any(|action| name_of(&action.program) == program)
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn may_fork(program: &str, part: &str) -> bool {
 }
 
 /// Returns `true` if a program may change a file that its entry does not name.
-pub(crate) fn may_change(claims: &Claims<'_>, path: &str) -> bool {
+pub(crate) fn may_change(claims: &CommandClaims<'_>, path: &str) -> bool {
     let refreshes = claims.actions.iter().any(|action| GIT_REFRESHES.contains(&action.part.as_str()));
     let is_index =
         path.strip_prefix(PROJECT).is_some_and(|path| matches!(path, "/.git/index" | "/.git/index.lock"));
@@ -69,12 +69,12 @@ pub(crate) fn may_change(claims: &Claims<'_>, path: &str) -> bool {
 }
 
 /// Returns `true` if a program may list a folder that its entry does not name.
-pub(crate) fn may_list(claims: &Claims<'_>, path: &str) -> bool {
+pub(crate) fn may_list(claims: &CommandClaims<'_>, path: &str) -> bool {
     is_of(claims, "git") && is_below(path, PROJECT)
 }
 
 /// Returns `true` if a program may read a file that its entry does not name.
-pub(crate) fn may_read(claims: &Claims<'_>, given: &str, path: &str) -> bool {
+pub(crate) fn may_read(claims: &CommandClaims<'_>, given: &str, path: &str) -> bool {
     let name = file_name(path);
     // They open what they are asked about, so that it gets mounted or stays the same, and read nothing of it.
     if is_of(claims, "df") || is_of(claims, "find") {

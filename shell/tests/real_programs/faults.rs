@@ -1,6 +1,6 @@
 //! The oracle itself: it must see the events of each of these lines.
 
-use super::claims::Line;
+use super::claims::ClaimedLine;
 use super::compare::problems;
 use super::project::PROJECT;
 use super::sandbox::{Request, Sandbox};
@@ -49,7 +49,7 @@ fn every_fault_is_seen() {
     let mut sandbox = Sandbox::start();
     let mut unseen = Vec::new();
     for (text, prepared, expected) in FAULTS {
-        let line = Line::without_claims(text, PROJECT);
+        let line = ClaimedLine::without_claims(text, PROJECT);
         let outcome = sandbox.run(Request { cwd: PROJECT, prepared, line: text });
         let found = problems(&line, PROJECT, &outcome);
         if !found.iter().any(|problem| problem.contains(expected)) {
@@ -70,7 +70,7 @@ fn what_is_claimed_is_no_fault() {
         "git status",
         "cp -r src made",
     ] {
-        let line = Line::read(text, PROJECT).unwrap();
+        let line = ClaimedLine::read(text, PROJECT).unwrap();
         let outcome = sandbox.run(Request { cwd: PROJECT, prepared: "stale", line: text });
         assert_eq!(problems(&line, PROJECT, &outcome), Vec::<String>::new(), "{text}: {}", outcome.output);
     }

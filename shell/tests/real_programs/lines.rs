@@ -2,7 +2,7 @@
 
 use bitacora_shell::{ListedOption, ListedUse};
 
-use super::random::Random;
+use super::random::RandomNumbers;
 use super::scripts::{AWK, HOSTILE, JQ, PREDICATES, SED, TESTS};
 use super::words::{
     COUNTS, FILES, GLOBS, INSIDES, NEW_FILES, NUMBERS, PATHSPECS, PATTERNS, REVISIONS, TEXTS, WORDS,
@@ -12,14 +12,14 @@ use super::words::{
 const HOSTILE_SHARE: usize = 12;
 
 /// Makes lines of these uses.
-pub(crate) struct Lines {
+pub(crate) struct LineGenerator {
     /// Each with the program that it is made of.
     pub(crate) uses: Vec<(&'static str, ListedUse)>,
 }
 
-impl Lines {
+impl LineGenerator {
     /// Makes a line.
-    pub(crate) fn next(&self, random: &mut Random) -> String {
+    pub(crate) fn next(&self, random: &mut RandomNumbers) -> String {
         let mut line = match random.below(12) {
             0 => "cd src && ".to_owned(),
             1 if random.below(2) == 0 => "cd link-folder; ".to_owned(),
@@ -44,7 +44,7 @@ impl Lines {
     }
 
     /// Makes one command.
-    fn command(&self, random: &mut Random) -> String {
+    fn command(&self, random: &mut RandomNumbers) -> String {
         let (program, used) = &self.uses[random.below(self.uses.len())];
         let mut words: Vec<String> = vec![(*program).to_owned()];
         let is_builtin = matches!(*program, "cd" | "command" | "type" | "test" | "kill" | "which");
@@ -89,7 +89,7 @@ impl Lines {
         words.join(" ")
     }
 
-    fn operands(&self, program: &str, used: &ListedUse, random: &mut Random) -> Vec<String> {
+    fn operands(&self, program: &str, used: &ListedUse, random: &mut RandomNumbers) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let is_listed = |start: &str| used.operands.starts_with(start);
         match program {
@@ -139,7 +139,7 @@ impl Lines {
     }
 }
 
-fn git_operands(used: &ListedUse, random: &mut Random) -> Vec<String> {
+fn git_operands(used: &ListedUse, random: &mut RandomNumbers) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     if used.operands.is_empty() {
         return words;
@@ -167,7 +167,7 @@ fn git_operands(used: &ListedUse, random: &mut Random) -> Vec<String> {
 }
 
 /// An option with its value, in one word or in two.
-fn option(program: &str, option: &ListedOption, random: &mut Random) -> String {
+fn option(program: &str, option: &ListedOption, random: &mut RandomNumbers) -> String {
     let name = random.one(&option.names);
     if option.is_optional && random.below(3) == 0 {
         return name.to_owned();
@@ -191,7 +191,7 @@ fn option(program: &str, option: &ListedOption, random: &mut Random) -> String {
 }
 
 /// A value of the kind that these words name.
-fn text(kind: &str, choices: &[&'static str], random: &mut Random) -> String {
+fn text(kind: &str, choices: &[&'static str], random: &mut RandomNumbers) -> String {
     if !choices.is_empty() && random.below(10) > 0 {
         return random.one(choices).to_owned();
     }
@@ -212,7 +212,7 @@ fn text(kind: &str, choices: &[&'static str], random: &mut Random) -> String {
     }
 }
 
-fn file(random: &mut Random) -> String {
+fn file(random: &mut RandomNumbers) -> String {
     if random.below(8) == 0 {
         return random.one(GLOBS).to_owned();
     }

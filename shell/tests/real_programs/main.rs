@@ -30,10 +30,10 @@ mod words;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use claims::Line;
-use lines::Lines;
+use claims::ClaimedLine;
+use lines::LineGenerator;
 use project::PROJECT;
-use random::Random;
+use random::RandomNumbers;
 use sandbox::{Request, Sandbox};
 
 /// Readable lines that are run, without `BITACORA_PROGRAM_RUNS`.
@@ -50,7 +50,7 @@ const SHOWN_OF_LINE: usize = 6;
 
 /// The counts of a run.
 #[derive(Default)]
-struct Tally {
+struct ProgramTally {
     generated: AtomicUsize,
     readable: AtomicUsize,
     problems: Mutex<Vec<String>>,
@@ -62,8 +62,8 @@ fn programs_do_nothing_that_the_table_does_not_claim() {
     let runs = number("BITACORA_PROGRAM_RUNS").map_or(RUNS, |runs| usize::try_from(runs).unwrap());
     let first = number("BITACORA_PROGRAM_SEED").unwrap_or(1);
     let end = first + u64::try_from(runs.div_ceil(RUNS_OF_SEED)).unwrap();
-    let lines = Lines { uses: coverage::uses() };
-    let (tally, next) = (Tally::default(), AtomicU64::new(first));
+    let lines = LineGenerator { uses: coverage::uses() };
+    let (tally, next) = (ProgramTally::default(), AtomicU64::new(first));
     let workers = std::thread::available_parallelism().unwrap().get();
     std::thread::scope(|scope| {
         for _ in 0..workers {
@@ -88,15 +88,15 @@ fn programs_do_nothing_that_the_table_does_not_claim() {
 }
 
 /// Runs the lines of one seed.
-fn run_seed(seed: u64, lines: &Lines, sandbox: &mut Sandbox, tally: &Tally) {
-    let mut random = Random::new(seed);
+fn run_seed(seed: u64, lines: &LineGenerator, sandbox: &mut Sandbox, tally: &ProgramTally) {
+    let mut random = RandomNumbers::new(seed);
     let (mut generated, mut readable) = (0, 0);
     while readable < RUNS_OF_SEED {
         let text = lines.next(&mut random);
         let cwd = random.one(&[PROJECT, PROJECT, PROJECT, "/scratch/project/src"]);
         let prepared = random.one(&["", "", "", "stale"]);
         generated += 1;
-        let Some(line) = Line::read(&text, cwd) else { continue };
+        let Some(line) = ClaimedLine::read(&text, cwd) else { continue };
         if !coverage::is_covered(&line) {
             continue;
         }

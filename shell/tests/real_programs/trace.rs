@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Something that a process asked of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum ProcessEvent {
     /// It became this program.
     Became { path: String, argv: Vec<String> },
     /// It made another process, which is no thread of it.
@@ -27,11 +27,11 @@ pub(crate) struct OfProcess {
     pub(crate) process: u32,
     /// The process that made it, or itself for the first one.
     pub(crate) parent: u32,
-    pub(crate) event: Event,
+    pub(crate) event: ProcessEvent,
 }
 
 /// A call of the system.
-struct Call {
+struct SystemCall {
     process: u32,
     name: String,
     args: Vec<String>,
@@ -40,7 +40,7 @@ struct Call {
 
 /// Reads the output of strace for a line that began in this folder.
 pub(crate) fn events(trace: &str, cwd: &str) -> Vec<OfProcess> {
-    let calls: Vec<Call> = calls(trace);
+    let calls: Vec<SystemCall> = calls(trace);
     let Some(first) = calls.first().map(|call| call.process) else { return Vec::new() };
     let mut parents: BTreeMap<u32, u32> = BTreeMap::new();
     let mut threads: BTreeMap<u32, u32> = BTreeMap::new();
@@ -75,7 +75,7 @@ pub(crate) fn events(trace: &str, cwd: &str) -> Vec<OfProcess> {
 }
 
 /// Joins calls that are told in two lines.
-fn calls(trace: &str) -> Vec<Call> {
+fn calls(trace: &str) -> Vec<SystemCall> {
     let mut open: BTreeMap<u32, String> = BTreeMap::new();
     let mut found = Vec::new();
     for line in trace.lines() {
@@ -103,11 +103,11 @@ fn calls(trace: &str) -> Vec<Call> {
     found
 }
 
-fn call(process: u32, line: &str) -> Call {
+fn call(process: u32, line: &str) -> SystemCall {
     let (name, rest) = line.split_once('(').unwrap_or((line, ""));
     let (args, result) = rest.rsplit_once(" = ").unwrap_or((rest, "?"));
     let args = args.trim_end().strip_suffix(')').unwrap_or(args);
-    Call { process, name: name.to_owned(), args: fields(args), result: result.to_owned() }
+    SystemCall { process, name: name.to_owned(), args: fields(args), result: result.to_owned() }
 }
 
 /// The arguments of a call, split at the commas that stand in nothing else.
@@ -137,11 +137,11 @@ fn is_fork(name: &str) -> bool {
     matches!(name, "fork" | "vfork" | "clone" | "clone3")
 }
 
-fn is_thread(call: &Call) -> bool {
+fn is_thread(call: &SystemCall) -> bool {
     call.args.iter().any(|field| field.contains("CLONE_THREAD"))
 }
 
-impl Call {
+impl SystemCall {
     /// The text of an argument in quotes.
     fn text(&self, at: usize) -> Option<String> {
         texts(self.args.get(at)?).into_iter().next()
@@ -164,12 +164,12 @@ impl Call {
         absolute(cwd, &self.text(at).unwrap_or_default())
     }
 
-    fn events(&self, cwd: &str) -> Vec<Event> {
+    fn events(&self, cwd: &str) -> Vec<ProcessEvent> {
         // A folder that is there already is not made.
         if self.name.starts_with("mkdir") && self.result.contains("EEXIST") {
             return Vec::new();
         }
-        let changed = |path: String| Event::Changed { call: self.name.clone(), path };
+        let changed = |path: String| ProcessEvent::Changed { call: self.name.clone(), path };
         match self.name.as_str() {
             "execve" | "execveat" => {
                 let at = usize::from(self.name == "execveat");
@@ -177,13 +177,13 @@ impl Call {
                     return Vec::new();
                 }
                 let argv = self.args.get(at + 1).map(|argv| texts(argv)).unwrap_or_default();
-                vec![Event::Became { path: self.path(at, cwd), argv }]
+                vec![ProcessEvent::Became { path: self.path(at, cwd), argv }]
             }
             name if is_fork(name) => {
                 if is_thread(self) {
                     Vec::new()
                 } else {
-                    vec![Event::Forked]
+                    vec![ProcessEvent::Forked]
                 }
             }
             "open" | "creat" => self.opened(self.path(0, cwd), 1),
@@ -199,7 +199,9 @@ impl Call {
                 }
                 vec![changed(self.path_at(0, cwd)), changed(self.path_at(2, cwd))]
             }
-            "getdents" | "getdents64" => vec![Event::Listed { folder: self.folder(0).unwrap_or_default() }],
+            "getdents" | "getdents64" => {
+                vec![ProcessEvent::Listed { folder: self.folder(0).unwrap_or_default() }]
+            }
             "symlink" => vec![changed(self.path(1, cwd))],
             "symlinkat" => vec![changed(self.path_at(1, cwd))],
             "unlink" | "rmdir" | "mkdir" | "mknod" | "chmod" | "chown" | "lchown" | "truncate" | "utime"
@@ -214,15 +216,15 @@ impl Call {
             "fchmod" | "fchown" | "ftruncate" | "fallocate" | "fsetxattr" | "fremovexattr" => {
                 self.changed_open()
             }
-            _ => vec![Event::Odd(format!("{}({})", self.name, self.args.join(", ")))],
+            _ => vec![ProcessEvent::Odd(format!("{}({})", self.name, self.args.join(", ")))],
         }
     }
 
-    fn changed_open(&self) -> Vec<Event> {
-        vec![Event::ChangedOpen { call: self.name.clone(), real: self.folder(0).unwrap_or_default() }]
+    fn changed_open(&self) -> Vec<ProcessEvent> {
+        vec![ProcessEvent::ChangedOpen { call: self.name.clone(), real: self.folder(0).unwrap_or_default() }]
     }
 
-    fn opened(&self, given: String, at: usize) -> Vec<Event> {
+    fn opened(&self, given: String, at: usize) -> Vec<ProcessEvent> {
         let flags = self.args.get(at).map_or("", String::as_str);
         let is_written =
             ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"].iter().any(|flag| flags.contains(flag));
@@ -233,11 +235,11 @@ impl Call {
         }
         if is_written || self.name == "creat" {
             let path = real.filter(|_| !flags.contains("O_CREAT")).unwrap_or(given);
-            return vec![Event::Changed { call: self.name.clone(), path }];
+            return vec![ProcessEvent::Changed { call: self.name.clone(), path }];
         }
         match real {
             Some(real) if !flags.contains("O_PATH") && !flags.contains("O_DIRECTORY") => {
-                vec![Event::Read { given, real }]
+                vec![ProcessEvent::Read { given, real }]
             }
             _ => Vec::new(),
         }
@@ -314,8 +316,8 @@ fn calls_in_two_lines_are_joined() {
         8  <... openat resumed>)  = 3</s/a\\303\\244>\n7  <... vfork resumed>) = 8\n";
     let found = events(trace, "/s");
     let argv = ["sh", "-c", "a \"b\""].map(str::to_owned).to_vec();
-    assert_eq!(found[0].event, Event::Became { path: "/bin/sh".to_owned(), argv });
-    let read = Event::Read { given: "/s/aä".to_owned(), real: "/s/aä".to_owned() };
+    assert_eq!(found[0].event, ProcessEvent::Became { path: "/bin/sh".to_owned(), argv });
+    let read = ProcessEvent::Read { given: "/s/aä".to_owned(), real: "/s/aä".to_owned() };
     assert_eq!(found[1], OfProcess { process: 8, parent: 7, event: read });
-    assert_eq!(found[2].event, Event::Forked);
+    assert_eq!(found[2].event, ProcessEvent::Forked);
 }

@@ -1,6 +1,6 @@
 //! The reader's commands of a text, beside the events of a shell that ran it.
 
-use bitacora_shell::{CommandLine, Joint, RedirectionKind, SimpleCommand, Word};
+use bitacora_shell::{CommandLine, Joint, RedirectionKind, ShellWord, SimpleCommand};
 
 use super::sandbox::Record;
 
@@ -14,12 +14,12 @@ const PROGRAM_FOLDERS: [&str; 5] = ["/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/"
 
 /// The way in which texts are run, and the shell.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Run<'r> {
+pub(crate) struct ShellRun<'r> {
     pub(crate) way: &'r str,
     pub(crate) shell: &'r str,
 }
 
-impl Run<'_> {
+impl ShellRun<'_> {
     /// Returns `true` if the sandbox records this command whenever the shell runs it.
     fn records(self, command: &SimpleCommand) -> bool {
         let program = command.words[0].text.as_str();
@@ -44,7 +44,7 @@ impl Run<'_> {
 
 /// Returns the differences from the reader's commands: runs and files that it did not name, and commands that did not run although
 /// it named them.
-pub(crate) fn differences(run: Run<'_>, line: &CommandLine, records: &[&Record]) -> Vec<String> {
+pub(crate) fn differences(run: ShellRun<'_>, line: &CommandLine, records: &[&Record]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut waiting: Vec<&SimpleCommand> = line.commands.iter().collect();
     for record in records.iter().filter(|record| !record.is_file) {
@@ -66,13 +66,13 @@ pub(crate) fn differences(run: Run<'_>, line: &CommandLine, records: &[&Record])
     problems
 }
 
-fn texts(words: &[Word]) -> Vec<&str> {
+fn texts(words: &[ShellWord]) -> Vec<&str> {
     words.iter().map(|word| word.text.as_str()).collect()
 }
 
 /// Returns `true` if these arguments are those of a command: each the text of a word, or, of a glob, one or more names that it
 /// matches.
-fn is_called(words: &[Word], arguments: &[String]) -> bool {
+fn is_called(words: &[ShellWord], arguments: &[String]) -> bool {
     let Some((word, words)) = words.split_first() else { return arguments.is_empty() };
     let Some((argument, rest)) = arguments.split_first() else { return false };
     if !word.is_glob {
@@ -103,7 +103,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// Returns `true` for each command of a line that has to run and to be recorded. After an unknown status, dependent commands need
 /// not.
-fn certain(run: Run<'_>, line: &CommandLine) -> Vec<bool> {
+fn certain(run: ShellRun<'_>, line: &CommandLine) -> Vec<bool> {
     let mut certain = Vec::new();
     // Of the list so far: `None` if it is not known how it ended.
     let mut status = Some(true);
@@ -132,9 +132,10 @@ fn certain(run: Run<'_>, line: &CommandLine) -> Vec<bool> {
 
 /// Returns `true` if a command runs for certain: no glob that may match nothing, no file that may not be there.
 fn is_undisturbed(command: &SimpleCommand) -> bool {
-    let is_new =
-        |word: &Word| !word.text.contains('/') && !matches!(word.text.as_str(), "run" | "sub" | "." | "..");
-    let is_certain = |kind: RedirectionKind, file: Option<&Word>| match kind {
+    let is_new = |word: &ShellWord| {
+        !word.text.contains('/') && !matches!(word.text.as_str(), "run" | "sub" | "." | "..")
+    };
+    let is_certain = |kind: RedirectionKind, file: Option<&ShellWord>| match kind {
         RedirectionKind::Harmless => true,
         RedirectionKind::Writes => file.is_some_and(|file| is_new(file) && file.text.len() < 100),
         RedirectionKind::Reads => file.is_some_and(|file| file.text == "/dev/null"),

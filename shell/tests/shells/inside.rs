@@ -76,7 +76,7 @@ fn serve() -> io::Result<()> {
             }
         }
         let texts: Vec<(&str, &str)> = texts.iter().filter_map(|text| text.split_once(FIELD)).collect();
-        let session = Session { locale, texts: &texts };
+        let session = ShellSession { locale, texts: &texts };
         for shell in &SHELLS {
             if *way == "programs" { session.run_each(shell)? } else { session.run_together(shell)? }
         }
@@ -152,13 +152,13 @@ const FUNCTIONS: [&str; 30] = [
 ];
 
 /// Texts that run after one another in one way.
-struct Session<'r> {
+struct ShellSession<'r> {
     locale: &'r str,
     /// Each with its number.
     texts: &'r [(&'r str, &'r str)],
 }
 
-impl Session<'_> {
+impl ShellSession<'_> {
     fn command(&self, shell: &Shell, id: &str) -> Command {
         let (program, arguments) = shell.command.split_first().unwrap_or((&"", &[]));
         let mut command = Command::new(program);

@@ -27,9 +27,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bitacora_shell::{CommandLine, parse};
-use expected::{Run, differences, unnamed_files};
-use random::Random;
-use sandbox::{Batch, Record, Sandbox};
+use expected::{ShellRun, differences, unnamed_files};
+use random::RandomNumbers;
+use sandbox::{Record, Sandbox, TextBatch};
 use serde::Deserialize;
 use texts::Texts;
 
@@ -57,7 +57,7 @@ struct Readable {
 
 /// The counts of a run.
 #[derive(Default)]
-struct Tally {
+struct TextTally {
     generated: AtomicUsize,
     readable: AtomicUsize,
     records: AtomicUsize,
@@ -76,7 +76,7 @@ fn shells_start_nothing_that_the_reader_did_not_say() {
     }
     let attacks = attacks();
     let source = Texts { attacks: &attacks, sample: &sample };
-    let (tally, next) = (Tally::default(), AtomicU64::new(first));
+    let (tally, next) = (TextTally::default(), AtomicU64::new(first));
     let workers = std::thread::available_parallelism().unwrap().get();
     std::thread::scope(|scope| {
         for _ in 0..workers {
@@ -103,8 +103,8 @@ fn shells_start_nothing_that_the_reader_did_not_say() {
 }
 
 /// Runs the texts of one seed.
-fn run_seed(seed: u64, source: &Texts<'_>, sandbox: &mut Sandbox, tally: &Tally) {
-    let mut random = Random::new(seed);
+fn run_seed(seed: u64, source: &Texts<'_>, sandbox: &mut Sandbox, tally: &TextTally) {
+    let mut random = RandomNumbers::new(seed);
     let (mut generated, mut readable, mut records) = (0, 0, 0);
     let (mut slow, mut quick) = (Vec::new(), Vec::new());
     while readable < TEXTS_OF_SEED {
@@ -135,11 +135,11 @@ fn run_batch(
     way: &'static str,
     texts: &[Readable],
     sandbox: &mut Sandbox,
-    tally: &Tally,
+    tally: &TextTally,
 ) -> usize {
     let locale = if seed.is_multiple_of(2) { "C.UTF-8" } else { "C" };
     let names: BTreeSet<String> = texts.iter().flat_map(|one| names(&one.text)).collect();
-    let batch = Batch {
+    let batch = TextBatch {
         way,
         locale,
         names: names.into_iter().collect(),
@@ -149,7 +149,7 @@ fn run_batch(
     let mut found = Vec::new();
     for shell in SHELLS {
         let of_shell: Vec<&Record> = records.iter().filter(|record| record.shell == shell).collect();
-        let run = Run { way, shell };
+        let run = ShellRun { way, shell };
         for one in texts {
             let own: Vec<&Record> =
                 of_shell.iter().copied().filter(|record| record.number == one.number).collect();

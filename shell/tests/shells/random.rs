@@ -1,9 +1,9 @@
 //! Numbers from a seed.
 
 /// A generator of numbers: SplitMix64.
-pub(crate) struct Random(u64);
+pub(crate) struct RandomNumbers(u64);
 
-impl Random {
+impl RandomNumbers {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -23,7 +23,7 @@ pub(crate) struct Record {
 }
 
 /// Texts that run after one another.
-pub(crate) struct Batch<'t> {
+pub(crate) struct TextBatch<'t> {
     /// `programs` or `functions`.
     pub(crate) way: &'static str,
     pub(crate) locale: &'static str,
@@ -86,13 +86,13 @@ impl Sandbox {
             }
         });
         let mut sandbox = Self { process, requests, answers };
-        let nothing = Batch { way: "programs", locale: "C", names: Vec::new(), texts: Vec::new() };
+        let nothing = TextBatch { way: "programs", locale: "C", names: Vec::new(), texts: Vec::new() };
         sandbox.run(&nothing);
         sandbox
     }
 
     /// Runs a batch with every shell.
-    pub(crate) fn run(&mut self, batch: &Batch<'_>) -> Vec<Record> {
+    pub(crate) fn run(&mut self, batch: &TextBatch<'_>) -> Vec<Record> {
         let names = batch.names.join("\u{1f}");
         let head = [batch.way, batch.locale, &names].map(str::to_owned);
         let texts = batch.texts.iter().map(|(number, text)| format!("{number}\u{1f}{text}"));

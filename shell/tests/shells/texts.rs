@@ -1,6 +1,6 @@
 //! Texts for shells: made of the grammar's parts, then changed; attacks and real commands, changed.
 
-use super::random::Random;
+use super::random::RandomNumbers;
 
 /// Programs of texts. The builtins are here too, and two names with a folder.
 const PROGRAMS: [&str; 31] = [
@@ -278,7 +278,7 @@ pub(crate) struct Texts<'t> {
 
 impl Texts<'_> {
     /// Makes the next text.
-    pub(crate) fn next(&self, random: &mut Random) -> String {
+    pub(crate) fn next(&self, random: &mut RandomNumbers) -> String {
         match random.below(100) {
             0..54 => line(random),
             54..80 => {
@@ -302,7 +302,7 @@ impl Texts<'_> {
 }
 
 /// Makes a text of the grammar, or nearly so.
-fn line(random: &mut Random) -> String {
+fn line(random: &mut RandomNumbers) -> String {
     let mut text = command(random);
     while random.below(2) == 0 {
         text.push_str(random.one(&JOINTS));
@@ -314,7 +314,7 @@ fn line(random: &mut Random) -> String {
     text
 }
 
-fn command(random: &mut Random) -> String {
+fn command(random: &mut RandomNumbers) -> String {
     if random.below(10) == 0 {
         return random.one(&BUILTINS).to_owned();
     }
@@ -330,7 +330,7 @@ fn command(random: &mut Random) -> String {
     text
 }
 
-fn word(random: &mut Random) -> String {
+fn word(random: &mut RandomNumbers) -> String {
     let mut text = String::new();
     for _ in 0..=random.below(8) / 5 {
         match random.below(6) {
@@ -342,7 +342,7 @@ fn word(random: &mut Random) -> String {
     text
 }
 
-fn single_quotes(random: &mut Random, text: &mut String) {
+fn single_quotes(random: &mut RandomNumbers, text: &mut String) {
     text.push('\'');
     for _ in 0..random.below(4) {
         let piece = quoted(random);
@@ -351,7 +351,7 @@ fn single_quotes(random: &mut Random, text: &mut String) {
     text.push('\'');
 }
 
-fn double_quotes(random: &mut Random, text: &mut String) {
+fn double_quotes(random: &mut RandomNumbers, text: &mut String) {
     text.push('"');
     for _ in 0..random.below(4) {
         for letter in quoted(random).chars() {
@@ -366,7 +366,7 @@ fn double_quotes(random: &mut Random, text: &mut String) {
     text.push('"');
 }
 
-fn quoted(random: &mut Random) -> String {
+fn quoted(random: &mut RandomNumbers) -> String {
     if random.below(2) == 0 {
         return random.one(&QUOTED).to_owned();
     }
@@ -375,7 +375,7 @@ fn quoted(random: &mut Random) -> String {
 }
 
 /// Changes a text at one place, or at a few.
-fn changed(random: &mut Random, text: &str) -> String {
+fn changed(random: &mut RandomNumbers, text: &str) -> String {
     let mut letters: Vec<char> = text.chars().collect();
     for _ in 0..=random.below(6) / 3 {
         let at = random.below(letters.len() + 1);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bitacora_cli::verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_formats::{
-    BodyWriter, ChainHash, ChainTip, Codec, Data, Draft, Epoch, Event, FramePlan, FrameSealer, Frontier,
+    BodyWriter, ChainHash, ChainTip, Codec, Data, Epoch, Event, EventDraft, FramePlan, FrameSealer, Frontier,
     Generation, Json, Keyring, LedgerId, LedgerKeys, Micros, Position, Record, SegmentNumber, SegmentPlan,
     StreamVersion, TreeHash, encode_record, genesis_tip, leaf_hash, seal_segment_header,
 };
@@ -197,8 +197,8 @@ fn plan(
 
 fn record_of(event: Event<'static>) -> Vec<u8> {
     match Record::draft(event, 0) {
-        Draft::Clear(record) => encode_record(&record).unwrap(),
-        Draft::Sensitive { .. } => panic!("an event without a data subject is needed"),
+        EventDraft::Clear(record) => encode_record(&record).unwrap(),
+        EventDraft::Sensitive { .. } => panic!("an event without a data subject is needed"),
     }
 }
 

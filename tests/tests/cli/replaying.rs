@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use bitacora_formats::{After, Position};
-use bitacora_governance::{Observed, REACTOR_VERSION, ReactorState, State};
+use bitacora_governance::{ObservedEvent, REACTOR_VERSION, ReactorState, State};
 use bitacora_ledger::Fold;
 use serde_json::Value;
 
@@ -233,7 +233,7 @@ impl Fold for StateFold {
         State::concerns(kind)
     }
 
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         self.0.fold(frame);
     }
 

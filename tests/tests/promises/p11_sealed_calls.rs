@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use bitacora_formats::{After, Data, Position};
-use bitacora_governance::Rejudging;
+use bitacora_governance::Reevaluation;
 use bitacora_ledger::{AppendRequest, Appended, Filter, Fold, From, Ledger, ReadQuery};
 use bitacora_tests::simulation::Simulation;
 use serde_json::{Value, json};
@@ -59,14 +59,14 @@ fn everything(ledger: &Ledger) -> String {
 
 /// The rules over all of a log again.
 #[derive(Default)]
-struct Judge(Rejudging);
+struct Judge(Reevaluation);
 
 impl Fold for Judge {
     fn concerns(&self, kind: &str) -> bool {
         bitacora_governance::State::concerns(kind)
     }
 
-    fn fold(&mut self, frame: &[bitacora_governance::Observed<'_>]) {
+    fn fold(&mut self, frame: &[bitacora_governance::ObservedEvent<'_>]) {
         self.0.fold(frame);
     }
 

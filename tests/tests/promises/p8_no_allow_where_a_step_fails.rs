@@ -8,7 +8,7 @@ use std::time::Duration;
 use bitacora_formats::vocabulary::Verdict;
 use bitacora_formats::{Event, Micros, Position};
 use bitacora_governance::{
-    Derived, Examination, Governance, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode,
+    DerivedEvent, Examination, Governance, ObservedEvent, Reactor, ReactorRefusal, ReactorState, RefusalCode,
 };
 use bitacora_ledger::{AppendError, AppendRequest, Appended, Governing, Ledger, Options};
 use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, Effect, errno};
@@ -98,7 +98,7 @@ impl Reactor for FailingGovernance {
 }
 
 impl ReactorState for FailingState {
-    fn react(&mut self, placed: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
+    fn react(&mut self, placed: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
         FailurePlan::call(&self.plan, Step::React)?;
         self.inner.react(placed)
     }
@@ -117,7 +117,7 @@ impl ReactorState for FailingState {
         Box::new(Self { inner: self.inner.fork(), plan: Arc::clone(&self.plan) })
     }
 
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         FailurePlan::call(&self.plan, Step::Fold).unwrap();
         self.inner.fold(frame);
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::vocabulary::{Dimension, DimensionPart, TrustRules};
 use bitacora_formats::{After, Data, Event, Json, Keyring, Micros, Position};
-use bitacora_governance::{Observed, Policy, ReactorState, State, assess};
+use bitacora_governance::{ObservedEvent, Policy, ReactorState, State, assess};
 use bitacora_ledger::{
     AppendRequest, Entropy, Environment, Filter, From, Governing, Ledger, Options, ReadQuery, StoredEvent,
     SystemEntropy,
@@ -219,7 +219,7 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
 }
 
 fn fold(state: &mut State, stored: &StoredEvent<'_>) {
-    state.fold(&[Observed {
+    state.fold(&[ObservedEvent {
         position: stored.position,
         stream_version: stored.stream_version,
         time: stored.time,

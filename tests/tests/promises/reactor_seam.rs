@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bitacora_formats::Event;
 use bitacora_governance::{
-    Derived, Examination, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode,
+    DerivedEvent, Examination, ObservedEvent, Reactor, ReactorRefusal, ReactorState, RefusalCode,
 };
 use bitacora_ledger::{AppendError, AppendRequest, Governing, Ledger, Options};
 use bitacora_tests::simulation::Simulation;
@@ -47,7 +47,7 @@ impl Reactor for CountingReactor {
 }
 
 impl ReactorState for Counter {
-    fn react(&mut self, admitted: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
+    fn react(&mut self, admitted: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
         match admitted.event.kind.as_ref() {
             "x.asked" => {
                 let before = self.kept + self.scratch;
@@ -73,7 +73,7 @@ impl ReactorState for Counter {
         Box::new(Self { kept: self.kept, scratch: 0, published: None })
     }
 
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         for decided in frame.iter().filter(|placed| placed.event.kind == "x.decided") {
             assert!(decided.derived);
             self.kept += 1;

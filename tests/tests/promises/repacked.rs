@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use bitacora_formats::archive::{
-    ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveKey, ArchiveSecrets, ArchiveTrailer, ArchivedState,
-    Facts, GroupCollector, Outline, Packer, Plan, check_roots, open_group, open_part, seal_group,
+    ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveKey, ArchiveLayout, ArchivePlan, ArchiveSecrets,
+    ArchiveTrailer, ArchiveWriter, ArchivedState, Facts, GroupCollector, check_roots, open_group, open_part,
+    seal_group,
 };
 use bitacora_formats::{Compressor, Decompressor, Position};
 
@@ -20,7 +21,7 @@ pub(crate) fn repacked(archive: &[u8], state: Option<Vec<u8>>) -> Vec<u8> {
         ArchiveTrailer::parse(archive.last_chunk::<ARCHIVE_TRAILER_BYTES>().unwrap(), length).unwrap();
     let behind = bytes_of(trailer.table().start..length);
     let (keyring, mut zstd) = (keyring(), Decompressor::new().unwrap());
-    let outline = Outline::parse(&archive[..ARCHIVE_HEADER_BYTES], behind, length, None).unwrap();
+    let outline = ArchiveLayout::parse(&archive[..ARCHIVE_HEADER_BYTES], behind, length, None).unwrap();
     let (manifest, table) = (outline.manifest().manifest().clone(), outline.table());
     let key = ArchiveKey::unwrap(&manifest, &keyring).unwrap();
     let own_state = table
@@ -40,8 +41,8 @@ pub(crate) fn repacked(archive: &[u8], state: Option<Vec<u8>>) -> Vec<u8> {
             .state
             .map(|line| ArchivedState { position: line.position, bytes: state.unwrap_or(own_state) }),
     };
-    let plan = Plan { origin: manifest.origin.clone(), range: manifest.range };
-    let (mut packer, header) = Packer::new(plan, ArchiveSecrets::generate(&mut |bytes| bytes.fill(9)));
+    let plan = ArchivePlan { origin: manifest.origin.clone(), range: manifest.range };
+    let (mut packer, header) = ArchiveWriter::new(plan, ArchiveSecrets::generate(&mut |bytes| bytes.fill(9)));
     let mut made = header.to_vec();
     for entry in table.groups() {
         let rows = open_group(&key, entry, bytes_of(entry.range()), &mut zstd).unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bitacora_formats::{Event, Position};
-use bitacora_governance::{Derived, Examination, Observed, Reactor, ReactorRefusal, ReactorState};
+use bitacora_governance::{DerivedEvent, Examination, ObservedEvent, Reactor, ReactorRefusal, ReactorState};
 use bitacora_ledger::{AppendRequest, Governing, Ledger, Options};
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
@@ -61,7 +61,7 @@ impl Reactor for ListingReactor {
 }
 
 impl ReactorState for ListingReactor {
-    fn react(&mut self, _: &Observed<'_>) -> Result<Vec<Derived>, ReactorRefusal> {
+    fn react(&mut self, _: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
         Ok(Vec::new())
     }
 
@@ -74,7 +74,7 @@ impl ReactorState for ListingReactor {
         Box::new(Self { seen: Arc::new(Mutex::new(seen)), ..self.clone() })
     }
 
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         let mut seen = self.seen.lock().unwrap();
         seen.folded += frame.len();
         seen.ids.extend(frame.iter().map(|observed| observed.event.id.to_string()));

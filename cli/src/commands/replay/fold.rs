@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Position};
-use bitacora_governance::{Observed, REACTOR_VERSION, ReactorState, State};
+use bitacora_governance::{ObservedEvent, REACTOR_VERSION, ReactorState, State};
 use bitacora_ledger::{Fold, KeptReplayError, Ledger};
 
 use super::ReplayFailure;
@@ -171,7 +171,7 @@ impl Fold for FoldRun {
         State::reads(kind)
     }
 
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         self.governing += frame.len() as u64;
         self.state.fold(frame);
     }

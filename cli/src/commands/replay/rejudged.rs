@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use bitacora_formats::{After, Position};
-use bitacora_governance::{Disagreement, Observed, REACTOR_VERSION, Rejudged, Rejudging};
+use bitacora_governance::{Disagreement, ObservedEvent, REACTOR_VERSION, Reevaluation, ReevaluationReport};
 use bitacora_ledger::{Fold, Ledger};
 use serde_json::{Value, json};
 
@@ -18,30 +18,34 @@ const SHOWN_EVENT_CHARACTERS: usize = 400;
 
 /// A log in the middle of being judged again.
 struct JudgingAgain {
-    judging: Rejudging,
+    judging: Reevaluation,
     reached: u64,
     stop: FoldStop,
     bar: EventBar,
 }
 
 /// Repeats every decision up to `to`.
-pub(super) fn judge(ledger: &Ledger, to: Position, stop: FoldStop) -> Result<Rejudged, ReplayFailure> {
+pub(super) fn judge(
+    ledger: &Ledger,
+    to: Position,
+    stop: FoldStop,
+) -> Result<ReevaluationReport, ReplayFailure> {
     let bar = EventBar::new("judging", to.get());
-    let mut again = JudgingAgain { judging: Rejudging::until(to), reached: 0, stop, bar };
+    let mut again = JudgingAgain { judging: Reevaluation::until(to), reached: 0, stop, bar };
     ledger.fold(After::START, to, &mut again)?;
     Ok(again.judging.end().1)
 }
 
 impl Fold for JudgingAgain {
     fn concerns(&self, kind: &str) -> bool {
-        Rejudging::concerns(kind)
+        Reevaluation::concerns(kind)
     }
 
     fn takes_whole_requests(&self) -> bool {
         true
     }
 
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         self.judging.fold(frame);
     }
 
@@ -53,7 +57,7 @@ impl Fold for JudgingAgain {
 }
 
 /// Returns the exit code. Decisions that could not be checked, and a log without decisions, never count as agreement.
-pub(super) fn exit(found: &Rejudged) -> Exit {
+pub(super) fn exit(found: &ReevaluationReport) -> Exit {
     if found.disagreeing > 0 {
         Exit::Failed
     } else if found.unchecked_decisions > 0 || found.decisions == 0 {
@@ -66,7 +70,7 @@ pub(super) fn exit(found: &Rejudged) -> Exit {
 /// Writes the findings.
 pub(super) fn show(
     to: Position,
-    found: &Rejudged,
+    found: &ReevaluationReport,
     as_json: bool,
     output: &mut Output,
 ) -> Result<(), OutputError> {
@@ -112,7 +116,7 @@ fn shortened(text: Option<&str>) -> String {
     }
 }
 
-fn to_json(to: Position, found: &Rejudged) -> Value {
+fn to_json(to: Position, found: &ReevaluationReport) -> Value {
     let one = |disagreement: &Disagreement| {
         json!({
             "cause": disagreement.cause.to_string(),

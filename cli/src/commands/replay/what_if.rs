@@ -11,7 +11,7 @@ use bitacora_formats::vocabulary::{
     TrustRules, UnregisteredTools, Verdict, Workspaces,
 };
 use bitacora_formats::{After, Data, Position, format_time, parse_time};
-use bitacora_governance::{DryRun, Observed, Policy, RecordedCall, Registry, State, WhatIf};
+use bitacora_governance::{DryRun, ObservedEvent, Policy, RecordedCall, Registry, State, WhatIf};
 use bitacora_ledger::{Fold, Ledger};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -252,7 +252,7 @@ pub(super) fn try_on(
     Ok(trial)
 }
 
-fn data_of<T: DeserializeOwned>(observed: &Observed<'_>) -> Option<T> {
+fn data_of<T: DeserializeOwned>(observed: &ObservedEvent<'_>) -> Option<T> {
     match &observed.event.data {
         Data::Json(json) => serde_json::from_slice(json.as_bytes()).ok(),
         _ => None,
@@ -260,7 +260,7 @@ fn data_of<T: DeserializeOwned>(observed: &Observed<'_>) -> Option<T> {
 }
 
 /// Returns the event's own day, UTC; without one, the day of its frame.
-fn day_of(observed: &Observed<'_>) -> String {
+fn day_of(observed: &ObservedEvent<'_>) -> String {
     let own = observed.event.time.as_deref().and_then(|time| parse_time(time).ok());
     let mut day = format_time(own.unwrap_or(observed.time));
     day.truncate(10);
@@ -268,7 +268,7 @@ fn day_of(observed: &Observed<'_>) -> String {
 }
 
 impl TrialRun<'_> {
-    fn judge(&mut self, observed: &Observed<'_>) {
+    fn judge(&mut self, observed: &ObservedEvent<'_>) {
         let Some(decision) = data_of::<DecisionMade>(observed) else {
             self.trial.unjudged += 1;
             return;
@@ -299,7 +299,7 @@ impl TrialRun<'_> {
         self.newest.push_back(Example { position: observed.position, call, agent, found });
     }
 
-    fn end(&mut self, observed: &Observed<'_>) {
+    fn end(&mut self, observed: &ObservedEvent<'_>) {
         let kind = &*observed.event.kind;
         // Only of what did not run it matters who said so.
         let known = observed.event.call.as_deref().filter(|_| kind != ToolBlocked::KIND);
@@ -313,7 +313,7 @@ impl TrialRun<'_> {
         self.watched.end(call, kind, is_rejection && kind == ToolBlocked::KIND);
     }
 
-    fn answer(&mut self, observed: &Observed<'_>) {
+    fn answer(&mut self, observed: &ObservedEvent<'_>) {
         if let Some(told) = data_of::<ResolutionEvent>(observed) {
             self.watched.answer(&told.approval, told.resolution == REJECTED);
         }
@@ -334,7 +334,7 @@ impl Fold for TrialRun<'_> {
     }
 
     /// Folds a frame. Derived events stand behind their causes, in the same frame.
-    fn fold(&mut self, frame: &[Observed<'_>]) {
+    fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         self.requests.clear();
         for observed in frame {
             match &*observed.event.kind {

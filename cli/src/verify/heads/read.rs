@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use bitacora_formats::limits::MAX_HEADS_BYTES;
 use bitacora_formats::{
-    Commitment, Generation, HeadEntry, HeadStep, Headed, HeadsError, HeadsHeader, HeadsWalk, LedgerId,
+    ChainHead, Commitment, Generation, HeadEntry, HeadStep, HeadsError, HeadsHeader, HeadsWalk, LedgerId,
     Origin, Position, SegmentNumber, SigningChain, TreeHash, UnverifiedTreeHead, commitment,
 };
 
@@ -25,7 +25,7 @@ pub(in crate::verify) struct ReadHead {
     /// The commitment from blind and record of the event.
     pub(super) commitment: Commitment,
     /// The contents of that record.
-    pub(super) headed: Headed,
+    pub(super) headed: ChainHead,
     /// The commitment that the tree holds at the position, once that is known.
     pub(super) in_tree: Option<Commitment>,
 }

@@ -5,9 +5,9 @@
 use bitacora_formats::{Micros, format_time};
 
 use super::json_text::Object;
-use super::random::Random;
-use super::session::Session;
-use super::tools::Call;
+use super::random::SplitMix;
+use super::session::GeneratedSession;
+use super::tools::GeneratedCall;
 
 /// The form in which a client reports its calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    pub(crate) fn choose(random: &mut Random) -> Self {
+    pub(crate) fn choose(random: &mut SplitMix) -> Self {
         match random.between(0, 9) {
             0..4 => Self::Own,
             4..6 => Self::Hooks,
@@ -33,7 +33,12 @@ impl Dialect {
 }
 
 /// A call that is asked for.
-pub(crate) fn asked(session: &Session, random: &mut Random, id: &str, call: &Call) -> String {
+pub(crate) fn asked(
+    session: &GeneratedSession,
+    random: &mut SplitMix,
+    id: &str,
+    call: &GeneratedCall,
+) -> String {
     let object = Object::new(session.spaced);
     match session.dialect {
         Dialect::Own => object
@@ -87,7 +92,13 @@ pub(crate) fn asked(session: &Session, random: &mut Random, id: &str, call: &Cal
 }
 
 /// Returns the event that reports the outcome of a call, in the client's dialect.
-pub(crate) fn told(session: &Session, random: &mut Random, id: &str, call: &Call, failed: bool) -> String {
+pub(crate) fn told(
+    session: &GeneratedSession,
+    random: &mut SplitMix,
+    id: &str,
+    call: &GeneratedCall,
+    failed: bool,
+) -> String {
     let object = Object::new(session.spaced);
     let summary = session.words.sentence(random, 12);
     match session.dialect {
@@ -135,7 +146,7 @@ pub(crate) fn told(session: &Session, random: &mut Random, id: &str, call: &Call
     }
 }
 
-fn own_outcome(session: &Session, random: &mut Random, object: Object, failed: bool) -> String {
+fn own_outcome(session: &GeneratedSession, random: &mut SplitMix, object: Object, failed: bool) -> String {
     let object = if failed {
         object
             .text("status", "error")
@@ -159,7 +170,7 @@ fn own_outcome(session: &Session, random: &mut Random, object: Object, failed: b
         .end()
 }
 
-fn hook(session: &Session, object: Object, event: &str, random: &mut Random) -> Object {
+fn hook(session: &GeneratedSession, object: Object, event: &str, random: &mut SplitMix) -> Object {
     let project = session.folder.replace('/', "-");
     object
         .text("session_id", &session.id)
@@ -169,7 +180,7 @@ fn hook(session: &Session, object: Object, event: &str, random: &mut Random) -> 
         .text("hook_event_name", event)
 }
 
-fn action(session: &Session, object: Object) -> Object {
+fn action(session: &GeneratedSession, object: Object) -> Object {
     object
         .text("at", &session.now(0))
         .text("session", &session.id)
@@ -179,7 +190,7 @@ fn action(session: &Session, object: Object) -> Object {
         .text("model", session.model)
 }
 
-fn transcript(session: &Session, object: Object, random: &mut Random) -> Object {
+fn transcript(session: &GeneratedSession, object: Object, random: &mut SplitMix) -> Object {
     object
         .text("parentUuid", &random.uuid4())
         .raw("isSidechain", "false")
@@ -192,7 +203,7 @@ fn transcript(session: &Session, object: Object, random: &mut Random) -> Object 
         .text("timestamp", &session.now(0))
 }
 
-fn span(session: &Session, object: Object, random: &mut Random, tool: &str, id: &str) -> Object {
+fn span(session: &GeneratedSession, object: Object, random: &mut SplitMix, tool: &str, id: &str) -> Object {
     object
         .text("name", &format!("execute_tool {tool}"))
         .text("traceId", &random.hex(32))
@@ -206,7 +217,7 @@ fn span(session: &Session, object: Object, random: &mut Random, tool: &str, id: 
         .text("gen_ai.tool.call.id", id)
 }
 
-impl Session {
+impl GeneratedSession {
     /// The session's time, `later` milliseconds on, as most writers of JSON put it.
     pub(crate) fn now(&self, later: u64) -> String {
         let text = format_time(Micros((self.time_ms + later) * 1_000));

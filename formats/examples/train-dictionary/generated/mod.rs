@@ -9,10 +9,10 @@ mod session;
 mod tools;
 mod words;
 
-use bitacora_formats::{BodyWriter, Draft, Event, Record, StreamVersion, encode_record};
+use bitacora_formats::{BodyWriter, Event, EventDraft, Record, StreamVersion, encode_record};
 
-use random::Random;
-use session::{Request, Session};
+use random::SplitMix;
+use session::{GeneratedSession, Request};
 pub(crate) use words::Vocabulary;
 
 /// The history the dictionary is trained on.
@@ -22,8 +22,9 @@ pub(crate) const HELD_OUT_SEED: u64 = 2;
 
 /// The bodies of `count` frames: most hold one request, some a burst of them.
 pub(crate) fn frame_bodies(seed: u64, words: Vocabulary, count: usize) -> Vec<Vec<u8>> {
-    let mut random = Random::new(seed);
-    let mut sessions: Vec<Session> = (0..6).map(|_| Session::start(&mut random, words)).collect();
+    let mut random = SplitMix::new(seed);
+    let mut sessions: Vec<GeneratedSession> =
+        (0..6).map(|_| GeneratedSession::start(&mut random, words)).collect();
     let mut bodies = Vec::with_capacity(count);
     while bodies.len() < count {
         let requests = if random.chance(70) { 1 } else { random.between(2, 8) };
@@ -33,7 +34,7 @@ pub(crate) fn frame_bodies(seed: u64, words: Vocabulary, count: usize) -> Vec<Ve
             let session = &mut sessions[turn];
             append(&mut body, &session.next_request(&mut random), &mut random);
             if session.is_over() {
-                *session = Session::start(&mut random, words);
+                *session = GeneratedSession::start(&mut random, words);
             }
         }
         bodies.push(body.finish().unwrap());
@@ -41,7 +42,7 @@ pub(crate) fn frame_bodies(seed: u64, words: Vocabulary, count: usize) -> Vec<Ve
     bodies
 }
 
-fn append(body: &mut BodyWriter, request: &Request, random: &mut Random) {
+fn append(body: &mut BodyWriter, request: &Request, random: &mut SplitMix) {
     body.begin_request(u32::try_from(request.submitted).unwrap()).unwrap();
     for event in &request.events {
         let record = encode_record(&record_of(event.clone())).unwrap();
@@ -54,7 +55,7 @@ fn append(body: &mut BodyWriter, request: &Request, random: &mut Random) {
 fn record_of(event: Event<'static>) -> Record<'static> {
     event.validate().unwrap();
     match Record::draft(event, 0) {
-        Draft::Clear(record) => record,
-        Draft::Sensitive { .. } => unreachable!("no generated event names a data subject"),
+        EventDraft::Clear(record) => record,
+        EventDraft::Sensitive { .. } => unreachable!("no generated event names a data subject"),
     }
 }

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 /// SplitMix64 (Steele, Lea, Flood 2014); good enough to choose words by, and the same everywhere.
-pub(crate) struct Random(u64);
+pub(crate) struct SplitMix(u64);
 
-impl Random {
+impl SplitMix {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -4,8 +4,8 @@ use bitacora_formats::{Data, Event, Json, Micros, format_time};
 
 use super::foreign::{Dialect, asked, told};
 use super::json_text::Object;
-use super::random::Random;
-use super::tools::{Call, Desk};
+use super::random::SplitMix;
+use super::tools::{Desk, GeneratedCall};
 use super::words::Vocabulary;
 
 /// The events of one append and how many of them the client submitted; the rest were derived from those.
@@ -14,7 +14,7 @@ pub(crate) struct Request {
     pub(crate) events: Vec<Event<'static>>,
 }
 
-pub(crate) struct Session {
+pub(crate) struct GeneratedSession {
     pub(crate) words: Vocabulary,
     pub(crate) id: String,
     run: String,
@@ -32,11 +32,11 @@ pub(crate) struct Session {
     pub(crate) time_ms: u64,
     calls: u64,
     steps_left: u64,
-    open_call: Option<(String, Call)>,
+    open_call: Option<(String, GeneratedCall)>,
 }
 
-impl Session {
-    pub(crate) fn start(random: &mut Random, words: Vocabulary) -> Self {
+impl GeneratedSession {
+    pub(crate) fn start(random: &mut SplitMix, words: Vocabulary) -> Self {
         let (project, person) = (words.name(random, "-"), words.person(random));
         let agent = words.name(random, "-");
         let home = format!("{}/{person}", random.pick(&["/home", "/Users", "/workspace"]));
@@ -97,7 +97,7 @@ impl Session {
         self.steps_left == 0
     }
 
-    pub(crate) fn next_request(&mut self, random: &mut Random) -> Request {
+    pub(crate) fn next_request(&mut self, random: &mut SplitMix) -> Request {
         self.time_ms += random.between(20, 30_000);
         self.steps_left -= 1;
         let mut events = Vec::new();
@@ -121,7 +121,7 @@ impl Session {
         Request { submitted: events.len(), events }
     }
 
-    fn tool_requested(&mut self, random: &mut Random, mut events: Vec<Event<'static>>) -> Request {
+    fn tool_requested(&mut self, random: &mut SplitMix, mut events: Vec<Event<'static>>) -> Request {
         let mut desk = Desk { random, words: self.words, folder: &self.folder, spaced: self.spaced };
         let call = desk.call();
         self.calls += 1;
@@ -137,12 +137,12 @@ impl Session {
         Request { submitted, events }
     }
 
-    fn requested(&self, random: &mut Random, id: &str, call: &Call) -> Event<'static> {
+    fn requested(&self, random: &mut SplitMix, id: &str, call: &GeneratedCall) -> Event<'static> {
         let data = asked(self, random, id, call);
         self.event(random, "tool.requested", data, Some(id))
     }
 
-    fn decision(&self, random: &mut Random, id: &str, call: &Call) -> Event<'static> {
+    fn decision(&self, random: &mut SplitMix, id: &str, call: &GeneratedCall) -> Event<'static> {
         let verdict = random.pick(&["allow", "allow", "allow", "review", "deny"]);
         let approvals = random.between(0, 300);
         let inputs = Object::new(false)
@@ -176,13 +176,13 @@ impl Session {
         self.derived(random, "decision.made", format!("call/{id}"), data.end(), Some(id))
     }
 
-    fn outcome(&self, random: &mut Random, id: &str, call: &Call) -> Event<'static> {
+    fn outcome(&self, random: &mut SplitMix, id: &str, call: &GeneratedCall) -> Event<'static> {
         let failed = random.chance(12);
         let data = told(self, random, id, call, failed);
         self.event(random, if failed { "tool.failed" } else { "tool.completed" }, data, Some(id))
     }
 
-    fn trust(&self, random: &mut Random, id: &str, call: &Call) -> Vec<Event<'static>> {
+    fn trust(&self, random: &mut SplitMix, id: &str, call: &GeneratedCall) -> Vec<Event<'static>> {
         let dimension = Object::new(false)
             .text("tool", call.tool)
             .text("context", &call.context)
@@ -211,7 +211,7 @@ impl Session {
         events
     }
 
-    fn started(&self, random: &mut Random) -> Event<'static> {
+    fn started(&self, random: &mut SplitMix) -> Event<'static> {
         let data = self
             .object()
             .text("harness", self.harness.0)
@@ -223,13 +223,13 @@ impl Session {
         self.event(random, "session.started", data, None)
     }
 
-    fn ended(&self, random: &mut Random) -> Event<'static> {
+    fn ended(&self, random: &mut SplitMix) -> Event<'static> {
         let data =
             self.object().text("reason", random.pick(&["exit", "clear", "logout"])).raw("calls", self.calls);
         self.event(random, "session.ended", data.end(), None)
     }
 
-    fn turn(&self, random: &mut Random) -> Event<'static> {
+    fn turn(&self, random: &mut SplitMix) -> Event<'static> {
         let (kind, object) = if random.chance(50) {
             ("turn.started", self.object().text("prompt_sha256", &random.hex(64)).text("source", "user"))
         } else {
@@ -241,7 +241,7 @@ impl Session {
         self.event(random, kind, object.end(), None)
     }
 
-    fn model_called(&self, random: &mut Random) -> Event<'static> {
+    fn model_called(&self, random: &mut SplitMix) -> Event<'static> {
         let data = self
             .object()
             .text("model", self.model)
@@ -257,7 +257,7 @@ impl Session {
         self.event(random, "model.called", data.end(), None)
     }
 
-    fn checkpoint(&self, random: &mut Random) -> Event<'static> {
+    fn checkpoint(&self, random: &mut SplitMix) -> Event<'static> {
         let data = self
             .object()
             .text("thread", &self.id)
@@ -270,7 +270,7 @@ impl Session {
         self.event(random, "checkpoint.saved", data.end(), None)
     }
 
-    fn step(&self, random: &mut Random) -> Event<'static> {
+    fn step(&self, random: &mut SplitMix) -> Event<'static> {
         let data = self
             .object()
             .text("run", &self.run)
@@ -289,7 +289,7 @@ impl Session {
     /// An event of the client's.
     fn event(
         &self,
-        random: &mut Random,
+        random: &mut SplitMix,
         kind: &'static str,
         data: String,
         call: Option<&str>,
@@ -316,7 +316,7 @@ impl Session {
     /// An event that the reactor derived.
     fn derived(
         &self,
-        random: &mut Random,
+        random: &mut SplitMix,
         kind: &'static str,
         stream: String,
         data: String,

@@ -1,11 +1,11 @@
 //! The tools agents call, and arguments for them.
 
 use super::json_text::Object;
-use super::random::Random;
+use super::random::SplitMix;
 use super::words::Vocabulary;
 
 /// One call: the tool's name and its arguments as JSON.
-pub(crate) struct Call {
+pub(crate) struct GeneratedCall {
     pub(crate) tool: &'static str,
     pub(crate) arguments: String,
     /// The context that decisions and trust records name: a path, a command's first words, a host.
@@ -14,7 +14,7 @@ pub(crate) struct Call {
 
 /// The sources from which the arguments of a call are made.
 pub(crate) struct Desk<'a> {
-    pub(crate) random: &'a mut Random,
+    pub(crate) random: &'a mut SplitMix,
     pub(crate) words: Vocabulary,
     /// The project's folder.
     pub(crate) folder: &'a str,
@@ -22,7 +22,7 @@ pub(crate) struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    pub(crate) fn call(&mut self) -> Call {
+    pub(crate) fn call(&mut self) -> GeneratedCall {
         match self.random.between(0, 99) {
             0..30 => self.shell(),
             30..48 => self.read(),
@@ -40,7 +40,7 @@ impl Desk<'_> {
         if self.random.chance(75) { format!("{}/{file}", self.folder) } else { file }
     }
 
-    fn shell(&mut self) -> Call {
+    fn shell(&mut self) -> GeneratedCall {
         let command = self.command();
         let described = self.random.chance(85);
         let words = self.random.between(3, 7);
@@ -49,7 +49,7 @@ impl Desk<'_> {
         let arguments =
             Object::new(self.spaced).text("command", &command).maybe(described, "description", &description);
         let arguments = if self.random.chance(20) { arguments.raw("timeout", 120_000) } else { arguments };
-        Call {
+        GeneratedCall {
             tool: self.random.pick(&["Bash", "shell", "run_command"]),
             arguments: arguments.end(),
             context,
@@ -85,7 +85,7 @@ impl Desk<'_> {
         }
     }
 
-    fn read(&mut self) -> Call {
+    fn read(&mut self) -> GeneratedCall {
         let path = self.path();
         let arguments = Object::new(self.spaced).text("file_path", &path);
         let arguments = if self.random.chance(60) {
@@ -93,14 +93,14 @@ impl Desk<'_> {
         } else {
             arguments
         };
-        Call {
+        GeneratedCall {
             tool: self.random.pick(&["Read", "fs.read", "read_file"]),
             arguments: arguments.end(),
             context: path,
         }
     }
 
-    fn edit(&mut self) -> Call {
+    fn edit(&mut self) -> GeneratedCall {
         let path = self.path();
         let (before, after) = (self.code(1, 5), self.code(1, 8));
         let arguments = Object::new(self.spaced)
@@ -109,16 +109,24 @@ impl Desk<'_> {
             .text("new_string", &after)
             .raw("replace_all", "false")
             .end();
-        Call { tool: self.random.pick(&["Edit", "apply_patch", "str_replace"]), arguments, context: path }
+        GeneratedCall {
+            tool: self.random.pick(&["Edit", "apply_patch", "str_replace"]),
+            arguments,
+            context: path,
+        }
     }
 
-    fn write(&mut self) -> Call {
+    fn write(&mut self) -> GeneratedCall {
         let (path, content) = (self.path(), self.code(4, 20));
         let arguments = Object::new(self.spaced).text("file_path", &path).text("content", &content).end();
-        Call { tool: self.random.pick(&["Write", "fs.write", "write_file"]), arguments, context: path }
+        GeneratedCall {
+            tool: self.random.pick(&["Write", "fs.write", "write_file"]),
+            arguments,
+            context: path,
+        }
     }
 
-    fn search(&mut self) -> Call {
+    fn search(&mut self) -> GeneratedCall {
         let (pattern, path) = (self.words.name(self.random, ".*"), self.path());
         let arguments = Object::new(self.spaced).text("pattern", &pattern).text("path", &path);
         let arguments = match self.random.between(0, 2) {
@@ -129,14 +137,14 @@ impl Desk<'_> {
             1 => arguments.text("output_mode", "files_with_matches"),
             _ => arguments.text("glob", "**/*.rs").raw("head_limit", self.random.between(5, 50)),
         };
-        Call {
+        GeneratedCall {
             tool: self.random.pick(&["Grep", "search", "Glob"]),
             arguments: arguments.end(),
             context: path,
         }
     }
 
-    fn tasks(&mut self) -> Call {
+    fn tasks(&mut self) -> GeneratedCall {
         let count = self.random.between(1, 6);
         let mut tasks = Vec::new();
         for _ in 0..count {
@@ -146,16 +154,16 @@ impl Desk<'_> {
             tasks.push(task.text("activeForm", &doing).end());
         }
         let arguments = Object::new(self.spaced).list("todos", &tasks).end();
-        Call { tool: "TodoWrite", arguments, context: "-".to_owned() }
+        GeneratedCall { tool: "TodoWrite", arguments, context: "-".to_owned() }
     }
 
-    fn web(&mut self) -> Call {
+    fn web(&mut self) -> GeneratedCall {
         let host = format!("{}.example.org", self.words.word(self.random));
         let url =
             format!("https://{host}/{}/{}", self.words.word(self.random), self.words.name(self.random, "-"));
         let prompt = self.words.sentence(self.random, 10);
         let arguments = Object::new(self.spaced).text("url", &url).text("prompt", &prompt).end();
-        Call {
+        GeneratedCall {
             tool: self.random.pick(&["WebFetch", "http.fetch", "browser_navigate"]),
             arguments,
             context: host,
@@ -163,7 +171,7 @@ impl Desk<'_> {
     }
 
     /// Makes a call of an agent's work outside of code: customers, orders, mails, queries.
-    fn business(&mut self) -> Call {
+    fn business(&mut self) -> GeneratedCall {
         let id = self.random.letters(6).to_uppercase();
         let (amount, words) = (self.random.between(100, 90_000), self.random.between(6, 30));
         let (text, person) = (self.words.sentence(self.random, words), self.words.person(self.random));
@@ -198,7 +206,7 @@ impl Desk<'_> {
                 ),
             ),
         };
-        Call { tool, arguments: arguments.end(), context: "-".to_owned() }
+        GeneratedCall { tool, arguments: arguments.end(), context: "-".to_owned() }
     }
 
     fn code(&mut self, least: u64, most: u64) -> String {

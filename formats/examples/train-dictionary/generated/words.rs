@@ -1,6 +1,6 @@
 //! The words of names, paths and sentences, in two halves: for training and for measuring.
 
-use super::random::Random;
+use super::random::SplitMix;
 
 /// The half of the words, names and paths from which a history is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -237,19 +237,19 @@ const PEOPLE: &[&str] = &[
 ];
 
 impl Vocabulary {
-    pub(crate) fn word(self, random: &mut Random) -> &'static str {
+    pub(crate) fn word(self, random: &mut SplitMix) -> &'static str {
         self.half_of(WORDS, random)
     }
 
-    pub(crate) fn person(self, random: &mut Random) -> &'static str {
+    pub(crate) fn person(self, random: &mut SplitMix) -> &'static str {
         self.half_of(PEOPLE, random)
     }
 
-    pub(crate) fn name(self, random: &mut Random, joint: &str) -> String {
+    pub(crate) fn name(self, random: &mut SplitMix, joint: &str) -> String {
         format!("{}{joint}{}", self.word(random), self.word(random))
     }
 
-    pub(crate) fn sentence(self, random: &mut Random, words: u64) -> String {
+    pub(crate) fn sentence(self, random: &mut SplitMix, words: u64) -> String {
         let chosen: Vec<_> = (0..words)
             .map(|_| if random.chance(45) { random.pick(COMMON) } else { self.word(random) })
             .collect();
@@ -259,7 +259,7 @@ impl Vocabulary {
     }
 
     /// A source file below a project's folder.
-    pub(crate) fn file(self, random: &mut Random) -> String {
+    pub(crate) fn file(self, random: &mut SplitMix) -> String {
         let folder =
             random.pick(&["src", "lib", "tests", "internal", "cmd", "app", "docs", "scripts", "packages"]);
         let ending = random.pick(&["rs", "py", "ts", "tsx", "go", "md", "json", "yaml", "toml", "sql", "sh"]);
@@ -270,7 +270,7 @@ impl Vocabulary {
         }
     }
 
-    fn half_of(self, words: &[&'static str], random: &mut Random) -> &'static str {
+    fn half_of(self, words: &[&'static str], random: &mut SplitMix) -> &'static str {
         let place = usize::try_from(random.number()).unwrap() % (words.len() / 2) * 2;
         words[place + usize::from(self == Self::HeldOut)]
     }

@@ -78,7 +78,7 @@ fn write_lines(manifest: &Manifest, text: &mut String) -> std::fmt::Result {
 }
 
 pub(super) fn parse(text: &str) -> Result<Manifest, ManifestError> {
-    let mut lines = Lines { rest: text, number: 0 };
+    let mut lines = NoteLines { rest: text, number: 0 };
     match lines.next() {
         Some(MANIFEST_FIRST_LINE) => {}
         Some(other) if other.starts_with(FIRST_WORD) => return Err(ManifestError::Version),
@@ -161,14 +161,14 @@ fn segment(words: &str) -> Option<SegmentLink> {
     words.next().is_none().then_some(segment)
 }
 
-fn tree_before(lines: &mut Lines<'_>) -> Result<Frontier, ManifestError> {
+fn tree_before(lines: &mut NoteLines<'_>) -> Result<Frontier, ManifestError> {
     let size = lines.one("tree-before", "tree-before <size>", plain_number)?;
     let peaks = lines.many(PEAK, "peak <hash>", |words| words.parse().ok())?;
     Frontier::from_parts(size, &peaks)
         .ok_or(ManifestError::Contradiction { problem: "the tree before it has another number of peaks" })
 }
 
-fn tree_head(lines: &mut Lines<'_>) -> Result<Option<TreeHeadProof>, ManifestError> {
+fn tree_head(lines: &mut NoteLines<'_>) -> Result<Option<TreeHeadProof>, ManifestError> {
     let head = lines.many(TREE_HEAD, "tree-head <line of its note>", |line| Some(format!("{line}\n")))?;
     let consistency: Vec<TreeHash> =
         lines.many(CONSISTENCY, "consistency <hash>", |words| words.parse().ok())?;
@@ -180,7 +180,7 @@ fn tree_head(lines: &mut Lines<'_>) -> Result<Option<TreeHeadProof>, ManifestErr
     Ok((!head.is_empty()).then_some(TreeHeadProof { note, consistency }))
 }
 
-fn wrapped_key(lines: &mut Lines<'_>) -> Result<WrappedKey, ManifestError> {
+fn wrapped_key(lines: &mut NoteLines<'_>) -> Result<WrappedKey, ManifestError> {
     Ok(WrappedKey {
         kek: KekId(lines.one("encryption-key", "encryption-key <16 digits>", lower_hex)?),
         salt: lines.one("wrap-salt", "wrap-salt <32 digits>", lower_hex)?,
@@ -189,7 +189,7 @@ fn wrapped_key(lines: &mut Lines<'_>) -> Result<WrappedKey, ManifestError> {
     })
 }
 
-fn signing_keys(lines: &mut Lines<'_>) -> Result<SigningChain, ManifestError> {
+fn signing_keys(lines: &mut NoteLines<'_>) -> Result<SigningChain, ManifestError> {
     let keys = lines.many(SIGNING_KEY, "signing-key <number> <keys>", |words| Some(words.to_owned()))?;
     let mut note = format!("{SIGNING_KEYS_FIRST_LINE}\n");
     for key in keys {
@@ -199,7 +199,7 @@ fn signing_keys(lines: &mut Lines<'_>) -> Result<SigningChain, ManifestError> {
 }
 
 /// The last line: behind it stands nothing.
-fn table(lines: &mut Lines<'_>) -> Result<TableDigest, ManifestError> {
+fn table(lines: &mut NoteLines<'_>) -> Result<TableDigest, ManifestError> {
     const FORM: &str = "parts <count> <bytes> <64 digits>, and nothing behind it";
     let table = lines.one("parts", FORM, |words| {
         let (parts, words) = words.split_once(' ')?;
@@ -224,13 +224,13 @@ fn lower_hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
 }
 
 /// A text taken line by line. A note's text ends in a newline.
-struct Lines<'a> {
+struct NoteLines<'a> {
     rest: &'a str,
     /// The line that was taken last, from 1.
     number: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> NoteLines<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let (line, rest) = self.rest.split_once('\n')?;
         self.rest = rest;

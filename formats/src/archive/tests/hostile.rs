@@ -1,6 +1,6 @@
 //! Archives made wrong on purpose: without the ledger's keys, and with them.
 
-use super::sample::Packed;
+use super::sample::PackedArchive;
 use super::*;
 use crate::limits::{MAX_ARCHIVE_PART_BYTES, MAX_MANIFEST_BYTES};
 use crate::{Codec, Generation, LedgerId, TreeHash};
@@ -9,22 +9,22 @@ use crate::{Codec, Generation, LedgerId, TreeHash};
 type Change<T> = (&'static str, fn(&mut T));
 
 /// An archive taken apart, to be put together again otherwise.
-struct Parts {
+struct ArchiveParts {
     header: Vec<u8>,
     entries: Vec<PartEntry>,
     stored: Vec<Vec<u8>>,
     manifest: Manifest,
 }
 
-impl Parts {
+impl ArchiveParts {
     fn of(bytes: &[u8]) -> Self {
-        let outline = outline(bytes, None).unwrap();
-        let entries = outline.table().entries().to_vec();
+        let layout = layout(bytes, None).unwrap();
+        let entries = layout.table().entries().to_vec();
         Self {
             header: bytes[..ARCHIVE_HEADER_BYTES].to_vec(),
             stored: entries.iter().map(|entry| part(bytes, entry).to_vec()).collect(),
             entries,
-            manifest: outline.manifest().manifest().clone(),
+            manifest: layout.manifest().manifest().clone(),
         }
     }
 
@@ -58,16 +58,16 @@ impl Parts {
     }
 }
 
-fn sample() -> (Sample, Packed) {
+fn sample() -> (Sample, PackedArchive) {
     let sample = Sample::new(1_024);
     let packed = sample.archive(257, 768);
     (sample, packed)
 }
 
 /// Returns the error of a reader with the keys after a change under the ledger's own signature.
-fn forged(change: impl FnOnce(&mut Parts)) -> ArchiveError {
+fn forged(change: impl FnOnce(&mut ArchiveParts)) -> ArchiveError {
     let (sample, packed) = sample();
-    let mut parts = Parts::of(&packed.bytes);
+    let mut parts = ArchiveParts::of(&packed.bytes);
     change(&mut parts);
     verify_contents(&parts.signed(&sample.keyring), &sample.keyring).unwrap_err()
 }
@@ -102,7 +102,7 @@ fn parts_in_each_others_place_do_not_open() {
 #[test]
 fn the_index_of_another_archive_does_not_open() {
     let (sample, _) = sample();
-    let other = Parts::of(&sample.archive(1, 256).bytes);
+    let other = ArchiveParts::of(&sample.archive(1, 256).bytes);
     let error = forged(|parts| {
         let (own, others) =
             (parts.place_of(PartKind::Index, Some(1)), other.place_of(PartKind::Index, Some(1)));
@@ -117,7 +117,7 @@ fn the_index_of_another_archive_does_not_open() {
 #[test]
 fn an_edited_manifest_is_not_the_ledgers() {
     let (sample, packed) = sample();
-    let parts = Parts::of(&packed.bytes);
+    let parts = ArchiveParts::of(&packed.bytes);
     let own = parts.manifest.sign(&sample.keyring).unwrap().note().to_string();
     let table = PartTable::new(parts.entries.clone()).encode();
     assert!(verify(&parts.with(&table, own.as_bytes()), None).is_ok());
@@ -141,7 +141,7 @@ fn an_edited_manifest_is_not_the_ledgers() {
 #[test]
 fn a_manifest_has_the_ledgers_signature_and_no_other() {
     let (sample, packed) = sample();
-    let parts = Parts::of(&packed.bytes);
+    let parts = ArchiveParts::of(&packed.bytes);
     let own = parts.manifest.sign(&sample.keyring).unwrap().note().to_string();
     let line = own.lines().last().unwrap().to_owned();
     let twice = format!("{own}{line}\n");
@@ -160,7 +160,7 @@ fn a_manifest_has_the_ledgers_signature_and_no_other() {
 #[test]
 fn another_signing_key_is_not_the_ledgers() {
     let (sample, packed) = sample();
-    let mut parts = Parts::of(&packed.bytes);
+    let mut parts = ArchiveParts::of(&packed.bytes);
     let other = stranger();
     parts.manifest.signing_keys = other.signing_chain().clone();
     parts.manifest.tree_head = None;
@@ -169,7 +169,7 @@ fn another_signing_key_is_not_the_ledgers() {
     let error = verify(&bytes, Some(sample.keyring.signing_chain())).unwrap_err();
     assert_eq!(error, ArchiveError::Manifest(ManifestError::OtherKeys));
     // Signed with a key that is not in it.
-    let own = Parts::of(&packed.bytes).manifest;
+    let own = ArchiveParts::of(&packed.bytes).manifest;
     let origin = own.origin.to_string();
     let text = own.sign(&sample.keyring).unwrap().note().text().to_owned();
     let note = crate::sign_note(&text, &origin, other.signing().key).unwrap();
@@ -180,8 +180,8 @@ fn another_signing_key_is_not_the_ledgers() {
 #[test]
 fn another_keyring_opens_nothing() {
     let (_, packed) = sample();
-    let outline = outline(&packed.bytes, None).unwrap();
-    let manifest = outline.manifest().manifest();
+    let layout = layout(&packed.bytes, None).unwrap();
+    let manifest = layout.manifest().manifest();
     let id = manifest.key.kek;
     let unwrapped = ArchiveKey::unwrap(manifest, &stranger()).map(|_| ());
     assert_eq!(unwrapped, Err(ArchiveError::KeyMissing { id }));
@@ -263,7 +263,7 @@ fn a_header_of_another_archive_is_found() {
 #[test]
 fn a_manifest_that_says_what_cannot_be_is_not_signed() {
     let (sample, packed) = sample();
-    let manifest = Parts::of(&packed.bytes).manifest;
+    let manifest = ArchiveParts::of(&packed.bytes).manifest;
     let changes: [Change<Manifest>; 17] = [
         ("older", |manifest| manifest.times.0.0 += 1 << 40),
         ("type", |manifest| manifest.kinds[0].0.clear()),
@@ -297,7 +297,7 @@ fn a_manifest_that_says_what_cannot_be_is_not_signed() {
 #[test]
 fn a_tree_head_of_another_history_is_not_taken() {
     let (sample, packed) = sample();
-    let parts = Parts::of(&packed.bytes);
+    let parts = ArchiveParts::of(&packed.bytes);
     let with = |head: TreeHeadProof| {
         Manifest { tree_head: Some(head), ..parts.manifest.clone() }.sign(&sample.keyring)
     };
@@ -318,7 +318,7 @@ fn a_tree_head_of_another_history_is_not_taken() {
 
 #[test]
 fn with_keys_what_the_manifest_says_of_the_events_is_compared() {
-    let changes: [Change<Parts>; 5] = [
+    let changes: [Change<ArchiveParts>; 5] = [
         ("the counts by type", |parts| {
             parts.manifest.kinds[0].1 -= 1;
             parts.manifest.kinds[1].1 += 1;
@@ -336,9 +336,9 @@ fn with_keys_what_the_manifest_says_of_the_events_is_compared() {
 #[test]
 fn an_index_that_leaves_something_out_is_found_with_keys() {
     let (sample, packed) = sample();
-    let mut parts = Parts::of(&packed.bytes);
-    let outline = outline(&packed.bytes, None).unwrap();
-    let key = ArchiveKey::unwrap(outline.manifest().manifest(), &sample.keyring).unwrap();
+    let mut parts = ArchiveParts::of(&packed.bytes);
+    let layout = layout(&packed.bytes, None).unwrap();
+    let key = ArchiveKey::unwrap(layout.manifest().manifest(), &sample.keyring).unwrap();
     let number = parts.place_of(PartKind::Index, Some(ArchiveLabel::Call.number().into()));
     let entry = parts.entries[number];
     let mut decompressor = Decompressor::new().unwrap();
@@ -362,7 +362,7 @@ fn roots_that_are_not_those_of_the_events_are_found() {
     });
     assert_eq!(error, ArchiveError::Tree { what: "a subtree" });
     // Roots and subtrees of other events, which only the keys can tell.
-    let mut parts = Parts::of(&packed.bytes);
+    let mut parts = ArchiveParts::of(&packed.bytes);
     let number = parts.place_of(PartKind::Roots, None);
     parts.stored[number][5] ^= 1;
     let roots = check_roots_of(&parts.stored[number]);
@@ -382,8 +382,8 @@ fn check_roots_of(stored: &[u8]) -> Vec<TreeHash> {
 #[test]
 fn neighbours_that_do_not_meet_are_told() {
     let sample = Sample::new(1_024);
-    let [before, after] =
-        [sample.archive(1, 512), sample.archive(513, 1_024)].map(|packed| Parts::of(&packed.bytes).manifest);
+    let [before, after] = [sample.archive(1, 512), sample.archive(513, 1_024)]
+        .map(|packed| ArchiveParts::of(&packed.bytes).manifest);
     assert_eq!(after.follows(&before), Ok(()));
     let changes: [Change<Manifest>; 8] = [
         ("the ledger", |manifest| manifest.origin.ledger = LedgerId([7; 16])),

@@ -4,9 +4,9 @@ use super::super::ColumnsError;
 use super::super::limits::{MAX_COLUMNS, MAX_NODE_DEPTH};
 use super::super::node::number;
 use super::super::varint::Input;
-use super::{Over, Reader, rows_of};
+use super::{GroupReader, Over, rows_of};
 
-impl Reader {
+impl GroupReader {
     /// Reads a node and makes its numbers, as many as there are entries. Sums wrap around at 64 bits. A caller that
     /// drops them calls `let_go_of_numbers`.
     pub(super) fn numbers(

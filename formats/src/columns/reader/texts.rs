@@ -3,16 +3,16 @@
 use super::super::ColumnsError;
 use super::super::limits::{MAX_BLOCK_BYTES, MAX_COLUMNS, MAX_NODE_DEPTH, MAX_PIECES};
 use super::super::node::text;
-use super::super::texts::{Ends, Maker, Rewriting, Table, Texts};
+use super::super::texts::{Ends, Maker, TextRewrite, TextTable, Texts};
 use super::super::varint::Input;
 use super::super::written::{MAX_DIGITS, MAX_TIME_DIGITS};
-use super::{Over, Reader, rows_of};
+use super::{GroupReader, Over, rows_of};
 use crate::columns::MAX_GROUP_ROWS;
 
 /// A table is written out where each of its texts is used this often.
 const USES_OF_WRITTEN: usize = 4;
 
-impl Reader {
+impl GroupReader {
     /// Reads a node that makes as many texts as there are entries.
     pub(super) fn texts(
         &mut self,
@@ -57,13 +57,13 @@ impl Reader {
             }
             text::HEX => {
                 let upper = node.count(1, "a case")? == 1;
-                self.rewritten(Rewriting::Hex { upper }, node, over, depth)
+                self.rewritten(TextRewrite::Hex { upper }, node, over, depth)
             }
-            text::UUID => self.rewritten(Rewriting::Uuid, node, over, depth),
-            text::ULID => self.rewritten(Rewriting::Ulid, node, over, depth),
+            text::UUID => self.rewritten(TextRewrite::Uuid, node, over, depth),
+            text::ULID => self.rewritten(TextRewrite::Ulid, node, over, depth),
             text::BASE64 => {
                 let for_urls = node.count(1, "an alphabet")? == 1;
-                self.rewritten(Rewriting::Base64 { for_urls }, node, over, depth)
+                self.rewritten(TextRewrite::Base64 { for_urls }, node, over, depth)
             }
             text::SPLIT => self.split_texts(node, rows_of(over)?, depth),
             text::MAPPED => {
@@ -73,7 +73,7 @@ impl Reader {
                 let texts = Box::new(self.texts(node, Over::count(parts.rows.len()), depth)?);
                 self.let_go(classes.part_bytes(rows.len()));
                 self.hold(size_of_val(rows))?;
-                Ok(Texts::Mapped(Table { texts, of_entry: parts.of_entry }))
+                Ok(Texts::Mapped(TextTable { texts, of_entry: parts.of_entry }))
             }
             text::CHOSEN => self.chosen(node, over, depth),
             text::PREFIXED => self.prefixed(node, over, depth),
@@ -83,7 +83,7 @@ impl Reader {
 
     fn rewritten(
         &mut self,
-        rewriting: Rewriting,
+        rewriting: TextRewrite,
         node: &mut Input<'_>,
         over: Over<'_>,
         depth: usize,
@@ -126,7 +126,7 @@ impl Reader {
         self.hold(over.count * size_of::<u16>())?;
         let of_entry = numbers.map(number).collect::<Option<_>>().ok_or(MALFORMED)?;
         self.let_go_of_numbers(over.count);
-        Ok(Texts::Dictionary(Table { texts: Box::new(texts), of_entry }, count))
+        Ok(Texts::Dictionary(TextTable { texts: Box::new(texts), of_entry }, count))
     }
 
     fn same(&mut self, node: &mut Input<'_>, rows: &[u16]) -> Result<Texts, ColumnsError> {

@@ -5,7 +5,7 @@ use super::*;
 use crate::generated::damaged;
 
 /// Any of so many rows, ascending: none, few, most or all.
-fn some(seeded: &mut Seeded, rows: usize) -> Vec<usize> {
+fn some(seeded: &mut SeededRng, rows: usize) -> Vec<usize> {
     let one_in = 1 + seeded.below(rows + 2);
     let takes_most = seeded.below(2) == 0;
     (0..rows).filter(|_| (seeded.below(one_in) == 0) != takes_most).collect()
@@ -24,7 +24,7 @@ fn check(blob: &[u8], indices: &[usize]) {
 
 #[test]
 fn any_rows_of_any_group_are_those_of_all() {
-    let mut seeded = Seeded::new(23);
+    let mut seeded = SeededRng::new(23);
     for count in [1, 2, 7, 60, 300, 700] {
         let records: Vec<Vec<u8>> = (0..count).map(|_| encoded(seeded.event())).collect();
         let rows: Vec<ColumnRow<'_>> = records
@@ -72,7 +72,7 @@ fn rows_that_are_not_there_or_not_in_order_are_refused() {
 
 #[test]
 fn damage_is_found_by_rows_or_does_no_harm_to_them() {
-    let mut seeded = Seeded::new(29);
+    let mut seeded = SeededRng::new(29);
     for whole in [small_group(), stored(&small_group())] {
         for bytes in damaged(&whole) {
             let Ok(group) = ColumnGroup::open(&bytes) else {
@@ -91,8 +91,8 @@ fn damage_is_found_by_rows_or_does_no_harm_to_them() {
 
 /// Records whose texts lie in a block of their own, which is the last.
 fn group_of_texts() -> Vec<u8> {
-    let mut seeded = Seeded::new(31);
-    let words = |seeded: &mut Seeded| {
+    let mut seeded = SeededRng::new(31);
+    let words = |seeded: &mut SeededRng| {
         let word = |_| ["alpha", "beta", "gamma", "delta", "epsilon"][seeded.below(5)];
         (0..40).map(word).collect::<Vec<_>>().join(" ")
     };

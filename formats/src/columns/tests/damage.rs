@@ -95,7 +95,7 @@ fn no_change_of_a_byte_makes_it_panic() {
 #[test]
 fn two_changes_do_not_make_it_panic_either() {
     let whole = stored(&small_group());
-    let mut seeded = Seeded::new(11);
+    let mut seeded = SeededRng::new(11);
     for _ in 0..3_000 {
         let mut bytes = whole.clone();
         for _ in 0..2 {

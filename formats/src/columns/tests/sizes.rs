@@ -6,7 +6,7 @@ use super::*;
 
 /// Events as one agent's calls make them: a request, and what came of it, of several calls at a time.
 fn calls(count: usize) -> Vec<Vec<u8>> {
-    let mut seeded = Seeded::new(5);
+    let mut seeded = SeededRng::new(5);
     let ids: Vec<String> = (0..=count).map(|_| hex::encode(seeded.number().to_le_bytes())).collect();
     let event = |number: usize| {
         let (call, done) = (&ids[number / 2 + number % 2], number.is_multiple_of(2));
@@ -100,7 +100,7 @@ fn the_same_rows_become_the_same_bytes_every_time() {
 
 #[test]
 fn numbers_are_compressed_no_harder_than_is_worth_the_time() {
-    let mut seeded = Seeded::new(8);
+    let mut seeded = SeededRng::new(8);
     let records: Vec<Vec<u8>> =
         (0..8_000).map(|_| record_of("a", format!("{}", seeded.below(9).pow(2)).as_bytes())).collect();
     let at = |level: i32| encode_columns(&rows(&records), level).unwrap();

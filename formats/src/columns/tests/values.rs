@@ -103,7 +103,7 @@ fn numbered(count: usize, json: impl Fn(usize) -> String) -> Vec<Vec<u8>> {
 
 #[test]
 fn columns_of_every_form_come_back() {
-    let mut seeded = Seeded::new(3);
+    let mut seeded = SeededRng::new(3);
     let mut hex_of =
         |bytes: usize| hex::encode((0..bytes).map(|_| seeded.number().to_le_bytes()[0]).collect::<Vec<_>>());
     let hex: Vec<String> = (0..200).map(|_| hex_of(16)).collect();

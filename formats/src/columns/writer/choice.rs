@@ -1,27 +1,27 @@
 //! Texts that are mostly written in one way, the others in another.
 
-use super::Writer;
-use super::compose::Part;
-use super::piece::Piece;
+use super::GroupWriter;
+use super::compose::TextPiece;
+use super::encoded_node::EncodedNode;
 use super::texts::NUMBER_STEPS;
 use crate::columns::node::text;
 use crate::columns::written::read_decimal;
 
 /// Texts divided: those that the first way is for, and their rows.
-struct Divided<'t> {
+struct TextSplit<'t> {
     texts: [Vec<&'t [u8]>; 2],
     rows: [Vec<u16>; 2],
     choices: Vec<i64>,
 }
 
-impl Writer<'_> {
+impl GroupWriter<'_> {
     /// Texts of which most are numbers: `null` may stand among them.
     pub(super) fn mostly_numbers(
         &mut self,
         texts: &[&[u8]],
         rows: Option<&[u16]>,
         steps: usize,
-    ) -> Option<Piece> {
+    ) -> Option<EncodedNode> {
         let divided = divide(texts, rows, |text, _| read_decimal(text).is_some())?;
         let [numbers, others] = &divided.texts;
         let [number_rows, other_rows] = divided.rows.each_ref().map(|part| rows.map(|_| part.as_slice()));
@@ -31,9 +31,14 @@ impl Writer<'_> {
     }
 
     /// Texts of which most are made up of other columns.
-    pub(super) fn mostly_composed(&mut self, texts: &[&[u8]], rows: &[u16], steps: usize) -> Option<Piece> {
+    pub(super) fn mostly_composed(
+        &mut self,
+        texts: &[&[u8]],
+        rows: &[u16],
+        steps: usize,
+    ) -> Option<EncodedNode> {
         let parts = self.find_parts(texts, rows)?;
-        let open = parts.last() == Some(&Part::Rest);
+        let open = parts.last() == Some(&TextPiece::Rest);
         let fits = |text: &[u8], row: Option<u16>| {
             let rest = row.and_then(|row| self.strip(text, row, &parts));
             rest.is_some_and(|rest| open || rest.is_empty())
@@ -47,10 +52,16 @@ impl Writer<'_> {
         Some(self.chosen(&divided.choices, Some(rows), first, second))
     }
 
-    fn chosen(&mut self, choices: &[i64], rows: Option<&[u16]>, first: Piece, second: Piece) -> Piece {
+    fn chosen(
+        &mut self,
+        choices: &[i64],
+        rows: Option<&[u16]>,
+        first: EncodedNode,
+        second: EncodedNode,
+    ) -> EncodedNode {
         let choices_piece = self.numbers(choices, rows, NUMBER_STEPS);
-        let piece = Piece::new(text::CHOSEN, choices.len()).number(2);
-        piece.with(choices_piece).with(first).with(second)
+        let node = EncodedNode::new(text::CHOSEN, choices.len()).number(2);
+        node.with(choices_piece).with(first).with(second)
     }
 }
 
@@ -59,9 +70,9 @@ fn divide<'t>(
     texts: &[&'t [u8]],
     rows: Option<&[u16]>,
     is_first: impl Fn(&[u8], Option<u16>) -> bool,
-) -> Option<Divided<'t>> {
+) -> Option<TextSplit<'t>> {
     let mut divided =
-        Divided { texts: [const { Vec::new() }; 2], rows: [const { Vec::new() }; 2], choices: Vec::new() };
+        TextSplit { texts: [const { Vec::new() }; 2], rows: [const { Vec::new() }; 2], choices: Vec::new() };
     let mut each_row = rows.unwrap_or_default().iter();
     for text in texts {
         let row = each_row.next().copied();

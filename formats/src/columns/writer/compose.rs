@@ -1,7 +1,7 @@
 //! Texts composed of other columns of their row, with constant text between.
 
-use super::Writer;
-use super::piece::Piece;
+use super::GroupWriter;
+use super::encoded_node::EncodedNode;
 use crate::columns::limits::MAX_PIECES;
 use crate::columns::node::{column, text};
 
@@ -19,16 +19,20 @@ const MAX_NUMERIC: usize = 64;
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TextPiece {
     Constant(Vec<u8>),
     Same(usize),
     /// The text behind all other parts.
     Rest,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> GroupWriter<'a> {
     /// The pieces that all texts are made of, and the rests; `None` where nothing of other columns is in them.
-    pub(super) fn compose<'t>(&self, texts: &[&'t [u8]], rows: &[u16]) -> Option<(Vec<Part>, Vec<&'t [u8]>)> {
+    pub(super) fn compose<'t>(
+        &self,
+        texts: &[&'t [u8]],
+        rows: &[u16],
+    ) -> Option<(Vec<TextPiece>, Vec<&'t [u8]>)> {
         let parts = self.find_parts(texts, rows)?;
         self.compose_of(parts, texts, rows)
     }
@@ -36,14 +40,14 @@ impl<'a> Writer<'a> {
     /// The same with pieces that were found.
     pub(super) fn compose_of<'t>(
         &self,
-        parts: Vec<Part>,
+        parts: Vec<TextPiece>,
         texts: &[&'t [u8]],
         rows: &[u16],
-    ) -> Option<(Vec<Part>, Vec<&'t [u8]>)> {
+    ) -> Option<(Vec<TextPiece>, Vec<&'t [u8]>)> {
         let mut rests = Vec::new();
         for (text, row) in texts.iter().zip(rows) {
             let rest = self.strip(text, *row, &parts)?;
-            if parts.last() == Some(&Part::Rest) {
+            if parts.last() == Some(&TextPiece::Rest) {
                 rests.push(rest);
             } else if !rest.is_empty() {
                 return None;
@@ -52,36 +56,36 @@ impl<'a> Writer<'a> {
         Some((parts, rests))
     }
 
-    pub(super) fn composed(&mut self, parts: &[Part], rests: &[&[u8]], rows: &[u16]) -> Piece {
-        let mut pieces: Vec<Piece> = Vec::new();
+    pub(super) fn composed(&mut self, parts: &[TextPiece], rests: &[&[u8]], rows: &[u16]) -> EncodedNode {
+        let mut pieces: Vec<EncodedNode> = Vec::new();
         for part in parts {
             pieces.push(match part {
-                Part::Constant(constant) => Piece::new(text::CONSTANT, rows.len()).bytes(constant),
-                Part::Same(column) => Piece::new(text::SAME, rows.len()).number(*column as u64),
-                Part::Rest => self.texts(rests, Some(rows), 2),
+                TextPiece::Constant(constant) => EncodedNode::new(text::CONSTANT, rows.len()).bytes(constant),
+                TextPiece::Same(column) => EncodedNode::new(text::SAME, rows.len()).number(*column as u64),
+                TextPiece::Rest => self.texts(rests, Some(rows), 2),
             });
         }
         if pieces.len() == 1 {
             return pieces.pop().unwrap_or_default();
         }
-        let piece = Piece::new(text::JOINED, rows.len()).number(pieces.len() as u64);
-        pieces.into_iter().fold(piece, Piece::with)
+        let node = EncodedNode::new(text::JOINED, rows.len()).number(pieces.len() as u64);
+        pieces.into_iter().fold(node, EncodedNode::with)
     }
 
     /// Returns the rest of a text behind the parts.
-    pub(super) fn strip<'t>(&self, text: &'t [u8], row: u16, parts: &[Part]) -> Option<&'t [u8]> {
+    pub(super) fn strip<'t>(&self, text: &'t [u8], row: u16, parts: &[TextPiece]) -> Option<&'t [u8]> {
         let mut rest = text;
         for part in parts {
             rest = match part {
-                Part::Constant(constant) => rest.strip_prefix(constant.as_slice())?,
-                Part::Same(column) => rest.strip_prefix(self.text_at(*column, row)?)?,
-                Part::Rest => rest,
+                TextPiece::Constant(constant) => rest.strip_prefix(constant.as_slice())?,
+                TextPiece::Same(column) => rest.strip_prefix(self.text_at(*column, row)?)?,
+                TextPiece::Rest => rest,
             };
         }
         Some(rest)
     }
 
-    pub(super) fn find_parts(&self, texts: &[&[u8]], rows: &[u16]) -> Option<Vec<Part>> {
+    pub(super) fn find_parts(&self, texts: &[&[u8]], rows: &[u16]) -> Option<Vec<TextPiece>> {
         let every = texts.len().div_ceil(SAMPLES).max(1);
         let mut samples: Vec<(&[u8], u16)> =
             texts.iter().copied().zip(rows.iter().copied()).step_by(every).collect();
@@ -91,9 +95,9 @@ impl<'a> Writer<'a> {
             let Some((constant, column, bytes)) = self.next_part(&samples) else { break };
             if constant > 0 {
                 let first = samples.first()?.0;
-                parts.push(Part::Constant(first.get(..constant)?.to_vec()));
+                parts.push(TextPiece::Constant(first.get(..constant)?.to_vec()));
             }
-            parts.push(Part::Same(column));
+            parts.push(TextPiece::Same(column));
             same_bytes += bytes;
             for (rest, row) in &mut samples {
                 let length = constant + self.text_at(column, *row)?.len();
@@ -105,9 +109,9 @@ impl<'a> Writer<'a> {
         }
         let rest = samples.first()?.0;
         if samples.iter().any(|(other, _)| *other != rest) {
-            parts.push(Part::Rest);
+            parts.push(TextPiece::Rest);
         } else if !rest.is_empty() {
-            parts.push(Part::Constant(rest.to_vec()));
+            parts.push(TextPiece::Constant(rest.to_vec()));
         }
         Some(parts)
     }

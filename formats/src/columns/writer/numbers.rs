@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::Writer;
-use super::piece::Piece;
+use super::GroupWriter;
+use super::encoded_node::EncodedNode;
 use crate::columns::blocks::Nature;
 use crate::columns::node::number;
 use crate::columns::table::Classes;
@@ -33,23 +33,23 @@ enum Step {
     Offset(usize, i64),
 }
 
-impl Writer<'_> {
+impl GroupWriter<'_> {
     /// A node for the numbers, of `steps` steps at most.
-    pub(super) fn numbers(&mut self, numbers: &[i64], rows: Option<&[u16]>, steps: usize) -> Piece {
+    pub(super) fn numbers(&mut self, numbers: &[i64], rows: Option<&[u16]>, steps: usize) -> EncodedNode {
         let least = numbers.iter().copied().min().unwrap_or_default();
         let most = numbers.iter().copied().max().unwrap_or_default();
         if least == most {
-            return Piece::new(number::CONSTANT, numbers.len()).signed(least);
+            return EncodedNode::new(number::CONSTANT, numbers.len()).signed(least);
         }
-        if let Some(piece) = rows.and_then(|rows| self.same_numbers(numbers, rows)) {
-            return piece;
+        if let Some(node) = rows.and_then(|rows| self.same_numbers(numbers, rows)) {
+            return node;
         }
         if let Some(factor) = common_factor(numbers, least) {
             let factor_bits = factor.cast_unsigned();
             let parts = numbers.iter().map(|number| number.wrapping_sub(least).cast_unsigned() / factor_bits);
             let parts: Vec<i64> = parts.map(u64::cast_signed).collect();
             let child = self.numbers(&parts, rows, steps);
-            return Piece::new(number::SCALED, numbers.len()).signed(factor).signed(least).with(child);
+            return EncodedNode::new(number::SCALED, numbers.len()).signed(factor).signed(least).with(child);
         }
         let plain = plain(numbers, least, most);
         if steps == 0 || numbers.len() < FEW {
@@ -63,16 +63,16 @@ impl Writer<'_> {
         for step in self.steps(numbers, rows, least) {
             // The first values of the classes are a series by themselves, which may need a step of its own.
             let within = usize::from(matches!(step, Step::Keyed(_))).min(steps - 1);
-            let piece = self.apply(&step, numbers, rows, within);
-            let weight = self.scale.weigh(&piece);
+            let node = self.apply(&step, numbers, rows, within);
+            let weight = self.scale.weigh(&node);
             if weight < lightest {
                 lightest = weight;
-                best = (Some((step, within)), piece);
+                best = (Some((step, within)), node);
             }
         }
         match best {
             (Some((step, within)), _) if within < steps - 1 => self.apply(&step, numbers, rows, steps - 1),
-            (_, piece) => piece,
+            (_, node) => node,
         }
     }
 
@@ -109,7 +109,7 @@ impl Writer<'_> {
         steps
     }
 
-    fn apply(&mut self, step: &Step, numbers: &[i64], rows: Option<&[u16]>, steps: usize) -> Piece {
+    fn apply(&mut self, step: &Step, numbers: &[i64], rows: Option<&[u16]>, steps: usize) -> EncodedNode {
         let count = numbers.len();
         match step {
             Step::Delta => {
@@ -117,14 +117,14 @@ impl Writer<'_> {
                 let both = numbers.iter().zip(numbers.iter().skip(1));
                 let deltas: Vec<i64> = both.map(|(one, next)| next.wrapping_sub(*one)).collect();
                 let rows = rows.and_then(|rows| rows.get(1..));
-                Piece::new(number::DELTA, count).signed(first).with(self.numbers(&deltas, rows, steps))
+                EncodedNode::new(number::DELTA, count).signed(first).with(self.numbers(&deltas, rows, steps))
             }
             Step::Runs => {
                 let runs = numbers.chunk_by(|one, next| one == next);
                 let (values, lengths): (Vec<i64>, Vec<i64>) =
                     runs.filter_map(|run| Some((*run.first()?, i64::try_from(run.len()).ok()?))).unzip();
-                let piece = Piece::new(number::RUNS, count).number(values.len() as u64);
-                piece.with(self.numbers(&values, None, steps)).with(self.numbers(&lengths, None, steps))
+                let node = EncodedNode::new(number::RUNS, count).number(values.len() as u64);
+                node.with(self.numbers(&values, None, steps)).with(self.numbers(&lengths, None, steps))
             }
             Step::Fresh => {
                 let mut next = 0;
@@ -134,7 +134,7 @@ impl Writer<'_> {
                     back
                 };
                 let back: Vec<i64> = numbers.iter().map(back).collect();
-                Piece::new(number::FRESH, count).with(self.numbers(&back, rows, steps))
+                EncodedNode::new(number::FRESH, count).with(self.numbers(&back, rows, steps))
             }
             Step::Offset(column, factor) => {
                 let of = |(number, row): (&i64, &u16)| {
@@ -142,12 +142,12 @@ impl Writer<'_> {
                         .wrapping_sub(self.number_at(*column, *row).unwrap_or_default().wrapping_mul(*factor))
                 };
                 let rest: Vec<i64> = numbers.iter().zip(rows.unwrap_or_default()).map(of).collect();
-                let piece = Piece::new(number::OFFSET, count).number(*column as u64).signed(*factor);
-                piece.with(self.numbers(&rest, rows, steps))
+                let node = EncodedNode::new(number::OFFSET, count).number(*column as u64).signed(*factor);
+                node.with(self.numbers(&rest, rows, steps))
             }
             Step::Keyed(classes) => self.keyed(classes, numbers, rows.unwrap_or_default(), steps),
             Step::Split(classes) => {
-                let piece = Piece::of_classes(number::SPLIT, count, classes.column, classes.count);
+                let node = EncodedNode::of_classes(number::SPLIT, count, classes.column, classes.count);
                 let parts = classes.part(rows.unwrap_or_default());
                 let mut of_part = vec![Vec::new(); parts.rows.len()];
                 for (part, number) in parts.of_entry.iter().zip(numbers) {
@@ -156,9 +156,7 @@ impl Writer<'_> {
                     }
                 }
                 let parts = of_part.iter().zip(&parts.rows);
-                parts.fold(piece, |piece, (numbers, rows)| {
-                    piece.with(self.numbers(numbers, Some(rows), steps))
-                })
+                parts.fold(node, |node, (numbers, rows)| node.with(self.numbers(numbers, Some(rows), steps)))
             }
             Step::Mapped(classes) => {
                 let parts = classes.part(rows.unwrap_or_default());
@@ -168,13 +166,13 @@ impl Writer<'_> {
                         *place = *number;
                     }
                 }
-                let piece = Piece::of_classes(number::MAPPED, count, classes.column, classes.count);
-                piece.with(self.numbers(&table, None, steps))
+                let node = EncodedNode::of_classes(number::MAPPED, count, classes.column, classes.count);
+                node.with(self.numbers(&table, None, steps))
             }
         }
     }
 
-    fn keyed(&mut self, classes: &Classes, numbers: &[i64], rows: &[u16], steps: usize) -> Piece {
+    fn keyed(&mut self, classes: &Classes, numbers: &[i64], rows: &[u16], steps: usize) -> EncodedNode {
         let mut last: Vec<Option<i64>> = vec![None; classes.count];
         let (mut firsts, mut first_rows) = (Vec::new(), Vec::new());
         let (mut others, mut other_rows) = (Vec::new(), Vec::new());
@@ -191,13 +189,13 @@ impl Writer<'_> {
                 }
             }
         }
-        let piece = Piece::of_classes(number::KEYED, numbers.len(), classes.column, classes.count);
-        let piece = piece.with(self.numbers(&firsts, Some(&first_rows), steps));
-        piece.with(self.numbers(&others, Some(&other_rows), steps))
+        let node = EncodedNode::of_classes(number::KEYED, numbers.len(), classes.column, classes.count);
+        let node = node.with(self.numbers(&firsts, Some(&first_rows), steps));
+        node.with(self.numbers(&others, Some(&other_rows), steps))
     }
 
     /// A node for numbers that are exactly another column's, or a multiple of it.
-    fn same_numbers(&mut self, numbers: &[i64], rows: &[u16]) -> Option<Piece> {
+    fn same_numbers(&mut self, numbers: &[i64], rows: &[u16]) -> Option<EncodedNode> {
         let step =
             Some(rows).filter(|rows| rows.len() > OFFSET_SAMPLES).and_then(|_| self.offset(numbers, rows, 0));
         let Some(Step::Offset(column, factor)) = step else { return None };
@@ -288,7 +286,7 @@ fn common_factor(numbers: &[i64], least: i64) -> Option<i64> {
 }
 
 /// Distances from the least, byte after byte of all.
-fn plain(numbers: &[i64], least: i64, most: i64) -> Piece {
+fn plain(numbers: &[i64], least: i64, most: i64) -> EncodedNode {
     let span = most.wrapping_sub(least).cast_unsigned();
     let width = (u64::BITS - span.leading_zeros()).div_ceil(8);
     let mut bytes = Vec::with_capacity(numbers.len() * width as usize);
@@ -296,5 +294,5 @@ fn plain(numbers: &[i64], least: i64, most: i64) -> Piece {
         let byte = |number: &i64| (number.wrapping_sub(least).cast_unsigned() >> shift).to_le_bytes()[0];
         bytes.extend(numbers.iter().map(byte));
     }
-    Piece::new(number::PLAIN, numbers.len()).signed(least).stream(Nature::Numbers, bytes)
+    EncodedNode::new(number::PLAIN, numbers.len()).signed(least).stream(Nature::Numbers, bytes)
 }

@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use foldhash::HashMap;
 
-use super::Writer;
+use super::GroupWriter;
 use super::compose::common_prefix;
-use super::piece::Piece;
+use super::encoded_node::EncodedNode;
 use crate::columns::blocks::Nature;
 use crate::columns::limits::MAX_PIECES;
 use crate::columns::node::text;
@@ -52,59 +52,63 @@ pub(super) fn different<'t>(texts: &[&'t [u8]]) -> Option<Different<'t>> {
     (different.texts.len() * 4 <= texts.len() * 3).then_some(different)
 }
 
-impl Writer<'_> {
+impl GroupWriter<'_> {
     /// A node for texts, of `steps` steps at most.
-    pub(super) fn texts(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> Piece {
+    pub(super) fn texts(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> EncodedNode {
         let first = texts.first().copied().unwrap_or_default();
         if first.len() <= MAX_CONSTANT_BYTES && texts.iter().all(|text| *text == first) {
-            return Piece::new(text::CONSTANT, texts.len()).bytes(first);
+            return EncodedNode::new(text::CONSTANT, texts.len()).bytes(first);
         }
         if steps == 0 || texts.len() < FEW {
             return self.raw(texts, rows, Nature::Text);
         }
-        if let Some((piece, _)) = self.meaning(texts, rows) {
-            return piece;
+        if let Some((node, _)) = self.meaning(texts, rows) {
+            return node;
         }
         if let Some(found) = different(texts) {
             return self.dictionary(found, rows, steps).0;
         }
-        if let Some(piece) = self.mostly_numbers(texts, rows, steps) {
-            return piece;
+        if let Some(node) = self.mostly_numbers(texts, rows, steps) {
+            return node;
         }
-        let piece = match self.between_affixes(texts, rows, steps) {
-            Some(piece) => piece,
+        let node = match self.between_affixes(texts, rows, steps) {
+            Some(node) => node,
             None => self.lightest(texts, rows, steps),
         };
         // Many a text reads as base64 that is none, and is smaller as it is.
         match self.base64(texts, rows) {
-            Some(base64) if self.scale.weigh(&base64) < self.scale.weigh(&piece) => base64,
-            _ => piece,
+            Some(base64) if self.scale.weigh(&base64) < self.scale.weigh(&node) => base64,
+            _ => node,
         }
     }
 
     /// Writes the texts as they are, by their pattern, or by their common beginning with the text before, whichever is smallest.
-    fn lightest(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> Piece {
+    fn lightest(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> EncodedNode {
         let mut best = self.raw(texts, rows, Nature::Text);
         let mut lightest = self.scale.weigh(&best);
-        for piece in [self.pattern(texts, rows, steps), self.prefixed(texts, rows)].into_iter().flatten() {
-            let weight = self.scale.weigh(&piece);
+        for node in [self.pattern(texts, rows, steps), self.prefixed(texts, rows)].into_iter().flatten() {
+            let weight = self.scale.weigh(&node);
             if weight < lightest {
-                (best, lightest) = (piece, weight);
+                (best, lightest) = (node, weight);
             }
         }
         best
     }
 
-    pub(super) fn raw(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, nature: Nature) -> Piece {
+    pub(super) fn raw(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, nature: Nature) -> EncodedNode {
         let lengths: Vec<i64> = texts.iter().filter_map(|text| i64::try_from(text.len()).ok()).collect();
         let lengths = self.numbers(&lengths, rows, 2);
         let bytes = texts.concat();
         let nature = if self.scale.looks_random(&bytes) { Nature::Bytes } else { nature };
-        Piece::new(text::RAW, texts.len()).with(lengths).stream(nature, bytes)
+        EncodedNode::new(text::RAW, texts.len()).with(lengths).stream(nature, bytes)
     }
 
     /// Texts that all mean numbers, times or bytes; with the numbers, where they can be referred to.
-    pub(super) fn meaning(&mut self, texts: &[&[u8]], rows: Option<&[u16]>) -> Option<(Piece, Vec<i64>)> {
+    pub(super) fn meaning(
+        &mut self,
+        texts: &[&[u8]],
+        rows: Option<&[u16]>,
+    ) -> Option<(EncodedNode, Vec<i64>)> {
         let first = texts.first()?;
         if let Some(numbers) = all(texts, read_integer) {
             return Some(self.integers(numbers, 0, rows));
@@ -115,29 +119,29 @@ impl Writer<'_> {
         }
         if let Some(pairs) = all(texts, read_decimal) {
             let (scales, numbers): (Vec<i64>, Vec<i64>) = pairs.into_iter().unzip();
-            let piece = Piece::new(text::DECIMAL, texts.len());
-            let piece = piece.with(self.numbers(&scales, rows, NUMBER_STEPS));
-            return Some((piece.with(self.numbers(&numbers, rows, NUMBER_STEPS)), Vec::new()));
+            let node = EncodedNode::new(text::DECIMAL, texts.len());
+            let node = node.with(self.numbers(&scales, rows, NUMBER_STEPS));
+            return Some((node.with(self.numbers(&numbers, rows, NUMBER_STEPS)), Vec::new()));
         }
         for digits in 0..=MAX_TIME_DIGITS {
             if read_time(first, digits).is_some()
                 && let Some(times) = all(texts, |text| read_time(text, digits))
             {
-                let piece = Piece::new(text::TIME, texts.len()).number(u64::from(digits));
-                let piece = piece.with(self.numbers(&times, rows, NUMBER_STEPS));
-                return Some((piece, times));
+                let node = EncodedNode::new(text::TIME, texts.len()).number(u64::from(digits));
+                let node = node.with(self.numbers(&times, rows, NUMBER_STEPS));
+                return Some((node, times));
             }
         }
-        self.bytes(texts, rows).map(|piece| (piece, Vec::new()))
+        self.bytes(texts, rows).map(|node| (node, Vec::new()))
     }
 
-    fn integers(&mut self, numbers: Vec<i64>, width: usize, rows: Option<&[u16]>) -> (Piece, Vec<i64>) {
-        let piece = Piece::new(text::INTEGER, numbers.len()).number(width as u64);
-        (piece.with(self.numbers(&numbers, rows, NUMBER_STEPS)), numbers)
+    fn integers(&mut self, numbers: Vec<i64>, width: usize, rows: Option<&[u16]>) -> (EncodedNode, Vec<i64>) {
+        let node = EncodedNode::new(text::INTEGER, numbers.len()).number(width as u64);
+        (node.with(self.numbers(&numbers, rows, NUMBER_STEPS)), numbers)
     }
 
     /// Texts that all are another form of bytes.
-    fn bytes(&mut self, texts: &[&[u8]], rows: Option<&[u16]>) -> Option<Piece> {
+    fn bytes(&mut self, texts: &[&[u8]], rows: Option<&[u16]>) -> Option<EncodedNode> {
         let of = |read: ReadBytes<'_>| {
             all(texts, |text| {
                 let mut bytes = Vec::new();
@@ -146,16 +150,16 @@ impl Writer<'_> {
         };
         let long = |text: &[u8]| (text.len() >= MIN_ENCODED_BYTES).then_some(());
         let hex = |upper: bool| of(&move |text, out| long(text).and_then(|()| read_hex(text, upper, out)));
-        let node = |tag| Piece::new(tag, texts.len());
-        let (piece, bytes) = None
+        let node = |tag| EncodedNode::new(tag, texts.len());
+        let (node, bytes) = None
             .or_else(|| Some((node(text::UUID), of(&read_uuid)?)))
             .or_else(|| Some((node(text::ULID), of(&read_ulid)?)))
             .or_else(|| Some((node(text::HEX).number(0), hex(false)?)))
             .or_else(|| Some((node(text::HEX).number(1), hex(true)?)))?;
-        Some(piece.with(self.meant(&bytes, rows)))
+        Some(node.with(self.meant(&bytes, rows)))
     }
 
-    fn base64(&mut self, texts: &[&[u8]], rows: Option<&[u16]>) -> Option<Piece> {
+    fn base64(&mut self, texts: &[&[u8]], rows: Option<&[u16]>) -> Option<EncodedNode> {
         let of = |engine: &base64::engine::GeneralPurpose| {
             all(texts, |text| {
                 let bytes = engine.decode(text).ok().filter(|_| text.len() >= MIN_ENCODED_BYTES)?;
@@ -165,12 +169,12 @@ impl Writer<'_> {
         };
         let (alphabet, bytes) =
             of(&STANDARD).map(|bytes| (0, bytes)).or_else(|| Some((1, of(&URL_SAFE_NO_PAD)?)))?;
-        let piece = Piece::new(text::BASE64, texts.len()).number(alphabet);
-        Some(piece.with(self.meant(&bytes, rows)))
+        let node = EncodedNode::new(text::BASE64, texts.len()).number(alphabet);
+        Some(node.with(self.meant(&bytes, rows)))
     }
 
     /// Bytes that texts mean.
-    fn meant(&mut self, bytes: &[Vec<u8>], rows: Option<&[u16]>) -> Piece {
+    fn meant(&mut self, bytes: &[Vec<u8>], rows: Option<&[u16]>) -> EncodedNode {
         let bytes: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
         match different(&bytes) {
             Some(found) => self.dictionary(found, rows, 0).0,
@@ -185,7 +189,7 @@ impl Writer<'_> {
         found: Different<'_>,
         rows: Option<&[u16]>,
         steps: usize,
-    ) -> (Piece, Vec<u16>, usize) {
+    ) -> (EncodedNode, Vec<u16>, usize) {
         /// Different texts whose numbers fit a byte, of which zstd does not care which is which.
         const BYTE: usize = 256;
         let count = found.texts.len();
@@ -206,12 +210,17 @@ impl Writer<'_> {
             0 => self.raw(&texts, None, Nature::Bytes),
             _ => self.texts(&texts, None, steps - 1),
         };
-        let piece = Piece::new(text::DICTIONARY, of_entry.len()).number(count as u64);
-        (piece.with(entries).with(numbers), of_entry, count)
+        let node = EncodedNode::new(text::DICTIONARY, of_entry.len()).number(count as u64);
+        (node.with(entries).with(numbers), of_entry, count)
     }
 
     /// Writes the texts between their common beginning and their common end.
-    fn between_affixes(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> Option<Piece> {
+    fn between_affixes(
+        &mut self,
+        texts: &[&[u8]],
+        rows: Option<&[u16]>,
+        steps: usize,
+    ) -> Option<EncodedNode> {
         let first = texts.first()?;
         let prefix = texts.iter().map(|text| common_prefix(first, text)).min()?;
         let suffix = |text: &&[u8]| {
@@ -226,18 +235,20 @@ impl Writer<'_> {
             texts.iter().map(|text| text.get(prefix..text.len() - suffix)).collect::<Option<Vec<_>>>()?;
         let mut pieces = Vec::new();
         if prefix > 0 {
-            pieces.push(Piece::new(text::CONSTANT, texts.len()).bytes(first.get(..prefix)?));
+            pieces.push(EncodedNode::new(text::CONSTANT, texts.len()).bytes(first.get(..prefix)?));
         }
         pieces.push(self.texts(&inner, rows, steps - 1));
         if suffix > 0 {
-            pieces.push(Piece::new(text::CONSTANT, texts.len()).bytes(first.get(first.len() - suffix..)?));
+            pieces.push(
+                EncodedNode::new(text::CONSTANT, texts.len()).bytes(first.get(first.len() - suffix..)?),
+            );
         }
-        let piece = Piece::new(text::JOINED, texts.len()).number(pieces.len() as u64);
-        Some(pieces.into_iter().fold(piece, Piece::with))
+        let node = EncodedNode::new(text::JOINED, texts.len()).number(pieces.len() as u64);
+        Some(pieces.into_iter().fold(node, EncodedNode::with))
     }
 
     /// Writes, for each text, the number of bytes shared with the text before, and the bytes behind them.
-    fn prefixed(&mut self, texts: &[&[u8]], rows: Option<&[u16]>) -> Option<Piece> {
+    fn prefixed(&mut self, texts: &[&[u8]], rows: Option<&[u16]>) -> Option<EncodedNode> {
         let pairs = texts.iter().zip(texts.iter().skip(1));
         let shared = pairs.map(|(before, text)| common_prefix(before, text));
         let shared: Vec<usize> = std::iter::once(0).chain(shared).collect();
@@ -248,11 +259,11 @@ impl Writer<'_> {
         let behind = self.raw(&behind.collect::<Option<Vec<_>>>()?, rows, Nature::Text);
         let shared: Vec<i64> = shared.into_iter().filter_map(|shared| i64::try_from(shared).ok()).collect();
         let shared = self.numbers(&shared, rows, 2);
-        Some(Piece::new(text::PREFIXED, texts.len()).with(shared).with(behind))
+        Some(EncodedNode::new(text::PREFIXED, texts.len()).with(shared).with(behind))
     }
 
     /// Texts that have digits in the same places: each run of digits, and each piece between, by itself.
-    fn pattern(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> Option<Piece> {
+    fn pattern(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> Option<EncodedNode> {
         let first = runs(texts.first()?)?;
         if first.len() < 2 {
             return None;
@@ -267,8 +278,8 @@ impl Writer<'_> {
             }
             slots.iter_mut().zip(runs).for_each(|(slot, run)| slot.push(run));
         }
-        let piece = Piece::new(text::JOINED, texts.len()).number(slots.len() as u64);
-        Some(slots.iter().fold(piece, |piece, slot| piece.with(self.texts(slot, rows, steps - 1))))
+        let node = EncodedNode::new(text::JOINED, texts.len()).number(slots.len() as u64);
+        Some(slots.iter().fold(node, |node, slot| node.with(self.texts(slot, rows, steps - 1))))
     }
 }
 

@@ -16,23 +16,23 @@ use serde::de::{
 
 /// The way from the outermost value to the one being read.
 #[derive(Clone, Copy)]
-pub(super) enum Way<'w> {
+pub(super) enum ValuePath<'w> {
     Start,
-    Member(&'w Way<'w>, &'w str),
-    Element(&'w Way<'w>, usize),
+    Member(&'w ValuePath<'w>, &'w str),
+    Element(&'w ValuePath<'w>, usize),
 }
 
 /// Remembers where the first value stood that did not fit, as a JSON pointer.
 #[derive(Default)]
-pub(super) struct Place(RefCell<Option<String>>);
+pub(super) struct FaultPointer(RefCell<Option<String>>);
 
-impl Place {
+impl FaultPointer {
     pub(super) fn into_pointer(self) -> String {
         self.0.into_inner().unwrap_or_default()
     }
 }
 
-impl Way<'_> {
+impl ValuePath<'_> {
     fn write(&self, pointer: &mut String) {
         match self {
             Self::Start => {}
@@ -52,9 +52,9 @@ impl Way<'_> {
 
 /// The requests to a reader besides the value.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Wanted<'w> {
+pub(super) struct ReadOptions<'w> {
     /// The place in which to note the value that does not fit. Without it no names are kept.
-    pub(super) place: Option<&'w Place>,
+    pub(super) fault: Option<&'w FaultPointer>,
     /// The place in which to note the first unknown member, which ends the reading. Without it such members are passed over.
     pub(super) unknown: Option<&'w UnknownMember>,
 }
@@ -63,36 +63,36 @@ pub(super) struct Wanted<'w> {
 #[derive(Clone, Copy)]
 pub(super) struct Strict<'w, T> {
     inner: T,
-    way: &'w Way<'w>,
-    wanted: Wanted<'w>,
+    path: &'w ValuePath<'w>,
+    options: ReadOptions<'w>,
     /// The members of the object that is read next, where it is one that has its own.
     known: Option<&'static [&'static str]>,
 }
 
 impl<'w, T> Strict<'w, T> {
-    pub(super) fn new(inner: T, wanted: Wanted<'w>) -> Self {
-        Self { inner, way: &Way::Start, wanted, known: None }
+    pub(super) fn new(inner: T, options: ReadOptions<'w>) -> Self {
+        Self { inner, path: &ValuePath::Start, options, known: None }
     }
 
     fn with<U>(&self, inner: U) -> Strict<'w, U> {
-        Strict { inner, way: self.way, wanted: self.wanted, known: None }
+        Strict { inner, path: self.path, options: self.options, known: None }
     }
 
     fn object<U>(&self, inner: U, known: &'static [&'static str]) -> Strict<'w, U> {
-        Strict { known: self.wanted.unknown.map(|_| known), ..self.with(inner) }
+        Strict { known: self.options.unknown.map(|_| known), ..self.with(inner) }
     }
 
-    fn place(&self) -> Option<&'w Place> {
-        self.wanted.place
+    fn fault(&self) -> Option<&'w FaultPointer> {
+        self.options.fault
     }
 }
 
 /// The innermost value is told first; those around it fail for its sake.
-fn noted<V, E>(way: &Way<'_>, place: Option<&Place>, read: Result<V, E>) -> Result<V, E> {
-    if let (Err(_), Some(place)) = (&read, place) {
-        place.0.borrow_mut().get_or_insert_with(|| {
+fn noted<V, E>(path: &ValuePath<'_>, fault: Option<&FaultPointer>, read: Result<V, E>) -> Result<V, E> {
+    if let (Err(_), Some(fault)) = (&read, fault) {
+        fault.0.borrow_mut().get_or_insert_with(|| {
             let mut pointer = String::new();
-            way.write(&mut pointer);
+            path.write(&mut pointer);
             pointer
         });
     }
@@ -103,7 +103,7 @@ macro_rules! read_as {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
             let visitor = self.with(visitor);
-            noted(self.way, self.place(), self.inner.$method(visitor))
+            noted(self.path, self.fault(), self.inner.$method(visitor))
         })*
     };
 }
@@ -138,13 +138,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         let visitor = self.with(visitor);
-        noted(self.way, self.place(), self.inner.deserialize_newtype_struct(name, visitor))
+        noted(self.path, self.fault(), self.inner.deserialize_newtype_struct(name, visitor))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, D::Error> {
-        let (way, place) = (self.way, self.place());
+        let (path, fault) = (self.path, self.fault());
         let visitor = self.with(visitor);
-        noted(way, place, self.inner.deserialize_tuple(len, visitor))
+        noted(path, fault, self.inner.deserialize_tuple(len, visitor))
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -164,7 +164,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         let visitor = self.object(ObjectVisitor(visitor), known);
-        noted(self.way, self.place(), self.inner.deserialize_map(visitor))
+        noted(self.path, self.fault(), self.inner.deserialize_map(visitor))
     }
 
     /// Takes a word, or an object of one member for a variant that carries a value.
@@ -174,9 +174,9 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let (way, place) = (self.way, self.place());
+        let (path, fault) = (self.path, self.fault());
         let visitor = EnumVisitor(self.with(visitor));
-        noted(way, place, self.inner.deserialize_any(visitor))
+        noted(path, fault, self.inner.deserialize_any(visitor))
     }
 }
 
@@ -240,7 +240,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<'_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
-        let members = Members { reader: self.with(members), known: self.known, name: String::new() };
+        let members = StrictMembers { reader: self.with(members), known: self.known, name: String::new() };
         self.inner.visit_map(members)
     }
 }
@@ -249,10 +249,10 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<S::Value, D::Error> {
-        let (way, place) = (self.way, self.place());
+        let (path, fault) = (self.path, self.fault());
         let value = self.with(value);
         // Here too, for what is found wrong only once the value is read: a text too long, a number past its bound.
-        noted(way, place, self.inner.deserialize(value))
+        noted(path, fault, self.inner.deserialize(value))
     }
 }
 
@@ -265,28 +265,28 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
     type Error = A::Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
-        let way = Way::Element(self.reader.way, self.index);
+        let path = ValuePath::Element(self.reader.path, self.index);
         self.index += 1;
-        let seed = Strict { way: &way, ..self.reader.with(seed) };
+        let seed = Strict { path: &path, ..self.reader.with(seed) };
         self.reader.inner.next_element_seed(seed)
     }
 }
 
-struct Members<'w, A> {
+struct StrictMembers<'w, A> {
     reader: Strict<'w, A>,
     known: Option<&'static [&'static str]>,
     /// Of the member whose value comes next; empty where no place is noted.
     name: String,
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for StrictMembers<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
         let names =
-            self.known.zip(self.reader.wanted.unknown).map(|(known, unknown)| Names { known, unknown });
-        let place = self.reader.place();
-        if place.is_none() {
+            self.known.zip(self.reader.options.unknown).map(|(known, unknown)| Names { known, unknown });
+        let fault = self.reader.fault();
+        if fault.is_none() {
             return match names {
                 None => self.reader.inner.next_key_seed(seed),
                 Some(names) => self.reader.inner.next_key_seed(KeySeed { seed, names }),
@@ -294,15 +294,15 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
         }
         let Some(name) = self.reader.inner.next_key::<String>()? else { return Ok(None) };
         self.name.clone_from(&name);
-        let way = Way::Member(self.reader.way, &self.name);
+        let path = ValuePath::Member(self.reader.path, &self.name);
         let known = names.map_or(Ok(()), |names| names.check(&self.name));
         let key = known.and_then(|()| seed.deserialize(StringDeserializer::new(name)));
-        noted(&way, place, key).map(Some)
+        noted(&path, fault, key).map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        let way = Way::Member(self.reader.way, &self.name);
-        let seed = Strict { way: &way, ..self.reader.with(seed) };
+        let path = ValuePath::Member(self.reader.path, &self.name);
+        let seed = Strict { path: &path, ..self.reader.with(seed) };
         self.reader.inner.next_value_seed(seed)
     }
 }
@@ -355,8 +355,8 @@ pub(super) struct OnlyMember<'w, A> {
 
 impl<'de, A: MapAccess<'de>> OnlyMember<'_, A> {
     fn read<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<S::Value, A::Error> {
-        let way = Way::Member(self.member.way, &self.name);
-        let seed = Strict { way: &way, ..self.member.with(seed) };
+        let path = ValuePath::Member(self.member.path, &self.name);
+        let seed = Strict { path: &path, ..self.member.with(seed) };
         let value = self.member.inner.next_value_seed(seed)?;
         match self.member.inner.next_key::<IgnoredAny>()? {
             None => Ok(value),

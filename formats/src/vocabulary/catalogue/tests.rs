@@ -12,7 +12,7 @@ fn types_stand_in_order_each_once_and_are_found() {
         assert!(!listed.kind.starts_with(FREE_PREFIX), "{}", listed.kind);
         // The events of principals, which admins write, are the one family that is not the service's alone.
         let is_own = is_service_kind(listed.kind) && !listed.kind.starts_with("principal.");
-        assert_eq!(is_own, listed.writer == Writer::Service, "{}", listed.kind);
+        assert_eq!(is_own, listed.writer == EventWriter::Service, "{}", listed.kind);
     }
     assert!(event_type("").is_none() && event_type("tool").is_none() && event_type("zzz").is_none());
 }
@@ -190,7 +190,7 @@ fn a_type_that_governs_refuses_members_that_it_does_not_know() {
         assert!(error.problem.starts_with("`something_else` is no member of this type;"), "{error}");
         // Events recorded elsewhere may have more members; those that only operators write were not recorded elsewhere.
         let brought = format!(r#"{{"assurance":"imported",{}"#, &data[1..]);
-        let is_evidence = matches!(listed.writer, Writer::Anyone | Writer::Reactor);
+        let is_evidence = matches!(listed.writer, EventWriter::Anyone | EventWriter::Reactor);
         assert_eq!(check_members(listed.kind, brought.as_bytes()).is_ok(), is_evidence, "{}", listed.kind);
     }
     assert!(governing > 40, "{governing}");

@@ -25,7 +25,7 @@ pub struct LadderStep {
 /// A step as it is written where its name does not say all.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
-struct Told {
+struct StepObject {
     /// The step.
     step: Step,
     /// Its verdict.
@@ -40,7 +40,7 @@ impl Serialize for LadderStep {
         let Self { step, verdict, code } = *self;
         match (verdict, code) {
             (Verdict::Allow, None) => step.serialize(serializer),
-            _ => Told { step, verdict, code }.serialize(serializer),
+            _ => StepObject { step, verdict, code }.serialize(serializer),
         }
     }
 }
@@ -66,7 +66,8 @@ impl<'de> Visitor<'de> for StepVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<LadderStep, A::Error> {
-        let Told { step, verdict, code } = Told::deserialize(MapAccessDeserializer::new(members))?;
+        let StepObject { step, verdict, code } =
+            StepObject::deserialize(MapAccessDeserializer::new(members))?;
         Ok(LadderStep { step, verdict, code })
     }
 }
@@ -77,7 +78,7 @@ impl JsonSchema for LadderStep {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (name, told) = (generator.subschema_for::<Step>(), generator.subschema_for::<Told>());
+        let (name, told) = (generator.subschema_for::<Step>(), generator.subschema_for::<StepObject>());
         json_schema!({ "description": "one step, and what it said; its name alone where it allowed", "anyOf": [name, told] })
     }
 }

@@ -26,9 +26,9 @@ pub type ExitCode = i64;
 
 /// The arguments of a call as the JSON they came in: any value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arguments(String);
+pub struct CallArguments(String);
 
-impl Arguments {
+impl CallArguments {
     /// The JSON.
     #[must_use]
     pub fn as_json(&self) -> &str {
@@ -36,21 +36,21 @@ impl Arguments {
     }
 }
 
-impl Serialize for Arguments {
+impl Serialize for CallArguments {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let value: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
         value.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Arguments {
+impl<'de> Deserialize<'de> for CallArguments {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Box::<RawValue>::deserialize(deserializer)?;
         Ok(Self(String::from(Box::<str>::from(value))))
     }
 }
 
-impl JsonSchema for Arguments {
+impl JsonSchema for CallArguments {
     fn inline_schema() -> bool {
         true
     }
@@ -202,7 +202,7 @@ pub struct ToolRequested {
     pub server: Option<Name>,
     /// The arguments. They may be sealed under a data subject's key, and are then not here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args: Option<Arguments>,
+    pub args: Option<CallArguments>,
     /// The digest of the arguments in their place, from a caller that does not show them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_digest: Option<Sha256Text>,

@@ -59,7 +59,7 @@ fn what_follows_a_footer_is_corrupt() {
         assert_eq!(damage.kind, DamageKind::AfterFooter { found });
         assert_eq!(damage.offset, segment.bytes.len() as u64 + zeros);
     }
-    assert!(matches!(walk(&[&segment.bytes[..], &[0; 999]].concat(), None), (3, Ending::Whole, _)));
+    assert!(matches!(walk(&[&segment.bytes[..], &[0; 999]].concat(), None), (3, WalkEnd::Whole, _)));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_segment_that_does_not_go_on_from_the_one_before_is_corrupt() {
     }
     let later = SegmentEnd { time: Micros(u64::MAX), ..end };
     assert!(matches!(corrupt(&second.bytes, Some(&later)).kind, DamageKind::Time { .. }));
-    assert!(matches!(walk(&second.bytes, Some(&end)), (1, Ending::Whole, _)));
+    assert!(matches!(walk(&second.bytes, Some(&end)), (1, WalkEnd::Whole, _)));
 }
 
 /// A writer that holds the segment's own key and can sign what it likes.
@@ -223,11 +223,11 @@ impl Liar {
 }
 
 /// A change that the writer signs, and what the walk says of it.
-type Lie<T> = (fn(&mut T), DamageKind);
+type ForgedChange<T> = (fn(&mut T), DamageKind);
 
 #[test]
 fn a_signed_frame_that_lies_is_corrupt() {
-    let lies: [Lie<FrameHeader>; 6] = [
+    let lies: [ForgedChange<FrameHeader>; 6] = [
         (|header| header.number = 3, DamageKind::FrameNumber { expected: 2, found: 3 }),
         (
             |header| header.first_position = Position::FIRST,
@@ -262,10 +262,10 @@ fn a_signed_frame_that_lies_is_corrupt() {
 
 #[test]
 fn a_signed_footer_that_lies_is_corrupt() {
-    assert!(matches!(walk(&Liar::closed_with(|_| ()), None), (2, Ending::Whole, _)));
+    assert!(matches!(walk(&Liar::closed_with(|_| ()), None), (2, WalkEnd::Whole, _)));
     let position = |number| Position::new(number).unwrap();
     let (right_root, other_root) = (TreeHash([7; 32]), TreeHash([6; 32]));
-    let lies: [Lie<SegmentFooter>; 7] = [
+    let lies: [ForgedChange<SegmentFooter>; 7] = [
         (|footer| footer.frames = 3, DamageKind::FrameCount { expected: 2, found: 3 }),
         (
             |footer| footer.first_position = Position::new(2).unwrap(),
@@ -309,7 +309,7 @@ fn frames_of_another_key_are_found_by_the_last_signature_and_placed_by_every_one
     let damage = corrupt(&liar.bytes, None);
     assert_eq!((damage.offset, damage.kind), (last, DamageKind::Signature { hash: liar.tip.hash }));
     let (walk, _) = SegmentWalk::start(&liar.bytes, None).unwrap();
-    let (frames, Ending::Corrupt(damage), Some(end)) = walk_on(&mut walk.every_signature(true)) else {
+    let (frames, WalkEnd::Corrupt(damage), Some(end)) = walk_on(&mut walk.every_signature(true)) else {
         panic!()
     };
     assert_eq!((frames, damage.offset, damage.first_position.get()), (1, own, 2));
@@ -348,7 +348,7 @@ fn a_header_changed_after_its_certificate_is_corrupt_whatever_is_built_on_it() {
     for (mut liar, is_certified) in liars.into_iter().zip([true, false, false]) {
         liar.frame(&liar.header(1));
         if is_certified {
-            assert!(matches!(walk(&liar.bytes, None), (1, Ending::Whole, _)));
+            assert!(matches!(walk(&liar.bytes, None), (1, WalkEnd::Whole, _)));
         } else {
             assert_eq!(corrupt(&liar.bytes, None).kind, DamageKind::Header(SegmentError::Certificate));
         }

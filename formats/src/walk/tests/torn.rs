@@ -25,7 +25,7 @@ fn a_last_frame_of_which_any_part_is_missing_is_torn() {
         tail_only[begin..=missing].fill(0);
         for bytes in [head_only, tail_only] {
             if is_all_zeros(&bytes[begin..]) {
-                assert!(matches!(walk(&bytes, None), (2, Ending::Whole, _)));
+                assert!(matches!(walk(&bytes, None), (2, WalkEnd::Whole, _)));
             } else if bytes != segment.bytes {
                 assert_eq!(torn(&bytes).offset, begin as u64, "missing from or up to {missing}");
             }
@@ -46,12 +46,12 @@ fn a_last_frame_of_which_any_sectors_are_missing_is_torn() {
             assert!(bit < sectors.len());
         }
         match walk(&bytes, None) {
-            (1, Ending::Torn(damage), Some(after)) => {
+            (1, WalkEnd::Torn(damage), Some(after)) => {
                 assert_eq!(damage.offset, begin as u64);
                 assert_eq!(after.next_position, damage.first_position);
             }
-            (1, Ending::Whole, _) => assert_eq!(written, 0),
-            (2, Ending::Whole, _) => assert_eq!(bytes, segment.bytes),
+            (1, WalkEnd::Whole, _) => assert_eq!(written, 0),
+            (2, WalkEnd::Whole, _) => assert_eq!(bytes, segment.bytes),
             other => panic!("sectors {written:b}: {other:?}"),
         }
     }
@@ -111,10 +111,10 @@ fn a_first_write_of_which_any_part_is_missing_is_torn() {
         tail_only[..=missing].fill(0);
         for bytes in [head_only, tail_only] {
             match walk(&bytes, None) {
-                (0, Ending::Torn(damage), _) => assert!(damage.offset <= segment.frames[0] as u64),
-                (0, Ending::Unwritten, _) => assert!(is_all_zeros(&bytes)),
-                (0, Ending::Whole, _) => assert!(is_all_zeros(&bytes[segment.frames[0]..])),
-                (1, Ending::Whole, _) => assert_eq!(bytes, segment.bytes),
+                (0, WalkEnd::Torn(damage), _) => assert!(damage.offset <= segment.frames[0] as u64),
+                (0, WalkEnd::Unwritten, _) => assert!(is_all_zeros(&bytes)),
+                (0, WalkEnd::Whole, _) => assert!(is_all_zeros(&bytes[segment.frames[0]..])),
+                (1, WalkEnd::Whole, _) => assert_eq!(bytes, segment.bytes),
                 other => panic!("missing from or up to {missing}: {other:?}"),
             }
         }
@@ -204,7 +204,7 @@ fn a_byte_after_the_last_frame_is_torn_only_within_a_frames_reach() {
 #[test]
 fn zeros_and_an_empty_file_are_unwritten() {
     for bytes in [0, 1, 407, 408, 65_536, MAX_SEGMENT_BYTES] {
-        assert!(matches!(walk(&vec![0; bytes], None), (0, Ending::Unwritten, None)));
+        assert!(matches!(walk(&vec![0; bytes], None), (0, WalkEnd::Unwritten, None)));
     }
 }
 
@@ -254,7 +254,7 @@ fn the_walk_repeats_how_it_ended() {
 #[test]
 fn whatever_is_done_to_a_segment_only_whole_frames_are_left_of_it() {
     let segment = live();
-    let mut seeded = Seeded::new(7);
+    let mut seeded = SeededRng::new(7);
     for round in 0..5_000 {
         let mut bytes = segment.bytes.clone();
         for _ in 0..=seeded.below(3) {
@@ -267,7 +267,7 @@ fn whatever_is_done_to_a_segment_only_whole_frames_are_left_of_it() {
                 _ => bytes.truncate(from.max(to).max(301)),
             }
         }
-        if let (frames, Ending::Whole, _) = walk(&bytes, None) {
+        if let (frames, WalkEnd::Whole, _) = walk(&bytes, None) {
             let end = segment.frames[usize::try_from(frames).unwrap()];
             let whole = bytes[..end] == segment.bytes[..end] && is_all_zeros(&bytes[end..]);
             assert!(whole, "round {round}: {frames} frames");

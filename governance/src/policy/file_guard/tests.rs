@@ -1,8 +1,8 @@
 use bitacora_formats::vocabulary::FileGlobs;
 
 use super::*;
-use crate::arguments::PlaceText;
 use crate::policy::parse_policy;
+use crate::tools::arguments::PlaceText;
 
 fn files() -> GuardedFiles {
     let starter = parse_policy(super::super::STARTER_POLICY.as_bytes()).unwrap();
@@ -14,12 +14,12 @@ fn place(text: &str) -> PlaceText {
 }
 
 /// Returns the finding on one place, by a tool or by a command.
-fn of_place(text: &str, access: FileAccess, is_command: bool) -> Guarded {
+fn of_place(text: &str, access: FileAccess, is_command: bool) -> FileGuardResult {
     let reach = Reach { uses: vec![Some(access)], is_command, ..Reach::default() };
     files().judge(&[place(text)], &reach, Some("/home/ana/project"))
 }
 
-fn of_pattern(text: &str, access: FileAccess, is_command: bool) -> Guarded {
+fn of_pattern(text: &str, access: FileAccess, is_command: bool) -> FileGuardResult {
     files().judge(
         &[],
         &Reach { patterns: vec![(access, place(text))], is_command, ..Reach::default() },
@@ -82,13 +82,13 @@ fn examples_and_public_keys_are_no_secrets() {
         "src/env.rs",
     ] {
         let path = format!("/home/ana/project/{name}");
-        assert_eq!(of_place(&path, FileAccess::Read, true), Guarded::default(), "{path}");
+        assert_eq!(of_place(&path, FileAccess::Read, true), FileGuardResult::default(), "{path}");
     }
 }
 
 #[test]
 fn a_tool_leaves_secrets_out_of_a_tree_and_a_command_is_reviewed() {
-    let excluded = Guarded { finding: None, excludes: true };
+    let excluded = FileGuardResult { finding: None, excludes: true };
     assert_eq!(of_place("/home/ana/project", FileAccess::ReadTree, false), excluded);
     let reviewed = of_place("/home/ana/project", FileAccess::ReadTree, true);
     assert_eq!(reviewed.finding, Some(GuardFinding::SecretPossible));
@@ -96,7 +96,7 @@ fn a_tool_leaves_secrets_out_of_a_tree_and_a_command_is_reviewed() {
     for (pattern, is_command) in [("**/*.json", false), ("**/.e*", false), ("**/*", false)] {
         assert_eq!(of_pattern(pattern, FileAccess::Read, is_command), excluded, "{pattern}");
         assert_eq!(of_pattern(pattern, FileAccess::Read, true).finding, Some(GuardFinding::SecretPossible));
-        assert_eq!(of_pattern(pattern, FileAccess::List, true), Guarded::default(), "{pattern}");
+        assert_eq!(of_pattern(pattern, FileAccess::List, true), FileGuardResult::default(), "{pattern}");
     }
 }
 
@@ -114,12 +114,12 @@ fn a_pattern_that_only_secrets_match_names_them() {
     }
     // `.ssh/x.go` is a secret too: a tool leaves it out, a command is reviewed.
     for pattern in ["**/*.go", "**/*.{ts,tsx}", "**/src/**/*.rs"] {
-        assert_eq!(of_pattern(pattern, FileAccess::List, true), Guarded::default(), "{pattern}");
+        assert_eq!(of_pattern(pattern, FileAccess::List, true), FileGuardResult::default(), "{pattern}");
         let read = |is_command| of_pattern(pattern, FileAccess::Read, is_command);
         assert_eq!(read(true).finding, Some(GuardFinding::SecretPossible), "{pattern}");
-        assert_eq!(read(false), Guarded { finding: None, excludes: true }, "{pattern}");
+        assert_eq!(read(false), FileGuardResult { finding: None, excludes: true }, "{pattern}");
     }
-    assert_eq!(of_pattern("**/.env.example", FileAccess::Read, true), Guarded::default());
+    assert_eq!(of_pattern("**/.env.example", FileAccess::Read, true), FileGuardResult::default());
 }
 
 #[test]
@@ -149,11 +149,11 @@ fn what_runs_by_itself_is_held_back_where_it_is_written_and_read_freely() {
         let path = format!("/home/ana/project/{name}");
         let written = of_place(&path, FileAccess::Write, false).finding;
         assert_eq!(written, Some(GuardFinding::RunsByItself), "{path}");
-        assert_eq!(of_place(&path, FileAccess::Read, true), Guarded::default(), "{path}");
+        assert_eq!(of_place(&path, FileAccess::Read, true), FileGuardResult::default(), "{path}");
     }
     for name in ["src/main.rs", "README.md", "docs/makefiles.md", "src/package.rs"] {
         let path = format!("/home/ana/project/{name}");
-        assert_eq!(of_place(&path, FileAccess::Write, false), Guarded::default(), "{path}");
+        assert_eq!(of_place(&path, FileAccess::Write, false), FileGuardResult::default(), "{path}");
     }
 }
 
@@ -198,7 +198,7 @@ fn a_file_is_guarded_under_every_name_that_opens_it() {
     let stream = of_place("/home/ana/project/.env:a.pub", FileAccess::Read, false);
     assert_eq!(stream.finding, Some(GuardFinding::Secret));
     for path in ["/home/ana/project/b\u{fc}cher.md", "/home/ana/project/a~1", "/home/ana/project/..."] {
-        assert_eq!(of_place(path, FileAccess::Read, false), Guarded::default(), "{path}");
+        assert_eq!(of_place(path, FileAccess::Read, false), FileGuardResult::default(), "{path}");
     }
 }
 
@@ -218,10 +218,13 @@ fn what_git_shows_without_naming_files_leaves_secrets_out_and_an_object_by_its_h
     let tracked = Reach { shows_tracked: true, is_command: true, ..Reach::default() };
     let stored = Reach { reads_stored: true, is_command: true, ..Reach::default() };
     let judged = |reach: &Reach| files().judge(&[], reach, Some("/home/ana/project"));
-    assert_eq!(judged(&tracked), Guarded { finding: None, excludes: true });
-    assert_eq!(judged(&stored), Guarded { finding: Some(GuardFinding::SecretPossible), excludes: false });
+    assert_eq!(judged(&tracked), FileGuardResult { finding: None, excludes: true });
+    assert_eq!(
+        judged(&stored),
+        FileGuardResult { finding: Some(GuardFinding::SecretPossible), excludes: false }
+    );
     for reach in [&tracked, &stored] {
-        assert_eq!(GuardedFiles::default().judge(&[], reach, None), Guarded::default());
+        assert_eq!(GuardedFiles::default().judge(&[], reach, None), FileGuardResult::default());
     }
 }
 
@@ -251,7 +254,7 @@ fn what_is_to_be_looked_at_before_it_is_read_is_found_by_name_pattern_and_folder
         assert_eq!(of_pattern(pattern, FileAccess::Read, true).finding, possible, "{pattern}");
     }
     for path in ["/home/ana/project/.git/HEAD", "/home/ana/project/git/config"] {
-        assert_eq!(of_place(path, FileAccess::Read, false), Guarded::default(), "{path}");
+        assert_eq!(of_place(path, FileAccess::Read, false), FileGuardResult::default(), "{path}");
     }
 }
 
@@ -263,7 +266,8 @@ fn a_pattern_hides_no_secret_by_its_classes_or_its_length() {
         let of_tool = of_pattern(&format!("**/{pattern}"), FileAccess::Read, false);
         assert!(of_tool.excludes || of_tool.finding.is_some(), "{pattern}");
     }
-    let long = crate::arguments::shortened(&format!("**/[{}]pps/.en[{}]", "a".repeat(900), "v".repeat(900)));
+    let long =
+        crate::tools::arguments::shortened(&format!("**/[{}]pps/.en[{}]", "a".repeat(900), "v".repeat(900)));
     assert!(is_cut(&long));
     assert_eq!(of_pattern(&long, FileAccess::Read, true).finding, Some(GuardFinding::SecretPossible));
 }

@@ -2,11 +2,11 @@ use bitacora_formats::Micros;
 use bitacora_formats::vocabulary::{BoundedText, Risk, ToolDocument, TrustRules, Verdict};
 use serde_json::json;
 
-use super::super::{Destinations, GuardFinding, Part, Policy, Question, parse_policy};
+use super::super::{CallPart, Destinations, GuardFinding, Policy, PolicyQuestion, parse_policy};
 use super::*;
-use crate::arguments::{clean_folder, examine};
-use crate::compiled_tool::CompiledTool;
-use crate::registry::STARTER_TOOLS;
+use crate::tools::arguments::{clean_folder, examine};
+use crate::tools::compiled_tool::CompiledTool;
+use crate::tools::registry::STARTER_TOOLS;
 use crate::version::REACTOR_VERSION;
 
 const PROJECT: Option<&str> = Some("/home/dev/project");
@@ -45,20 +45,20 @@ impl Starter {
         let matches = self.policy.match_arguments(tool, arguments.as_bytes());
         let cwd = cwd.and_then(clean_folder);
         let of_part = |part: &str| {
-            let said = self.policy.judge(&Question {
+            let said = self.policy.judge(&PolicyQuestion {
                 tool,
-                server: document.server.as_deref().map_or(Part::None, Part::Known),
-                context: Part::Known(part),
+                server: document.server.as_deref().map_or(CallPart::None, CallPart::Known),
+                context: CallPart::Known(part),
                 destinations: match found.destinations.as_slice() {
                     [] => Destinations::None,
                     places => Destinations::Known(places),
                 },
                 reach: found.reach.as_ref(),
-                cwd: cwd.as_deref().map_or(Part::Unknown, Part::Known),
-                model: Part::Unknown,
-                agent: Part::Known("a"),
-                role: Part::Known("agent"),
-                task_type: Part::Unknown,
+                cwd: cwd.as_deref().map_or(CallPart::Unknown, CallPart::Known),
+                model: CallPart::Unknown,
+                agent: CallPart::Known("a"),
+                role: CallPart::Known("agent"),
+                task_type: CallPart::Unknown,
                 risk: Some(document.risk),
                 is_in_session_folder: Some(true),
                 time: Micros(0),
@@ -448,17 +448,17 @@ fn it_allows_no_tool_of_a_server_but_the_one_that_it_registers() {
         for server in ["evil", "fs", "fetch"] {
             for risk in [Risk::Read, Risk::Write] {
                 let matches = starter.policy.match_arguments(&tool, b"{}");
-                let said = starter.policy.judge(&Question {
+                let said = starter.policy.judge(&PolicyQuestion {
                     tool: &tool,
-                    server: Part::Known(server),
-                    context: Part::Known("src"),
+                    server: CallPart::Known(server),
+                    context: CallPart::Known("src"),
                     destinations: Destinations::None,
                     reach: None,
-                    cwd: Part::Known("/home/dev/project"),
-                    model: Part::Unknown,
-                    agent: Part::Known("a"),
-                    role: Part::Known("agent"),
-                    task_type: Part::Unknown,
+                    cwd: CallPart::Known("/home/dev/project"),
+                    model: CallPart::Unknown,
+                    agent: CallPart::Known("a"),
+                    role: CallPart::Known("agent"),
+                    task_type: CallPart::Unknown,
                     risk: Some(risk),
                     is_in_session_folder: Some(true),
                     time: Micros(0),

@@ -1,7 +1,7 @@
 //! An approval as a person sees it: with the action, so that nobody approves a mere digest.
 
 use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalResolved, Arguments, EventData, ToolBlocked, ToolCompleted, ToolFailed,
+    ApprovalAbout, ApprovalResolved, CallArguments, EventData, ToolBlocked, ToolCompleted, ToolFailed,
     ToolRequested,
 };
 use bitacora_formats::{After, Micros, Position, format_time};
@@ -24,7 +24,7 @@ const OUTCOMES_LOOKED_AT: usize = 16;
 /// An approval with the arguments that were asked for, as they are recorded: without the secrets that were found in them.
 pub(super) struct Shown {
     pub(super) approval: Approval,
-    args: Option<Arguments>,
+    args: Option<CallArguments>,
     /// `true` if it waits though its call has its outcome.
     call_ended: bool,
     /// The reason for which the log's record of its call could not be read.
@@ -144,7 +144,7 @@ pub(super) fn request_of(ledger: &IndexedLedger, approval: &Approval) -> Result<
 }
 
 /// The arguments of the call that an approval waits for, and whether it has its outcome though the approval waits.
-fn of_call(ledger: &IndexedLedger, approval: &Approval) -> Result<(Option<Arguments>, bool), Problem> {
+fn of_call(ledger: &IndexedLedger, approval: &Approval) -> Result<(Option<CallArguments>, bool), Problem> {
     if approval.request.about != ApprovalAbout::Call {
         return Ok((None, false));
     }

@@ -3,9 +3,9 @@
 
 use super::sed::has_plain_classes;
 use crate::action::Access::Reads;
-use crate::programs::arguments::{Given, unlisted};
+use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Takes::Text;
-use crate::programs::entry::{Check, LOOKS, Meaning, Operands, Program, Style, Use, program};
+use crate::programs::entry::{Check, LOOKS, OperandMeaning, Operands, Program, Style, Use, program};
 use crate::unreadable::Unreadable;
 
 /// The names that a program may have: statements, variables that awk keeps, functions that only compute, and some of everybody's own.
@@ -32,15 +32,15 @@ pub(super) const PROGRAMS: &[Program] = &[program(
     }],
 )];
 
-fn prints(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let Some((program, files)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
-    given.text(*program, Check::By(is_listed))?;
+fn prints(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let Some((program, files)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
+    args.text(*program, Check::By(is_listed))?;
     // A word with `=` sets a variable, and gawk opens connections for names in `/inet`.
     let is_file = |text: &str| !text.contains('=') && !text.starts_with("/inet");
     if let Some(odd) = files.iter().find(|file| file.word.is_glob || !is_file(&file.word.text)) {
         return Err(unlisted(odd.word.offset));
     }
-    Ok(Meaning::of(given.files(files, Reads)?))
+    Ok(OperandMeaning::of(args.files(files, Reads)?))
 }
 
 fn is_variable(text: &str) -> bool {

@@ -2,10 +2,10 @@
 
 use crate::action::Access::{Lists, Reads, ReadsTree, Writes};
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, Operand, unlisted};
+use crate::programs::arguments::{CommandArguments, Operand, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of, Word};
 use crate::programs::entry::Takes::{self, File, Perhaps, Text};
-use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, is_word, program};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Style, Use, is_word, program};
 use crate::unreadable::Unreadable;
 
 const GO: Use = Use { style: Style::Single, ..ACTS };
@@ -280,40 +280,40 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Packages of the project and of the modules that it names: without a version, go fetches no other module.
-fn packages(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    match given.operands.iter().find(|operand| operand.word.text.contains('@')) {
+fn packages(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    match args.operands.iter().find(|operand| operand.word.text.contains('@')) {
         Some(odd) => Err(unlisted(odd.word.offset)),
-        None => modules(given),
+        None => modules(args),
     }
 }
 
 /// Packages, each with the version of its module behind `@`, which is fetched.
-fn modules(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+fn modules(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
     // Names with a dot as their first step are folders.
-    let files = given.files(&given.operands, Lists)?;
-    for operand in &given.operands {
-        given.text(*operand, Word)?;
+    let files = args.files(&args.operands, Lists)?;
+    for operand in &args.operands {
+        args.text(*operand, Word)?;
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// Sources of Go, printed as a whole or where they change. Of a folder, every source below it.
-fn printed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let mut files = given.files(&given.operands, ReadsTree)?;
+fn printed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let mut files = args.files(&args.operands, ReadsTree)?;
     for file in files.iter_mut().filter(|file| file.path.ends_with(".go")) {
         file.access = Reads;
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// A package or files, and then words that it reads as it likes.
-fn run(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let Some((package, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
+fn run(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let Some((package, rest)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
     // A version would be fetched.
-    given.text(*package, By(|text| is_word(text) && !text.contains('@')))?;
+    args.text(*package, By(|text| is_word(text) && !text.contains('@')))?;
     let mut files = vec![FileUse { path: package.word.text.clone(), access: Reads, is_pattern: false }];
     files.extend(words(rest)?);
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// Words for a program of the project, each of which may name a file.
@@ -322,57 +322,57 @@ fn words(operands: &[Operand<'_>]) -> Result<Vec<FileUse>, Unreadable> {
     crate::programs::unknown::possible_files(&words)
 }
 
-fn tests(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    for operand in given.operands.iter().filter(|operand| !operand.is_behind_dashes) {
-        given.text(*operand, Word)?;
+fn tests(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    for operand in args.operands.iter().filter(|operand| !operand.is_behind_dashes) {
+        args.text(*operand, Word)?;
     }
-    let behind: Vec<_> = given.operands.iter().filter(|operand| operand.is_behind_dashes).copied().collect();
-    Ok(Meaning::of(words(&behind)?))
+    let behind: Vec<_> = args.operands.iter().filter(|operand| operand.is_behind_dashes).copied().collect();
+    Ok(OperandMeaning::of(words(&behind)?))
 }
 
 /// Lints with how they are taken: all other options behind `--` are the compiler's.
-fn lints(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+fn lints(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
     let is_lint = |text: &str| {
         text.chars().all(|c| c.is_ascii_alphanumeric() || "_-:".contains(c)) && !text.starts_with('-')
     };
-    for operand in &given.operands {
+    for operand in &args.operands {
         let text = operand.word.text.as_str();
         let is_listed = LINTS.split_whitespace().any(|flag| flag == text) || is_lint(text);
         if operand.word.is_glob || !operand.is_behind_dashes || !is_listed {
             return Err(unlisted(operand.word.offset));
         }
     }
-    Ok(Meaning::default())
+    Ok(OperandMeaning::default())
 }
 
-fn nothing_else(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    match given.operands.iter().find(|operand| operand.word.text != "--check" || !operand.is_behind_dashes) {
+fn nothing_else(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    match args.operands.iter().find(|operand| operand.word.text != "--check" || !operand.is_behind_dashes) {
         Some(odd) => Err(unlisted(odd.word.offset)),
-        None => Ok(Meaning::default()),
+        None => Ok(OperandMeaning::default()),
     }
 }
 
 /// A part for each target: trust in one is not trust in another. Without any it is the program alone.
-fn targets(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+fn targets(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
     let is_target = |text: &str| {
         is_word(text)
             && !text.contains(['=', '+', '%', '^', '~', '#'])
             && text.contains(|c: char| c.is_ascii_alphabetic())
     };
-    let mut meaning = Meaning::default();
-    for operand in &given.operands {
-        let text = given.text(*operand, By(is_target))?;
-        meaning.parts.push(format!("{} {text}", given.name));
+    let mut meaning = OperandMeaning::default();
+    for operand in &args.operands {
+        let text = args.text(*operand, By(is_target))?;
+        meaning.parts.push(format!("{} {text}", args.name));
     }
     Ok(meaning)
 }
 
 /// A task and words for it, which the runner may put into a text for a shell.
-pub(super) fn task(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let Some((task, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
-    let name = given.text(*task, Word)?;
-    let part = format!("{} {} {name}", given.name, given.used.part.unwrap_or(given.used.words));
-    Ok(Meaning { parts: vec![part], files: words_for_task(given, rest)?, runs: Vec::new() })
+pub(super) fn task(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let Some((task, rest)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
+    let name = args.text(*task, Word)?;
+    let part = format!("{} {} {name}", args.name, args.used.part.unwrap_or(args.used.words));
+    Ok(OperandMeaning { parts: vec![part], files: words_for_task(args, rest)?, runs: Vec::new() })
 }
 
 /// Returns the files that words for a task may name.
@@ -380,10 +380,10 @@ pub(super) fn task(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 /// # Errors
 /// A word that a shell could read otherwise, that begins another task, or that npm takes for an option of its own.
 pub(super) fn words_for_task(
-    given: &Given<'_>,
+    args: &CommandArguments<'_>,
     operands: &[Operand<'_>],
 ) -> Result<Vec<FileUse>, Unreadable> {
-    let mut is_behind_dashes = given.name != "npm";
+    let mut is_behind_dashes = args.name != "npm";
     for operand in operands {
         let text = operand.word.text.as_str();
         is_behind_dashes |= text == "--" || operand.is_behind_dashes;

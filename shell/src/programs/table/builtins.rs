@@ -2,10 +2,10 @@
 //! The grammar refuses those of their arguments that a shell evaluates.
 
 use crate::action::Access::{Enters, Lists};
-use crate::programs::arguments::{Given, unlisted};
+use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Check::{By, Prose, Word};
 use crate::programs::entry::Takes::Text;
-use crate::programs::entry::{ACTS, LOOKS, Meaning, Operands, Program, Style, Use, program};
+use crate::programs::entry::{ACTS, LOOKS, OperandMeaning, Operands, Program, Style, Use, program};
 use crate::unreadable::Unreadable;
 
 pub(super) const PROGRAMS: &[Program] = &[
@@ -35,33 +35,33 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// The word behind a test of a file is a file. The grammar has no others than these, and comparisons.
-fn test(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let Some((first, rest)) = given.operands.split_first() else { return Ok(Meaning::default()) };
+fn test(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let Some((first, rest)) = args.operands.split_first() else { return Ok(OperandMeaning::default()) };
     let is_of_file =
         matches!(first.word.text.as_str(), "-d" | "-e" | "-f" | "-h" | "-L" | "-r" | "-s" | "-w" | "-x");
     match rest {
-        [file] if is_of_file => Ok(Meaning::of(given.files(&[*file], Lists)?)),
+        [file] if is_of_file => Ok(OperandMeaning::of(args.files(&[*file], Lists)?)),
         _ => {
-            for operand in &given.operands {
-                given.text(*operand, Prose)?;
+            for operand in &args.operands {
+                args.text(*operand, Prose)?;
             }
-            Ok(Meaning::default())
+            Ok(OperandMeaning::default())
         }
     }
 }
 
 /// One folder. Without one it would go home, with a dash to where it was before, and with a sign zsh goes back in its list.
-fn enter(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let [folder] = given.operands.as_slice() else { return Err(unlisted(given.offset)) };
+fn enter(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let [folder] = args.operands.as_slice() else { return Err(unlisted(args.offset)) };
     let path = folder.word.text.as_str();
     // A shell takes the step before `..` away, the system goes up from where a link leads.
     let goes_down = path.split('/').skip_while(|step| *step == "..").all(|step| step != "..");
     let is_plain =
-        goes_down && !(given.is_elsewhere && path.starts_with("..")) && !path.starts_with(['+', '-']);
+        goes_down && !(args.is_elsewhere && path.starts_with("..")) && !path.starts_with(['+', '-']);
     if folder.word.is_glob || path.is_empty() || !is_plain {
         return Err(unlisted(folder.word.offset));
     }
-    Ok(Meaning::of(given.files(&[*folder], Enters)?))
+    Ok(OperandMeaning::of(args.files(&[*folder], Enters)?))
 }
 
 /// Returns `true` for a number, with a unit if need be.

@@ -2,10 +2,10 @@
 
 use crate::action::Access::{self, Lists, Reads, Writes};
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, Operand, unlisted};
+use crate::programs::arguments::{CommandArguments, Operand, unlisted};
 use crate::programs::entry::Check::{By, Word};
 use crate::programs::entry::Takes::{File, Text};
-use crate::programs::entry::{ACTS, Meaning, Operands, Program, Use, program};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Use, program};
 use crate::unreadable::Unreadable;
 
 /// Without `--parents`, which makes the folders of files again where they go.
@@ -82,50 +82,50 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// All but the last one are read, with everything below them.
-fn copied(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let is_recursive = given.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
+fn copied(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let is_recursive = args.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
     // The target of every link below a folder would be copied.
-    if is_recursive && given.has(&["-L"]) {
-        return Err(unlisted(given.offset));
+    if is_recursive && args.has(&["-L"]) {
+        return Err(unlisted(args.offset));
     }
-    placed(given, if is_recursive { Access::ReadsTree } else { Reads })
+    placed(args, if is_recursive { Access::ReadsTree } else { Reads })
 }
 
 /// All but the last one are taken away, and the last one is written.
-fn moved(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    placed(given, Writes)
+fn moved(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    placed(args, Writes)
 }
 
 /// All but the last one are linked to. A single one is linked to in the working folder.
-fn linked(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    match given.operands.as_slice() {
+fn linked(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    match args.operands.as_slice() {
         [from] => {
-            let mut files = given.files(&[*from], Reads)?;
+            let mut files = args.files(&[*from], Reads)?;
             files.push(below(".", *from));
-            Ok(Meaning::of(files))
+            Ok(OperandMeaning::of(files))
         }
-        _ => placed(given, Reads),
+        _ => placed(args, Reads),
     }
 }
 
 /// Files, and where they go.
-fn placed(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
-    let mut folders: Vec<&str> = given
+fn placed(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning, Unreadable> {
+    let mut folders: Vec<&str> = args
         .options
         .iter()
         .filter(|option| matches!(option.name, "-t" | "--target-directory"))
         .filter_map(|option| option.value.as_deref())
         .collect();
-    let count = given.operands.len() - usize::from(folders.is_empty() && !given.operands.is_empty());
-    let (from, to) = given.operands.split_at_checked(count).unwrap_or_default();
-    let mut files = given.files(from, access)?;
-    files.append(&mut given.files(to, Writes)?);
+    let count = args.operands.len() - usize::from(folders.is_empty() && !args.operands.is_empty());
+    let (from, to) = args.operands.split_at_checked(count).unwrap_or_default();
+    let mut files = args.files(from, access)?;
+    files.append(&mut args.files(to, Writes)?);
     // The target may be a folder: then each name in it is written.
     folders.extend(to.iter().map(|to| to.word.text.as_str()));
     for folder in folders {
         files.extend(from.iter().map(|operand| below(folder, *operand)));
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// Returns the name of an operand in a folder.
@@ -135,14 +135,14 @@ fn below(folder: &str, operand: Operand<'_>) -> FileUse {
     FileUse { path, access: Writes, is_pattern: operand.word.is_glob }
 }
 
-fn mode_changed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+fn mode_changed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
     let taken_away: Vec<&str> = TAKEN_AWAY.split_whitespace().collect();
-    if given.has(&taken_away) {
-        return Ok(Meaning::of(given.files(&given.operands, Writes)?));
+    if args.has(&taken_away) {
+        return Ok(OperandMeaning::of(args.files(&args.operands, Writes)?));
     }
-    let Some((mode, files)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
-    given.text(*mode, By(is_mode))?;
-    Ok(Meaning::of(given.files(files, Writes)?))
+    let Some((mode, files)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
+    args.text(*mode, By(is_mode))?;
+    Ok(OperandMeaning::of(args.files(files, Writes)?))
 }
 
 fn is_mode(text: &str) -> bool {

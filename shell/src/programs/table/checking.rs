@@ -3,10 +3,10 @@
 
 use crate::action::Access::{Lists, Reads, ReadsTree, Writes};
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, here, unlisted};
+use crate::programs::arguments::{CommandArguments, here, unlisted};
 use crate::programs::entry::Check::{Any, Number, Of, Word};
 use crate::programs::entry::Takes::{self, File, Perhaps, Text};
-use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, program};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Style, Use, program};
 use crate::unreadable::Unreadable;
 
 const CHECK: Use = Use { style: Style::Mixed, operands: Operands::Files(Reads), ..ACTS };
@@ -226,14 +226,14 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// Files, each with the name of a test behind two colons, and the reports that are written beside them.
-fn tests(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let mut files: Vec<FileUse> = given.files(&given.operands, Reads)?;
+fn tests(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let mut files: Vec<FileUse> = args.files(&args.operands, Reads)?;
     for file in &mut files {
         if let Some((path, _)) = file.path.split_once("::") {
             file.path = path.to_owned();
         }
     }
-    for report in given.options.iter().filter(|option| option.name == "--cov-report") {
+    for report in args.options.iter().filter(|option| option.name == "--cov-report") {
         let made = match report.value.as_deref() {
             Some("html") => "htmlcov",
             Some("xml") => "coverage.xml",
@@ -241,20 +241,20 @@ fn tests(given: &Given<'_>) -> Result<Meaning, Unreadable> {
         };
         files.push(FileUse { path: made.to_owned(), access: Writes, is_pattern: false });
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// Files and folders whose contents are printed. Prettier looks for the names that a glob in quotes matches.
-fn printed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+fn printed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
     let has_wildcard = |text: &str| text.contains(['*', '?', '[', '{', '(', '!']);
-    match given.operands.iter().find(|operand| has_wildcard(&operand.word.text)) {
+    match args.operands.iter().find(|operand| has_wildcard(&operand.word.text)) {
         Some(odd) => Err(unlisted(odd.word.offset)),
-        None => Ok(Meaning::of(given.files(&given.operands, ReadsTree)?)),
+        None => Ok(OperandMeaning::of(args.files(&args.operands, ReadsTree)?)),
     }
 }
 
-fn checked(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+fn checked(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
     // They print what they find wrong in sources, not the files of a tree.
-    let files = given.files(&given.operands, Reads)?;
-    Ok(Meaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
+    let files = args.files(&args.operands, Reads)?;
+    Ok(OperandMeaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
 }

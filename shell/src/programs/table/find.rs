@@ -2,10 +2,10 @@
 
 use crate::action::Access::{Lists, Writes};
 use crate::action::{Access, Effect, FileUse};
-use crate::programs::arguments::{Given, Operand, here, unlisted};
+use crate::programs::arguments::{CommandArguments, Operand, here, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of};
 use crate::programs::entry::Takes::{File, Pattern, Text};
-use crate::programs::entry::{ACTS, LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
+use crate::programs::entry::{ACTS, LOOKS, OperandMeaning, Operands, Program, Style, Takes, Use, program};
 use crate::unreadable::Unreadable;
 
 /// Predicates and operators without a value.
@@ -45,22 +45,22 @@ pub(super) const PROGRAMS: &[Program] = &[program(
     ],
 )];
 
-fn looks(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    Ok(Meaning::of(searched(given, Lists)?))
+fn looks(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    Ok(OperandMeaning::of(searched(args, Lists)?))
 }
 
-fn deletes(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    Ok(Meaning::of(searched(given, Writes)?))
+fn deletes(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    Ok(OperandMeaning::of(searched(args, Writes)?))
 }
 
 /// Returns the folders before the first predicate, and the files that predicates name.
-fn searched(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
+fn searched(args: &CommandArguments<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
     let is_predicate = |operand: &&Operand<'_>| {
         operand.word.text.starts_with('-') || matches!(operand.word.text.as_str(), "(" | ")" | "!" | ",")
     };
-    let count = given.operands.iter().take_while(|operand| !is_predicate(operand)).count();
-    let (folders, mut rest) = given.operands.split_at_checked(count).unwrap_or_default();
-    let mut files = given.files(folders, access)?;
+    let count = args.operands.iter().take_while(|operand| !is_predicate(operand)).count();
+    let (folders, mut rest) = args.operands.split_at_checked(count).unwrap_or_default();
+    let mut files = args.files(folders, access)?;
     if files.is_empty() {
         files.push(here(access));
     }
@@ -68,13 +68,13 @@ fn searched(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadabl
         rest = after;
         let word = predicate.word;
         if word.is_glob
-            || given.used.flags.iter().all(|flags| flags.split_whitespace().all(|flag| flag != word.text))
+            || args.used.flags.iter().all(|flags| flags.split_whitespace().all(|flag| flag != word.text))
         {
             let (value, behind) = rest.split_first().ok_or_else(|| unlisted(word.offset))?;
             if word.is_glob || value.word.is_glob {
                 return Err(unlisted(word.offset));
             }
-            files.extend(valued(given.used, predicate, &value.word.text)?);
+            files.extend(valued(args.used, predicate, &value.word.text)?);
             rest = behind;
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Git runs the programs that its configuration names all the same: pagers on a terminal, filters, programs for diffs, monitors of
 //! files. The configuration lies in the user's home and in `.git`, and a program that writes there says so in
-//! [`crate::Action::files`]. A tree can only say, in `.gitattributes`, which of the configured programs is run. A repository in
+//! [`crate::ShellAction::files`]. A tree can only say, in `.gitattributes`, which of the configured programs is run. A repository in
 //! another folder has a configuration of its own. So git is not read behind a `cd` or with a `-C` to another folder, nor with `-c`,
 //! `--git-dir` or `--work-tree`.
 //!

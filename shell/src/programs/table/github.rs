@@ -2,10 +2,10 @@
 
 use crate::action::Access::{Reads, Writes};
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, here, unlisted};
+use crate::programs::arguments::{CommandArguments, here, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
 use crate::programs::entry::Takes::{self, File, Text};
-use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, program};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Style, Use, program};
 use crate::programs::filter;
 use crate::unreadable::Unreadable;
 
@@ -194,20 +194,20 @@ pub(super) const PROGRAMS: &[Program] = &[program(
 )];
 
 /// A path of GitHub's interface, or `graphql`. A whole address would name another machine.
-fn endpoint(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let [endpoint] = given.operands.as_slice() else { return Err(unlisted(given.offset)) };
+fn endpoint(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let [endpoint] = args.operands.as_slice() else { return Err(unlisted(args.offset)) };
     let text = endpoint.word.text.as_str();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./?&=%+{}:@,~".contains(c);
     if endpoint.word.is_glob || text.contains("://") || !text.chars().all(is_plain) {
         return Err(unlisted(endpoint.word.offset));
     }
     // A field with a value that begins with `@` is read from a file.
-    let fields = given.options.iter().filter(|option| matches!(option.name, "-F" | "--field"));
+    let fields = args.options.iter().filter(|option| matches!(option.name, "-F" | "--field"));
     let read =
         |field: &str| field.split_once("=@").map(|(_, path)| path.to_owned()).filter(|path| path != "-");
     let paths = fields.filter_map(|field| read(field.value.as_deref()?));
     let files = paths.map(|path| FileUse { path, access: Reads, is_pattern: false });
-    Ok(Meaning::of(files.collect()))
+    Ok(OperandMeaning::of(files.collect()))
 }
 
 /// Returns `true` for a repository of the machine that `gh` talks to anyway: `owner/name`. With a third part, the first one would
@@ -240,11 +240,11 @@ fn is_harmless_header(text: &str) -> bool {
 }
 
 /// A pull request. The operands behind `--` are its files.
-fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    for operand in given.operands.iter().filter(|operand| !operand.is_behind_dashes) {
-        given.text(*operand, By(is_target))?;
+fn compared(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    for operand in args.operands.iter().filter(|operand| !operand.is_behind_dashes) {
+        args.text(*operand, By(is_target))?;
     }
-    let paths: Vec<_> = given.operands.iter().filter(|operand| operand.is_behind_dashes).copied().collect();
-    let files = given.files(&paths, Reads)?;
-    Ok(Meaning::of(if files.is_empty() { vec![here(crate::Access::ReadsTracked)] } else { files }))
+    let paths: Vec<_> = args.operands.iter().filter(|operand| operand.is_behind_dashes).copied().collect();
+    let files = args.files(&paths, Reads)?;
+    Ok(OperandMeaning::of(if files.is_empty() { vec![here(crate::Access::ReadsTracked)] } else { files }))
 }

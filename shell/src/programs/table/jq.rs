@@ -2,10 +2,10 @@
 
 use crate::action::Access::Reads;
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, Operand, unlisted};
+use crate::programs::arguments::{CommandArguments, Operand, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Prose};
 use crate::programs::entry::Takes::{File, Text};
-use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
+use crate::programs::entry::{LOOKS, OperandMeaning, Operands, Program, Style, Takes, Use, program};
 use crate::programs::filter;
 use crate::unreadable::Unreadable;
 
@@ -27,8 +27,8 @@ pub(super) const PROGRAMS: &[Program] = &[program(
     }],
 )];
 
-fn filters(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let mut rest = given.operands.as_slice();
+fn filters(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let mut rest = args.operands.as_slice();
     let mut files = Vec::new();
     let mut has_filter = false;
     while let Some((operand, after)) = rest.split_first() {
@@ -39,47 +39,47 @@ fn filters(given: &Given<'_>) -> Result<Meaning, Unreadable> {
         }
         match text {
             "--arg" | "--argjson" | "--rawfile" | "--slurpfile" => {
-                rest = named(given, operand, rest, &mut files)?;
+                rest = named(args, operand, rest, &mut files)?;
             }
-            "--indent" => rest = taken(given, operand, rest, 1)?.1,
+            "--indent" => rest = taken(args, operand, rest, 1)?.1,
             _ if text.starts_with('-') && text.len() > 1 => check_flag(operand)?,
-            _ if has_filter => files.extend(given.file(*operand, Reads)?),
+            _ if has_filter => files.extend(args.file(*operand, Reads)?),
             _ => {
-                given.text(*operand, By(filter::is_listed))?;
+                args.text(*operand, By(filter::is_listed))?;
                 has_filter = true;
             }
         }
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// Returns the words that an option takes, and those behind them.
 fn taken<'g, 'w>(
-    given: &Given<'w>,
+    args: &CommandArguments<'w>,
     option: &Operand<'w>,
     rest: &'g [Operand<'w>],
     count: usize,
 ) -> Result<(&'g [Operand<'w>], &'g [Operand<'w>]), Unreadable> {
     let (taken, rest) = rest.split_at_checked(count).ok_or_else(|| unlisted(option.word.offset))?;
     for value in taken {
-        given.text(*value, if count == 1 { Number } else { Prose })?;
+        args.text(*value, if count == 1 { Number } else { Prose })?;
     }
     Ok((taken, rest))
 }
 
 /// Reads a variable with its value, which is a file for two of these options.
 fn named<'g, 'w>(
-    given: &Given<'w>,
+    args: &CommandArguments<'w>,
     option: &Operand<'w>,
     rest: &'g [Operand<'w>],
     files: &mut Vec<FileUse>,
 ) -> Result<&'g [Operand<'w>], Unreadable> {
-    let (taken, rest) = taken(given, option, rest, 2)?;
+    let (taken, rest) = taken(args, option, rest, 2)?;
     if let [_, value] = taken
         && matches!(option.word.text.as_str(), "--rawfile" | "--slurpfile")
     {
-        given.text(*value, Any)?;
-        files.extend(given.file(*value, Reads)?);
+        args.text(*value, Any)?;
+        files.extend(args.file(*value, Reads)?);
     }
     Ok(rest)
 }

@@ -1,10 +1,10 @@
 //! Programs that show files, folders and the machine.
 
 use crate::action::Access::{Lists, Reads, ReadsTree};
-use crate::programs::arguments::{Given, here, unlisted};
+use crate::programs::arguments::{CommandArguments, here, unlisted};
 use crate::programs::entry::Check::{Any, By, Count, Number, Of, Word};
 use crate::programs::entry::Takes::{File, Perhaps, Text};
-use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
+use crate::programs::entry::{LOOKS, OperandMeaning, Operands, Program, Style, Takes, Use, program};
 use crate::unreadable::Unreadable;
 
 const CAT: &str = "-A -E -T -b -e -n -s -t -u -v --number --number-nonblank --show-all --show-ends \
@@ -221,28 +221,28 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// Files whose names `ls` shows. `-L` and `-R` together lead behind every link below a folder.
-fn named(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    if given.has(&["-L"]) && given.has(&["-R", "--recursive"]) {
-        return Err(unlisted(given.offset));
+fn named(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    if args.has(&["-L"]) && args.has(&["-R", "--recursive"]) {
+        return Err(unlisted(args.offset));
     }
-    let files = given.files(&given.operands, Lists)?;
-    Ok(Meaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
+    let files = args.files(&args.operands, Lists)?;
+    Ok(OperandMeaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))
 }
 
 /// Two files or folders. Without `-r` too, the files at the top of two folders are compared. With it, and with `-N`, which reads
 /// the files of only one of them, links in them are followed unless an option says otherwise.
-fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    if given.has(&["-r", "--recursive", "-N", "--new-file"]) && !given.has(&["--no-dereference"]) {
-        return Err(unlisted(given.offset));
+fn compared(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    if args.has(&["-r", "--recursive", "-N", "--new-file"]) && !args.has(&["--no-dereference"]) {
+        return Err(unlisted(args.offset));
     }
-    Ok(Meaning::of(given.files(&given.operands, ReadsTree)?))
+    Ok(OperandMeaning::of(args.files(&args.operands, ReadsTree)?))
 }
 
 /// One file: a second one would be written.
-fn one_file(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    match given.operands.as_slice() {
-        [] => Ok(Meaning::default()),
-        [file] if !file.word.is_glob => Ok(Meaning::of(given.files(&[*file], Reads)?)),
+fn one_file(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    match args.operands.as_slice() {
+        [] => Ok(OperandMeaning::default()),
+        [file] if !file.word.is_glob => Ok(OperandMeaning::of(args.files(&[*file], Reads)?)),
         [file, ..] => Err(unlisted(file.word.offset)),
     }
 }

@@ -1,10 +1,10 @@
 //! Programs that install packages of a project and run its tasks.
 
 use super::building::{task, words_for_task};
-use crate::programs::arguments::{Given, unlisted};
+use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Check::{By, Number, Of, Word};
 use crate::programs::entry::Takes::{self, Text};
-use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, program};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Style, Use, program};
 use crate::unreadable::Unreadable;
 
 const PLAIN: &str = "-s --if-present --silent --workspaces";
@@ -118,19 +118,19 @@ fn is_package(text: &str) -> bool {
 }
 
 /// Words for the one task that the verb names.
-fn test(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    Ok(Meaning::of(words_for_task(given, &given.operands)?))
+fn test(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    Ok(OperandMeaning::of(words_for_task(args, &args.operands)?))
 }
 
 /// A task without a verb. A command with a verb is another use.
-fn named_task(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let Some((task, rest)) = given.operands.split_first() else { return Ok(Meaning::default()) };
+fn named_task(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let Some((task, rest)) = args.operands.split_first() else { return Ok(OperandMeaning::default()) };
     let verbs =
         ["exec", "dlx", "node", "config", "link", "set", "plugin", "create", "env", "import", "patch", "x"];
-    let name = given.text(*task, Word)?;
+    let name = args.text(*task, Word)?;
     if verbs.contains(&name) {
         return Err(unlisted(task.word.offset));
     }
-    let files = words_for_task(given, rest)?;
-    Ok(Meaning { parts: vec![format!("{} {name}", given.name)], files, runs: Vec::new() })
+    let files = words_for_task(args, rest)?;
+    Ok(OperandMeaning { parts: vec![format!("{} {name}", args.name)], files, runs: Vec::new() })
 }

@@ -1,13 +1,13 @@
 //! Programs that run a file or another program.
 
 use crate::action::Access::Reads;
-use crate::action::{Action, Effect, FileUse};
-use crate::line::Word;
-use crate::programs::arguments::{Given, unlisted};
+use crate::action::{Effect, FileUse, ShellAction};
+use crate::line::ShellWord;
+use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Check::{self, By};
 use crate::programs::entry::Takes::Text;
-use crate::programs::entry::{ACTS, LOOKS, Meaning, Operands, Program, Style, Use, is_word, program};
-use crate::programs::{Call, unknown};
+use crate::programs::entry::{ACTS, LOOKS, OperandMeaning, Operands, Program, Style, Use, is_word, program};
+use crate::programs::{ProgramCall, unknown};
 use crate::unreadable::Unreadable;
 
 /// A script, with nothing before it: options could be a script themselves.
@@ -102,32 +102,32 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// A file of the interpreter's language. Nobody knows its use of the words.
-fn script(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let Some((file, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
-    let path = given.text(*file, Check::Word)?;
+fn script(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let Some((file, rest)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
+    let path = args.text(*file, Check::Word)?;
     if path.starts_with("/dev/") || path.starts_with("/proc/") {
         return Err(unlisted(file.word.offset));
     }
     let words: Vec<_> = rest.iter().map(|operand| operand.word.clone()).collect();
     let mut files = vec![FileUse { path: path.to_owned(), access: Reads, is_pattern: false }];
     files.extend(unknown::possible_files(&words)?);
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// A script of a shell. Before it, a word that begins with `+` is an option: `+c` runs the next word.
-fn shell_script(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    refuse_plus(given)?;
-    script(given)
+fn shell_script(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    refuse_plus(args)?;
+    script(args)
 }
 
 /// Scripts that a shell only parses. `+n` would take that back.
-fn parsed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    refuse_plus(given)?;
-    Ok(Meaning::of(given.files(&given.operands, Reads)?))
+fn parsed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    refuse_plus(args)?;
+    Ok(OperandMeaning::of(args.files(&args.operands, Reads)?))
 }
 
-fn refuse_plus(given: &Given<'_>) -> Result<(), Unreadable> {
-    let first = given.operands.first();
+fn refuse_plus(args: &CommandArguments<'_>) -> Result<(), Unreadable> {
+    let first = args.operands.first();
     match first.filter(|operand| operand.word.is_glob || operand.word.text.starts_with('+')) {
         Some(odd) => Err(unlisted(odd.word.offset)),
         None => Ok(()),
@@ -139,51 +139,58 @@ fn refuse_plus(given: &Given<'_>) -> Result<(), Unreadable> {
 const BUILTINS: [&str; 6] = ["cd", "command", "kill", "printf", "test", "type"];
 
 /// Returns the actions of the program that the words from here on call.
-fn inner(given: &Given<'_>, skipped: usize) -> Result<Vec<Action>, Unreadable> {
-    let words: Vec<_> = given.operands.iter().skip(skipped).map(|operand| operand.word.clone()).collect();
-    let Some((program, args)) = words.split_first() else { return Err(unlisted(given.offset)) };
-    if !is_word(&program.text) || BUILTINS.contains(&program.text.as_str()) || program.text == given.name {
+fn inner(args: &CommandArguments<'_>, skipped: usize) -> Result<Vec<ShellAction>, Unreadable> {
+    let words: Vec<_> = args.operands.iter().skip(skipped).map(|operand| operand.word.clone()).collect();
+    let Some((program, behind)) = words.split_first() else { return Err(unlisted(args.offset)) };
+    if !is_word(&program.text) || BUILTINS.contains(&program.text.as_str()) || program.text == args.name {
         return Err(unlisted(program.offset));
     }
-    Call { program, args, is_piped: given.is_piped, is_elsewhere: given.is_elsewhere, cwd: given.cwd }
-        .actions()
+    let call = ProgramCall {
+        program,
+        args: behind,
+        is_piped: args.is_piped,
+        is_elsewhere: args.is_elsewhere,
+        cwd: args.cwd,
+    };
+    call.actions()
 }
 
 /// A time, and a program with its arguments.
-fn timed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let Some(time) = given.operands.first() else { return Err(unlisted(given.offset)) };
-    given.text(*time, By(is_duration))?;
-    Ok(Meaning { runs: inner(given, 1)?, ..Meaning::default() })
+fn timed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let Some(time) = args.operands.first() else { return Err(unlisted(args.offset)) };
+    args.text(*time, By(is_duration))?;
+    Ok(OperandMeaning { runs: inner(args, 1)?, ..OperandMeaning::default() })
 }
 
 /// A program that is installed with the project's packages, or fetched: it acts, with any name.
-fn packaged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let mut runs = inner(given, 0)?;
-    let before = if given.used.words.is_empty() {
-        given.name.to_owned()
+fn packaged(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let mut runs = inner(args, 0)?;
+    let before = if args.used.words.is_empty() {
+        args.name.to_owned()
     } else {
-        format!("{} {}", given.name, given.used.words)
+        format!("{} {}", args.name, args.used.words)
     };
     for action in &mut runs {
         action.effect = action.effect.max(Effect::Acts);
         action.part = format!("{before} {}", action.part);
     }
-    Ok(Meaning { runs, ..Meaning::default() })
+    Ok(OperandMeaning { runs, ..OperandMeaning::default() })
 }
 
 /// The tests of the project, as the module of an interpreter.
-fn runs_pytest(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let program = Word { text: "pytest".to_owned(), is_glob: false, is_quoted: false, offset: given.offset };
-    let args: Vec<_> = given.operands.iter().map(|operand| operand.word.clone()).collect();
-    let call = Call {
+fn runs_pytest(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let program =
+        ShellWord { text: "pytest".to_owned(), is_glob: false, is_quoted: false, offset: args.offset };
+    let words: Vec<_> = args.operands.iter().map(|operand| operand.word.clone()).collect();
+    let call = ProgramCall {
         program: &program,
-        args: &args,
-        is_piped: given.is_piped,
-        is_elsewhere: given.is_elsewhere,
-        cwd: given.cwd,
+        args: &words,
+        is_piped: args.is_piped,
+        is_elsewhere: args.is_elsewhere,
+        cwd: args.cwd,
     };
     let files = call.actions()?.into_iter().flat_map(|action| action.files).collect();
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// Returns `true` for a number, with a unit if need be.

@@ -2,10 +2,10 @@
 
 use crate::action::Access::{self, Lists, Reads, ReadsTree};
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, Operand, here, unlisted};
+use crate::programs::arguments::{CommandArguments, Operand, here, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
 use crate::programs::entry::Takes::{File, Perhaps, Text};
-use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
+use crate::programs::entry::{LOOKS, OperandMeaning, Operands, Program, Style, Takes, Use, program};
 use crate::programs::globs::{as_glob, of_grep, of_ripgrep};
 use crate::unreadable::Unreadable;
 
@@ -131,35 +131,38 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// Returns the operands behind the text to search for, which is the first one unless an option gives it.
-fn behind_text<'g, 'w>(given: &'g Given<'w>, options: &[&str]) -> Result<&'g [Operand<'w>], Unreadable> {
-    if given.has(options) {
-        return Ok(&given.operands);
+fn behind_text<'g, 'w>(
+    args: &'g CommandArguments<'w>,
+    options: &[&str],
+) -> Result<&'g [Operand<'w>], Unreadable> {
+    if args.has(options) {
+        return Ok(&args.operands);
     }
-    match given.operands.split_first() {
-        Some((text, files)) => given.text(*text, Any).map(|_| files),
+    match args.operands.split_first() {
+        Some((text, files)) => args.text(*text, Any).map(|_| files),
         None => Ok(&[]),
     }
 }
 
-fn grep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let operands = behind_text(given, &["-e", "--regexp", "-f", "--file"])?;
-    let included = given.options.iter().filter(|option| option.name == "--include");
+fn grep(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let operands = behind_text(args, &["-e", "--regexp", "-f", "--file"])?;
+    let included = args.options.iter().filter(|option| option.name == "--include");
     let patterns = included.filter_map(|option| of_grep(option.value.as_deref()?));
     let mut files: Vec<FileUse> =
         patterns.map(|path| FileUse { path, access: Reads, is_pattern: true }).collect();
-    if !given.has(&["-r", "--recursive"]) {
-        files.append(&mut given.files(operands, Reads)?);
-        return Ok(Meaning::of(files));
+    if !args.has(&["-r", "--recursive"]) {
+        files.append(&mut args.files(operands, Reads)?);
+        return Ok(OperandMeaning::of(files));
     }
     // Once a folder is left out by name, what no pattern says is searched.
     let bounds = ["--include", "--exclude", "--exclude-dir"];
-    let first = given.options.iter().find(|option| bounds.contains(&option.name));
+    let first = args.options.iter().find(|option| bounds.contains(&option.name));
     let is_bounded = first.is_some_and(|option| option.name == "--include");
-    files.append(&mut given.files(operands, if is_bounded { Reads } else { ReadsTree })?);
+    files.append(&mut args.files(operands, if is_bounded { Reads } else { ReadsTree })?);
     if operands.is_empty() && !is_bounded {
         files.push(here(ReadsTree));
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// Returns `true` for a glob, or `!` and one that leaves files out.
@@ -168,23 +171,22 @@ fn is_glob_of_ripgrep(text: &str) -> bool {
     of_ripgrep(glob.trim_start_matches('/')).is_some() && of_ripgrep(glob).is_some()
 }
 
-fn ripgrep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let operands = behind_text(given, &["-e", "--regexp", "-f", "--file"])?;
-    let mut files = patterns_of_ripgrep(given, Reads)?;
+fn ripgrep(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let operands = behind_text(args, &["-e", "--regexp", "-f", "--file"])?;
+    let mut files = patterns_of_ripgrep(args, Reads)?;
     let is_bounded = !files.is_empty();
-    let mut searched = given.files(operands, if is_bounded { Reads } else { ReadsTree })?;
-    if searched.is_empty() && !is_bounded && !given.is_piped {
+    let mut searched = args.files(operands, if is_bounded { Reads } else { ReadsTree })?;
+    if searched.is_empty() && !is_bounded && !args.is_piped {
         searched.push(here(ReadsTree));
     }
     files.append(&mut searched);
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// Returns the names that ripgrep searches in folders, where options say which: globs first, types only without globs.
-fn patterns_of_ripgrep(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
+fn patterns_of_ripgrep(args: &CommandArguments<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
     let values = |names: &'static [&'static str]| {
-        given
-            .options
+        args.options
             .iter()
             .filter(|option| names.contains(&option.name))
             .filter_map(|option| option.value.as_deref())
@@ -200,38 +202,38 @@ fn patterns_of_ripgrep(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>
     };
     let named = |pattern: &str| {
         // A slash before a glob stands for the working folder.
-        let path = of_ripgrep(pattern.trim_start_matches('/')).ok_or_else(|| unlisted(given.offset))?;
+        let path = of_ripgrep(pattern.trim_start_matches('/')).ok_or_else(|| unlisted(args.offset))?;
         Ok(FileUse { path, access, is_pattern: true })
     };
     patterns.into_iter().map(named).collect()
 }
 
 /// `rg --files`: folders, and the names that options say.
-fn listed_by_ripgrep(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let mut files = patterns_of_ripgrep(given, Lists)?;
-    let folders = given.files(&given.operands, Lists)?;
+fn listed_by_ripgrep(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let mut files = patterns_of_ripgrep(args, Lists)?;
+    let folders = args.files(&args.operands, Lists)?;
     files.extend(if folders.is_empty() { vec![here(Lists)] } else { folders });
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
-fn found_by_fd(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let folders = behind_text(given, &[])?;
-    let mut files = given.files(folders, Lists)?;
+fn found_by_fd(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let folders = behind_text(args, &[])?;
+    let mut files = args.files(folders, Lists)?;
     if files.is_empty() {
         files.push(here(Lists));
     }
-    if let Some(text) = given.operands.first() {
-        let glob = if given.has(&["-g", "--glob"]) {
+    if let Some(text) = args.operands.first() {
+        let glob = if args.has(&["-g", "--glob"]) {
             Some(of_ripgrep(&text.word.text).ok_or_else(|| unlisted(text.word.offset))?)
         } else {
             names_of_expression(&text.word.text)
         };
         files.extend(glob.map(listed));
     }
-    let extensions = given.options.iter().filter(|option| matches!(option.name, "-e" | "--extension"));
+    let extensions = args.options.iter().filter(|option| matches!(option.name, "-e" | "--extension"));
     let names = extensions.filter_map(|option| as_glob(&format!("*.{}", option.value.as_deref()?)));
     files.extend(names.map(listed));
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 fn listed(path: String) -> FileUse {

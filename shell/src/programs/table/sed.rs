@@ -2,9 +2,9 @@
 //! They neither run a program nor write a file of their own.
 
 use crate::action::Access::{self, Reads, Writes};
-use crate::programs::arguments::{Given, unlisted};
+use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Takes::Text;
-use crate::programs::entry::{ACTS, Check, LOOKS, Meaning, Operands, Program, Takes, Use, program};
+use crate::programs::entry::{ACTS, Check, LOOKS, OperandMeaning, Operands, Program, Takes, Use, program};
 use crate::unreadable::Unreadable;
 
 const FLAGS: &str = "-E -n -r -s -u -z --quiet --regexp-extended --silent";
@@ -29,26 +29,30 @@ pub(super) const PROGRAMS: &[Program] = &[program(
     ],
 )];
 
-fn prints(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    script_and_files(given, 0, Reads)
+fn prints(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    script_and_files(args, 0, Reads)
 }
 
 /// BSD wants a suffix behind `-i`, which is an empty word where there is none. GNU takes that word for the script, and prints.
-fn edits(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let has_suffix = given.operands.first().is_some_and(|first| first.word.text.is_empty());
-    script_and_files(given, usize::from(has_suffix), Writes)
+fn edits(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let has_suffix = args.operands.first().is_some_and(|first| first.word.text.is_empty());
+    script_and_files(args, usize::from(has_suffix), Writes)
 }
 
-fn script_and_files(given: &Given<'_>, skipped: usize, access: Access) -> Result<Meaning, Unreadable> {
-    let operands = given.operands.get(skipped..).unwrap_or_default();
-    if given.has(&["-e", "--expression"]) {
-        return Ok(Meaning::of(given.files(operands, access)?));
+fn script_and_files(
+    args: &CommandArguments<'_>,
+    skipped: usize,
+    access: Access,
+) -> Result<OperandMeaning, Unreadable> {
+    let operands = args.operands.get(skipped..).unwrap_or_default();
+    if args.has(&["-e", "--expression"]) {
+        return Ok(OperandMeaning::of(args.files(operands, access)?));
     }
     let Some((script, files)) = operands.split_first() else {
-        return Err(unlisted(given.offset));
+        return Err(unlisted(args.offset));
     };
-    given.text(*script, Check::By(is_listed))?;
-    Ok(Meaning::of(given.files(files, access)?))
+    args.text(*script, Check::By(is_listed))?;
+    Ok(OperandMeaning::of(args.files(files, access)?))
 }
 
 /// Returns `true` if a script is made of addresses with the commands `p`, `d`, `q`, `=` and `s`. The flags of `s` are digits, `g`,

@@ -2,8 +2,8 @@
 //! Their verbs are told apart, their options are not known.
 
 use crate::action::Effect;
-use crate::programs::arguments::{Given, unlisted};
-use crate::programs::entry::{ACTS, Meaning, Operands, Program, Style, Use, program};
+use crate::programs::arguments::{CommandArguments, unlisted};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Style, Use, program};
 use crate::programs::unknown;
 use crate::unreadable::Unreadable;
 
@@ -43,8 +43,8 @@ pub(super) const PROGRAMS: &[Program] = &[program(
 )];
 
 /// The first word names the action. Every other one may name a file.
-fn verb(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let Some((verb, rest)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
+fn verb(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let Some((verb, rest)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
     let text = verb.word.text.as_str();
     let is_verb = text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.len() <= MAX_VERB_BYTES
@@ -54,5 +54,5 @@ fn verb(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     }
     let words: Vec<_> = rest.iter().map(|operand| operand.word.clone()).collect();
     let files = unknown::possible_files(&words)?;
-    Ok(Meaning { parts: vec![format!("{} {text}", given.name)], files, runs: Vec::new() })
+    Ok(OperandMeaning { parts: vec![format!("{} {text}", args.name)], files, runs: Vec::new() })
 }

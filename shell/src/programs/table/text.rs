@@ -1,10 +1,10 @@
 //! Programs that sort, cut and count lines.
 
 use crate::action::Access::Reads;
-use crate::programs::arguments::{Given, unlisted};
+use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
 use crate::programs::entry::Takes::{Perhaps, Text};
-use crate::programs::entry::{LOOKS, Meaning, Operands, Program, Style, Takes, Use, program};
+use crate::programs::entry::{LOOKS, OperandMeaning, Operands, Program, Style, Takes, Use, program};
 use crate::unreadable::Unreadable;
 
 /// Without `-o` and `--compress-program`, and without `-T`, the folder for data that does not fit into memory. Such data goes to
@@ -135,10 +135,10 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// One file: a second one would be written.
-fn one_file(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    match given.operands.as_slice() {
-        [] => Ok(Meaning::default()),
-        [file] if !file.word.is_glob => Ok(Meaning::of(given.files(&[*file], Reads)?)),
+fn one_file(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    match args.operands.as_slice() {
+        [] => Ok(OperandMeaning::default()),
+        [file] if !file.word.is_glob => Ok(OperandMeaning::of(args.files(&[*file], Reads)?)),
         [file, ..] => Err(unlisted(file.word.offset)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Reads, ReadsTree, Writes, has, is_readable, parts};
 use crate::parse;
-use crate::programs::{Call, table};
+use crate::programs::{ProgramCall, table};
 
 const OPERANDS: [&str; 5] = ["", "a", "a b", "HEAD", "blob HEAD"];
 
@@ -19,7 +19,7 @@ fn a_use_that_needs_a_flag_is_not_taken_without_it() {
             {
                 let line = parse(format!("{name} {operands}").trim()).unwrap();
                 let (program, args) = line.commands[0].words.split_first().unwrap();
-                let call = Call { program, args, is_piped: false, is_elsewhere: false, cwd: None };
+                let call = ProgramCall { program, args, is_piped: false, is_elsewhere: false, cwd: None };
                 assert!(call.used(name, used, args).is_err(), "{name} {} {operands}", used.words);
                 seen += 1;
             }

@@ -7,7 +7,7 @@ use bitacora_cli::verify::{
     FaultKind, HeadFault, HeadsChecked, Patience, Verdict, VerifyOptions, verify_ledger,
 };
 use bitacora_formats::{
-    BodyWriter, ChainHash, Codec, Data, Event, Generation, HEADED_KIND, HEADED_STREAM, HeadEntry, Headed,
+    BodyWriter, ChainHash, ChainHead, Codec, Data, Event, Generation, HEADED_KIND, HEADED_STREAM, HeadEntry,
     HeadsHeader, Json, LedgerKeys, Origin, Position, SegmentNumber, StreamVersion, TreeHead, service_source,
 };
 
@@ -22,7 +22,7 @@ impl Forger {
 
     /// Appends the event that names these stored bytes, and gives the head over it.
     fn head(&mut self, size: u64, hash: ChainHash, version: u64) -> HeadEntry {
-        let headed = Headed { size: Position::new(size).unwrap(), hash };
+        let headed = ChainHead { size: Position::new(size).unwrap(), hash };
         let position = Position::new(self.frontier.size() + 1).unwrap();
         let source = service_source(self.ledger);
         let id = format!("{HEADED_KIND}:{position}");

@@ -4,9 +4,9 @@ use super::options::{CONTENTS, CONTENTS_VALUES, PATCH};
 use super::revisions::{has_hash, has_stash, is_any_object, is_head, is_range_of_files, is_revision};
 use crate::action::Access::{self, Lists, Reads, ReadsStored, ReadsTracked, ReadsTree, ShowsTracked, Writes};
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, Operand, here, unlisted};
+use crate::programs::arguments::{CommandArguments, Operand, here, unlisted};
 use crate::programs::entry::Check::{Any, Number, Word};
-use crate::programs::entry::Meaning;
+use crate::programs::entry::OperandMeaning;
 use crate::programs::globs::{has_wildcards, over_folders};
 use crate::unreadable::Unreadable;
 
@@ -63,8 +63,8 @@ pub(super) fn is_format(text: &str) -> bool {
 }
 
 /// Checks a word of git's: a revision, or something in the working folder. Long pathspecs begin with a colon and are refused.
-fn checked<'w>(given: &Given<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
-    let text = given.text(operand, Any)?;
+fn checked<'w>(args: &CommandArguments<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
+    let text = args.text(operand, Any)?;
     if text.is_empty() || text.starts_with(':') && !is_of_index(text) {
         return Err(unlisted(operand.word.offset));
     }
@@ -72,8 +72,8 @@ fn checked<'w>(given: &Given<'w>, operand: Operand<'w>) -> Result<&'w str, Unrea
 }
 
 /// Does the same where contents are shown. The files in a stash may be untracked.
-fn checked_to_show<'w>(given: &Given<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
-    let text = checked(given, operand)?;
+fn checked_to_show<'w>(args: &CommandArguments<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
+    let text = checked(args, operand)?;
     if !operand.is_behind_dashes && (has_stash(text) || is_range_of_files(text)) {
         return Err(unlisted(operand.word.offset));
     }
@@ -128,36 +128,36 @@ fn pathspec(path: &str, access: Access) -> FileUse {
     FileUse { path: over_folders(path), access, is_pattern: true }
 }
 
-fn shows_contents(given: &Given<'_>) -> bool {
+fn shows_contents(args: &CommandArguments<'_>) -> bool {
     let is_one = |name: &str| {
         let mut flags = CONTENTS.split_whitespace().chain([PATCH]);
         flags.any(|flag| flag == name)
             || CONTENTS_VALUES.iter().any(|(names, _)| names.split_whitespace().any(|listed| listed == name))
     };
     // `-c` of `shortlog` groups by committers.
-    given.used.words != "shortlog" && given.options.iter().any(|option| is_one(option.name))
+    args.used.words != "shortlog" && args.options.iter().any(|option| is_one(option.name))
 }
 
 /// Returns `true` if only files are shown that pathspecs or the names of a glob tell.
-fn has_paths(given: &Given<'_>) -> bool {
+fn has_paths(args: &CommandArguments<'_>) -> bool {
     let is_path = |operand: &Operand<'_>| operand.is_behind_dashes || operand.word.is_glob;
-    given.operands.iter().any(is_path) && !given.has(&["--full-diff"])
+    args.operands.iter().any(is_path) && !args.has(&["--full-diff"])
 }
 
 /// Returns `true` if `holds` is true of any operand that may be a revision.
-fn any_revision(given: &Given<'_>, holds: fn(&str) -> bool) -> bool {
-    given.operands.iter().any(|operand| !operand.is_behind_dashes && holds(&operand.word.text))
+fn any_revision(args: &CommandArguments<'_>, holds: fn(&str) -> bool) -> bool {
+    args.operands.iter().any(|operand| !operand.is_behind_dashes && holds(&operand.word.text))
 }
 
 /// Files that a difference shows: those that are named, or any one that git tracks. A hash and `--all` may lead to a stash.
-fn shown(given: &Given<'_>) -> Result<Vec<FileUse>, Unreadable> {
-    let (is_bounded, has_every_reference) = (has_paths(given), given.has(&EVERY_REFERENCE));
+fn shown(args: &CommandArguments<'_>) -> Result<Vec<FileUse>, Unreadable> {
+    let (is_bounded, has_every_reference) = (has_paths(args), args.has(&EVERY_REFERENCE));
     if has_every_reference && !is_bounded {
-        return Err(unlisted(given.offset));
+        return Err(unlisted(args.offset));
     }
-    let is_stored = has_every_reference || any_revision(given, has_hash);
+    let is_stored = has_every_reference || any_revision(args, has_hash);
     let access = if is_stored { ReadsStored } else { ReadsTracked };
-    let mut files = named(given, access)?;
+    let mut files = named(args, access)?;
     if !is_bounded {
         files.push(here(if is_stored { ReadsStored } else { ShowsTracked }));
     }
@@ -165,15 +165,14 @@ fn shown(given: &Given<'_>) -> Result<Vec<FileUse>, Unreadable> {
 }
 
 /// Returns the files of revisions and pathspecs.
-fn named(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
+fn named(args: &CommandArguments<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
     let mut files = Vec::new();
-    for operand in &given.operands {
+    for operand in &args.operands {
         if operand.word.is_glob {
-            files.append(&mut given.files(&[*operand], access)?);
+            files.append(&mut args.files(&[*operand], access)?);
             continue;
         }
-        let text =
-            if access == Lists { checked(given, *operand)? } else { checked_to_show(given, *operand)? };
+        let text = if access == Lists { checked(args, *operand)? } else { checked_to_show(args, *operand)? };
         if operand.is_behind_dashes {
             files.push(pathspec(text, access));
         } else {
@@ -184,15 +183,15 @@ fn named(given: &Given<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> 
 }
 
 /// `log` and its like: contents are shown only if an option says so.
-pub(super) fn logged(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let ranges = given.options.iter().filter(|option| option.name == "-L");
+pub(super) fn logged(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let ranges = args.options.iter().filter(|option| option.name == "-L");
     let mut files: Vec<FileUse> =
         ranges.filter_map(|range| range.value.as_deref()).flat_map(files_of_range).collect();
-    if !files.is_empty() && any_revision(given, has_stash) {
-        return Err(unlisted(given.offset));
+    if !files.is_empty() && any_revision(args, has_stash) {
+        return Err(unlisted(args.offset));
     }
-    files.append(&mut if shows_contents(given) { shown(given)? } else { named(given, Lists)? });
-    Ok(Meaning::of(files))
+    files.append(&mut if shows_contents(args) { shown(args)? } else { named(args, Lists)? });
+    Ok(OperandMeaning::of(files))
 }
 
 /// Returns the file of a range of lines. Behind numbers, the whole rest is its name, colons too; behind the name of a function, it
@@ -205,10 +204,10 @@ fn files_of_range(range: &str) -> Vec<FileUse> {
 }
 
 /// `reflog` without an operand, which could be another verb.
-pub(super) fn reflog(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    match given.operands.first() {
+pub(super) fn reflog(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    match args.operands.first() {
         Some(odd) => Err(unlisted(odd.word.offset)),
-        None => logged(given),
+        None => logged(args),
     }
 }
 
@@ -218,10 +217,10 @@ pub(super) fn is_range(text: &str) -> bool {
 }
 
 /// `diff`: contents are shown unless an option says otherwise. Two operands may be files that git does not track.
-pub(super) fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let shows = shows_contents(given) || !given.has(&ONLY_NAMES);
-    let mut files = if shows { shown(given)? } else { named(given, Lists)? };
-    if let [one, other] = given.operands.as_slice() {
+pub(super) fn compared(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let shows = shows_contents(args) || !args.has(&ONLY_NAMES);
+    let mut files = if shows { shown(args)? } else { named(args, Lists)? };
+    if let [one, other] = args.operands.as_slice() {
         let texts = [one, other].map(|operand| operand.word.text.as_str());
         // With one path outside of the repository, both are taken for files, whatever they look like.
         let may_be_outside = |text: &str| text.starts_with('/') || text.split('/').any(|step| step == "..");
@@ -232,23 +231,23 @@ pub(super) fn compared(given: &Given<'_>) -> Result<Meaning, Unreadable> {
         }
     }
     // Pathspecs leave out no file whose hash is compared.
-    if shows && any_revision(given, is_any_object) {
+    if shows && any_revision(args, is_any_object) {
         files.push(here(ReadsStored));
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// `show`: files of revisions by their names, or any one that git tracks. A hash may be that of any file.
-pub(super) fn objects(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    if given.has(&EVERY_REFERENCE) {
-        return Err(unlisted(given.offset));
+pub(super) fn objects(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    if args.has(&EVERY_REFERENCE) {
+        return Err(unlisted(args.offset));
     }
-    let access = if any_revision(given, has_hash) { ReadsStored } else { ReadsTracked };
+    let access = if any_revision(args, has_hash) { ReadsStored } else { ReadsTracked };
     let mut files = Vec::new();
-    let mut is_any = given.operands.is_empty();
-    let is_bounded = has_paths(given);
-    for operand in &given.operands {
-        let text = checked_to_show(given, *operand)?;
+    let mut is_any = args.operands.is_empty();
+    let is_bounded = has_paths(args);
+    for operand in &args.operands {
+        let text = checked_to_show(args, *operand)?;
         if operand.is_behind_dashes {
             files.push(pathspec(text, access));
             continue;
@@ -258,46 +257,46 @@ pub(super) fn objects(given: &Given<'_>) -> Result<Meaning, Unreadable> {
             None => is_any |= !is_bounded || !is_revision(text),
         }
     }
-    if any_revision(given, is_any_object) {
+    if any_revision(args, is_any_object) {
         files.push(here(ReadsStored));
-    } else if is_any || given.has(&["--full-diff"]) {
+    } else if is_any || args.has(&["--full-diff"]) {
         files.push(here(ShowsTracked));
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// `cat-file -p`: a file of a revision by its name, or the commit that `HEAD` is.
-pub(super) fn named_object(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let [operand] = given.operands.as_slice() else { return Err(unlisted(given.offset)) };
-    let text = checked_to_show(given, *operand)?;
+pub(super) fn named_object(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let [operand] = args.operands.as_slice() else { return Err(unlisted(args.offset)) };
+    let text = checked_to_show(args, *operand)?;
     match of_revision(text, ReadsTracked) {
-        Some(files) if !operand.is_behind_dashes => Ok(Meaning::of(files)),
-        None if !operand.is_behind_dashes && is_head(text) => Ok(Meaning::default()),
+        Some(files) if !operand.is_behind_dashes => Ok(OperandMeaning::of(files)),
+        None if !operand.is_behind_dashes && is_head(text) => Ok(OperandMeaning::default()),
         _ => Err(unlisted(operand.word.offset)),
     }
 }
 
 /// `cat-file` with the one flag that asks for a property of one object.
-pub(super) fn one_object(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    match (given.operands.as_slice(), given.options.as_slice()) {
-        ([object], [_]) => given.text(*object, Any).map(|_| Meaning::default()),
-        _ => Err(unlisted(given.offset)),
+pub(super) fn one_object(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    match (args.operands.as_slice(), args.options.as_slice()) {
+        ([object], [_]) => args.text(*object, Any).map(|_| OperandMeaning::default()),
+        _ => Err(unlisted(args.offset)),
     }
 }
 
 /// `grep`: a text, revisions, and paths behind `--`.
-pub(super) fn searched(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let behind_text = match given.operands.split_first() {
-        Some((text, rest)) if !given.has(&["-e"]) => {
-            given.text(*text, Any)?;
+pub(super) fn searched(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let behind_text = match args.operands.split_first() {
+        Some((text, rest)) if !args.has(&["-e"]) => {
+            args.text(*text, Any)?;
             rest
         }
-        _ => &given.operands,
+        _ => &args.operands,
     };
     let mut files = Vec::new();
     let mut is_bounded = false;
     for operand in behind_text {
-        let text = checked_to_show(given, *operand)?;
+        let text = checked_to_show(args, *operand)?;
         // Everything below a folder of a revision would be searched, from the root of the repository on.
         if in_revision(text).is_some() && !operand.is_behind_dashes {
             return Err(unlisted(operand.word.offset));
@@ -315,34 +314,34 @@ pub(super) fn searched(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     if !is_bounded || is_stored {
         files.push(here(ReadsTree));
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// `blame`: a revision, if need be, and a file.
-pub(super) fn blamed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    if any_revision(given, has_stash) {
-        return Err(unlisted(given.offset));
+pub(super) fn blamed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    if any_revision(args, has_stash) {
+        return Err(unlisted(args.offset));
     }
-    Ok(Meaning::of(given.files(&given.operands, Reads)?))
+    Ok(OperandMeaning::of(args.files(&args.operands, Reads)?))
 }
 
 /// `ls-files` and its like: only names.
-pub(super) fn listed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+pub(super) fn listed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
     let mut files = Vec::new();
-    for operand in &given.operands {
+    for operand in &args.operands {
         if operand.word.is_glob {
-            files.extend(given.file(*operand, Lists)?);
+            files.extend(args.file(*operand, Lists)?);
         } else {
-            files.push(pathspec(checked(given, *operand)?, Lists));
+            files.push(pathspec(checked(args, *operand)?, Lists));
         }
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// `status -v` shows differences.
-pub(super) fn status(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let mut meaning = listed(given)?;
-    if given.has(&["-v", "--verbose"]) {
+pub(super) fn status(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let mut meaning = listed(args)?;
+    if args.has(&["-v", "--verbose"]) {
         meaning.files.push(here(ShowsTracked));
     }
     Ok(meaning)
@@ -350,87 +349,87 @@ pub(super) fn status(given: &Given<'_>) -> Result<Meaning, Unreadable> {
 
 /// `stash show`: contents unless an option says otherwise. Any option that does not makes a difference of the counts. Of the files
 /// in the stash, only those are shown that git tracked.
-pub(super) fn stash_shown(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    for operand in &given.operands {
-        let text = given.text(*operand, Any)?;
+pub(super) fn stash_shown(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    for operand in &args.operands {
+        let text = args.text(*operand, Any)?;
         if !Number.takes(text) && !has_stash(text) {
             return Err(unlisted(operand.word.offset));
         }
     }
-    let shows = shows_contents(given) || !given.has(&ONLY_NAMES);
-    Ok(Meaning::of(if shows { vec![here(ShowsTracked)] } else { Vec::new() }))
+    let shows = shows_contents(args) || !args.has(&ONLY_NAMES);
+    Ok(OperandMeaning::of(if shows { vec![here(ShowsTracked)] } else { Vec::new() }))
 }
 
 /// Names of branches and tags only where an option makes patterns of them; without one, a name would be made.
-pub(super) fn names_if_listing(given: &Given<'_>) -> Result<Meaning, Unreadable> {
+pub(super) fn names_if_listing(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
     let listing = ["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
-    if let Some(first) = given.operands.first()
-        && !given.has(&listing)
+    if let Some(first) = args.operands.first()
+        && !args.has(&listing)
     {
         return Err(unlisted(first.word.offset));
     }
-    for operand in &given.operands {
-        given.text(*operand, Any)?;
+    for operand in &args.operands {
+        args.text(*operand, Any)?;
     }
-    Ok(Meaning::default())
+    Ok(OperandMeaning::default())
 }
 
 /// One name: with a second one it would be changed.
-pub(super) fn one_name(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    match given.operands.as_slice() {
-        [name] => given.text(*name, Word).map(|_| Meaning::default()),
-        _ => Err(unlisted(given.offset)),
+pub(super) fn one_name(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    match args.operands.as_slice() {
+        [name] => args.text(*name, Word).map(|_| OperandMeaning::default()),
+        _ => Err(unlisted(args.offset)),
     }
 }
 
 /// The name of a remote, then revisions. A path or an address would be another repository.
-pub(super) fn remote_first(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    if let Some((remote, refs)) = given.operands.split_first() {
-        let text = given.text(*remote, Word)?;
+pub(super) fn remote_first(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    if let Some((remote, refs)) = args.operands.split_first() {
+        let text = args.text(*remote, Word)?;
         if text.contains(['/', ':']) || text.starts_with('.') {
             return Err(unlisted(remote.word.offset));
         }
         for operand in refs {
-            if has_stash(given.text(*operand, Word)?) {
+            if has_stash(args.text(*operand, Word)?) {
                 return Err(unlisted(operand.word.offset));
             }
         }
     }
-    Ok(Meaning::default())
+    Ok(OperandMeaning::default())
 }
 
 /// The same of a push that neither forces nor deletes.
-pub(super) fn pushed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let refs = given.operands.get(1..).unwrap_or_default();
+pub(super) fn pushed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let refs = args.operands.get(1..).unwrap_or_default();
     let is_odd = |operand: &&Operand<'_>| operand.word.text.starts_with(['+', ':']);
     match refs.iter().find(is_odd) {
         Some(forced) => Err(unlisted(forced.word.offset)),
-        None => remote_first(given),
+        None => remote_first(args),
     }
 }
 
 /// Pathspecs that are written.
-pub(super) fn written(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    paths(given, Writes)
+pub(super) fn written(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    paths(args, Writes)
 }
 
 /// Revisions and pathspecs that are written.
-pub(super) fn revised(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    if any_revision(given, has_stash) { Err(unlisted(given.offset)) } else { written(given) }
+pub(super) fn revised(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    if any_revision(args, has_stash) { Err(unlisted(args.offset)) } else { written(args) }
 }
 
 /// Pathspecs that git tracks from here on, and shows later; without one, the whole repository. Names in `.gitignore` are left out.
-pub(super) fn added(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    tracked(given, ShowsTracked)
+pub(super) fn added(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    tracked(args, ShowsTracked)
 }
 
 /// The same with the names in `.gitignore`.
-pub(super) fn added_by_force(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    tracked(given, ReadsTree)
+pub(super) fn added_by_force(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    tracked(args, ReadsTree)
 }
 
-fn tracked(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
-    let mut meaning = paths(given, access)?;
+fn tracked(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning, Unreadable> {
+    let mut meaning = paths(args, access)?;
     if meaning.files.is_empty() {
         meaning.files.push(here(access));
     }
@@ -438,9 +437,9 @@ fn tracked(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
 }
 
 /// Pathspecs whose contents become part of history; without one, all files that git tracks.
-pub(super) fn committed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let mut meaning = paths(given, Reads)?;
-    if given.has(&["-v", "--verbose"]) {
+pub(super) fn committed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let mut meaning = paths(args, Reads)?;
+    if args.has(&["-v", "--verbose"]) {
         meaning.files.push(here(ShowsTracked));
     } else if meaning.files.is_empty() {
         meaning.files.push(here(ReadsTracked));
@@ -448,30 +447,32 @@ pub(super) fn committed(given: &Given<'_>) -> Result<Meaning, Unreadable> {
     Ok(meaning)
 }
 
-fn paths(given: &Given<'_>, access: Access) -> Result<Meaning, Unreadable> {
+fn paths(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning, Unreadable> {
     let mut files = Vec::new();
-    for operand in &given.operands {
+    for operand in &args.operands {
         if operand.word.is_glob {
-            files.append(&mut given.files(&[*operand], access)?);
+            files.append(&mut args.files(&[*operand], access)?);
         } else {
-            files.push(pathspec(checked(given, *operand)?, access));
+            files.push(pathspec(checked(args, *operand)?, access));
         }
     }
-    Ok(Meaning::of(files))
+    Ok(OperandMeaning::of(files))
 }
 
 /// The source that a repository is copied from, and the folder to make.
-pub(super) fn cloned(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let Some((from, to)) = given.operands.split_first() else { return Err(unlisted(given.offset)) };
-    let text = given.text(*from, Word)?;
+pub(super) fn cloned(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let Some((from, to)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
+    let text = args.text(*from, Word)?;
     if !["https://", "ssh://", "git@"].iter().any(|scheme| text.starts_with(scheme)) {
         return Err(unlisted(from.word.offset));
     }
     let last = text.rsplit(['/', ':']).next().unwrap_or_default();
     let made = last.strip_suffix(".git").unwrap_or(last);
     match to {
-        [] => Ok(Meaning::of(vec![FileUse { path: made.to_owned(), access: Writes, is_pattern: false }])),
-        [folder] => Ok(Meaning::of(given.files(&[*folder], Writes)?)),
+        [] => {
+            Ok(OperandMeaning::of(vec![FileUse { path: made.to_owned(), access: Writes, is_pattern: false }]))
+        }
+        [folder] => Ok(OperandMeaning::of(args.files(&[*folder], Writes)?)),
         [_, odd, ..] => Err(unlisted(odd.word.offset)),
     }
 }

@@ -5,9 +5,9 @@
 
 use crate::action::Access::Writes;
 use crate::action::FileUse;
-use crate::programs::arguments::{Given, unlisted};
+use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Check::{Any, Word};
-use crate::programs::entry::Meaning;
+use crate::programs::entry::OperandMeaning;
 use crate::unreadable::Unreadable;
 
 /// The file that `git config` writes.
@@ -37,39 +37,39 @@ pub(super) fn is_open(name: &str) -> bool {
 }
 
 /// The name of one setting that holds no secret.
-pub(super) fn setting(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    if let Some(second) = given.operands.get(1) {
+pub(super) fn setting(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    if let Some(second) = args.operands.get(1) {
         return Err(unlisted(second.word.offset));
     }
-    if let Some(name) = given.operands.first()
-        && !is_open(given.text(*name, Word)?)
+    if let Some(name) = args.operands.first()
+        && !is_open(args.text(*name, Word)?)
     {
         return Err(unlisted(name.word.offset));
     }
-    if given.operands.is_empty() && !given.has(&["--get", "--get-all"]) {
-        return Err(unlisted(given.offset));
+    if args.operands.is_empty() && !args.has(&["--get", "--get-all"]) {
+        return Err(unlisted(args.offset));
     }
     // Of the file, nothing but this is shown.
-    Ok(Meaning::default())
+    Ok(OperandMeaning::default())
 }
 
 /// A setting and its value, or a setting to remove. A name by itself would be shown.
-pub(super) fn set_setting(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    let removes = given.has(&["--unset", "--unset-all"]) || given.used.words == "config unset";
-    match given.operands.as_slice() {
+pub(super) fn set_setting(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    let removes = args.has(&["--unset", "--unset-all"]) || args.used.words == "config unset";
+    match args.operands.as_slice() {
         [name, value, ..] if name.word.text.contains('.') || removes => {
-            given.text(*value, Any)?;
+            args.text(*value, Any)?;
         }
         [_] if removes => {}
-        _ => return Err(unlisted(given.offset)),
+        _ => return Err(unlisted(args.offset)),
     }
-    set(given)
+    set(args)
 }
 
 /// A verb with its words, which may change the configuration.
-pub(super) fn set(given: &Given<'_>) -> Result<Meaning, Unreadable> {
-    for operand in &given.operands {
-        given.text(*operand, Any)?;
+pub(super) fn set(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+    for operand in &args.operands {
+        args.text(*operand, Any)?;
     }
-    Ok(Meaning::of(vec![FileUse { path: CONFIG.to_owned(), access: Writes, is_pattern: false }]))
+    Ok(OperandMeaning::of(vec![FileUse { path: CONFIG.to_owned(), access: Writes, is_pattern: false }]))
 }
