@@ -8,18 +8,19 @@ use bitacora_formats::limits::{MAX_FRAME_ENTRIES, MAX_FRAME_OVERHEAD_BYTES, MAX_
 use bitacora_formats::{Micros, Position, SegmentEnd, decode_record};
 use bitacora_governance::{Derived, Examination, Observed, ReactorState, RefusalCode};
 
+use crate::append_error::AppendError;
 use crate::batch::Batch;
-use crate::error::AppendError;
 use crate::event_types::misfit;
 use crate::fold::visible_event;
 use crate::id_tables::{IdTables, look_up_failed};
+use crate::ids::Known;
 use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, MAX_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
+use crate::messages::{Accepted, Placed};
 use crate::prepare::{Origin, PreparedEvent, PreparedRequest, Preparer};
 use crate::reactor_state::BrokenReactor;
 use crate::receipt::DerivedReceipt;
 use crate::request::{AppendRequest, ExpectedVersion};
-use crate::sequencer::{Accepted, Placed};
-use crate::staged::{Known, Staged, Tip, Unplaceable};
+use crate::staged::{Staged, Tip, Unplaceable};
 
 /// The effects of a request so far.
 #[derive(Default)]

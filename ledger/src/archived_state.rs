@@ -3,11 +3,10 @@
 use bitacora_formats::{After, Position};
 
 use crate::archive_tier::ColdState;
-use crate::error::ReadError;
-use crate::fold::fold;
 use crate::ledger::Ledger;
+use crate::log_fold::fold;
 use crate::reactor_state::HotState;
-use crate::shared::Shared;
+use crate::read_error::ReadError;
 
 /// The reasons for which there is no state to put into an archive.
 #[derive(Debug, thiserror::Error)]
@@ -59,22 +58,5 @@ impl Ledger {
     /// [`ReadError::Archive`].
     pub fn archived_state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ReadError> {
         self.shared().tier.state(until, reactor).map_err(ReadError::Archive)
-    }
-}
-
-/// Puts the newest state that archives keep into `hot`; after which event the log is still to be folded. Where they give none, all
-/// of it is, archives included, and what stands against that is heard of then.
-pub(crate) fn begin_in_archives(shared: &Shared, hot: &mut HotState, reactor: u32) -> After {
-    let state = shared.tier.state(shared.head().position, reactor).unwrap_or_else(|error| {
-        tracing::warn!(%error, "the state that archives keep cannot be read; events are folded instead");
-        None
-    });
-    let Some(state) = state else { return After::START };
-    match hot.restore(state.position, &state.bytes) {
-        Ok(()) => After::new(state.position.get()),
-        Err(what) => {
-            tracing::warn!(%what, "the state that archives keep cannot be used; events are folded instead");
-            After::START
-        }
     }
 }

@@ -7,9 +7,11 @@ use bitacora_formats::{
     TILE_WIDTH, TreeHash,
 };
 
-use crate::error::{AppendError, ReadError};
+use crate::append_error::AppendError;
+use crate::archive_records::SealedArchive;
 use crate::ledger::Ledger;
-use crate::opening::append_own;
+use crate::own_events::append_own;
+use crate::read_error::ReadError;
 use crate::reader::Reader;
 use crate::segment_list::segment_header;
 use crate::segments::segments_folder;
@@ -48,23 +50,6 @@ pub struct SegmentStart {
     pub first_position: Position,
     /// The chain hash before its header.
     pub previous: ChainHash,
-}
-
-/// An archive that was read back, as the log says it.
-#[derive(Debug, Clone, Copy)]
-pub struct SealedArchive<'a> {
-    /// Its name in the store.
-    pub name: &'a str,
-    /// The position of its first event.
-    pub first: Position,
-    /// The position of its last event.
-    pub last: Position,
-    /// Its length.
-    pub bytes: u64,
-    /// SHA-256 of its signed manifest.
-    pub manifest: [u8; 32],
-    /// The store that holds it, in the words of the configuration.
-    pub store: &'a str,
 }
 
 impl Ledger {

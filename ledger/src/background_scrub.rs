@@ -12,9 +12,10 @@ use bitacora_formats::{
 
 use crate::fault::Fault;
 use crate::heads;
+use crate::leaf_repair;
 use crate::leaves::{self, Count};
 use crate::limits::{BACKGROUND_REST, FILL_SLICE_BYTES, FRAME_MARK_BYTES};
-use crate::replay::{is_signed_by, load_segment};
+use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_list::{read_released, segment_header};
 use crate::segments::{released_file_name, segment_file_name, segments_folder};
 use crate::shared::Shared;
@@ -207,7 +208,7 @@ fn groups_from_log(
     let segment = header.number.0;
     let leaves =
         LeavesHeader { ledger: shared.id, segment: header.number, first_position: header.first_position };
-    let made = leaves::from_log(shared, &leaves, last).inspect_err(|error| {
+    let made = leaf_repair::from_log(shared, &leaves, last).inspect_err(|error| {
         tracing::error!(segment, %error, "the leaves of the segment could not be made again");
     });
     let made = made.ok()?;

@@ -2,7 +2,7 @@
 
 use bitacora_formats::{BodyMark, BodyWriter, Commitment, EventKey, Micros, StreamKey};
 
-use crate::committer::Answer;
+use crate::messages::Answer;
 use crate::staged::Tip;
 
 /// Requests staged for the next frame, and answers that wait for it.

@@ -9,7 +9,7 @@ use bitacora_formats::{
 };
 
 use crate::disk::{Disk, OpenMode};
-use crate::error::OpenError;
+use crate::open_error::OpenError;
 use crate::segments::{segment_file_name, segments_folder};
 
 /// Refuses a keyring whose blinding key is another one, where the segment of this header, which the keyring's other keys open, has a

@@ -5,21 +5,18 @@ use std::sync::mpsc::{Receiver, SendError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use bitacora_formats::{Commitment, FrameHeader, Frontier, Position, StreamKey, TreeHash};
+use bitacora_formats::{FrameHeader, StreamKey};
 
-use crate::duplicate_receipts::Recall;
-use crate::error::AppendError;
+use crate::append_error::AppendError;
+use crate::commits::{Commit, EndedSegment, FrameCommit};
 use crate::fold::RecordedFrame;
-use crate::inbox::Reply;
 use crate::key_map::KeyMap;
 use crate::leaves::LiveLeaves;
-use crate::live_segment::EndedSegment;
+use crate::messages::{Accepted, Answer, Recall, Reply, give};
 use crate::reactor_state::HotState;
-use crate::receipt::Head;
 use crate::recent::OpenFrame;
 use crate::segment_preallocator::BlankSegment;
-use crate::segments::{FramePlace, Segment};
-use crate::sequencer::Accepted;
+use crate::segments::FramePlace;
 use crate::shared::Shared;
 use crate::snapshots::StateAtEnd;
 use crate::staged::Tip;
@@ -28,44 +25,6 @@ use crate::unproven::{Ended, Waiting};
 
 /// The reason to write nothing after the disk lost earlier frames.
 const NOT_ON_DISK: &str = "the disk does not have what was written to it before";
-
-/// One step for the committer; while it works on one, one more may wait.
-pub(crate) enum Commit {
-    /// Write and sync a frame, then publish it.
-    Frame(Box<FrameCommit>),
-    /// Everything before is durable: give these answers.
-    Answers(Vec<Answer>),
-    /// Write the footer, sync it, trim the file.
-    EndSegment(Box<EndedSegment>),
-}
-
-/// A sealed frame and what becomes visible once it is durable.
-pub(crate) struct FrameCommit {
-    /// The blank file, where this frame is the first of its segment; its bytes then begin with the segment's header.
-    pub(crate) begins: Option<BlankSegment>,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) offset: u64,
-    pub(crate) segment: Arc<Segment>,
-    /// The offset of the frame itself within the segment.
-    pub(crate) frame_offset: u64,
-    pub(crate) first: Position,
-    pub(crate) count: u32,
-    /// One for each event, in order.
-    pub(crate) commitments: Vec<Commitment>,
-    /// The tree hashes that the frame's leaves completed, and the tree after them.
-    pub(crate) groups: Vec<TreeHash>,
-    pub(crate) tree: Frontier,
-    pub(crate) body: Arc<Vec<u8>>,
-    pub(crate) tips: Vec<(StreamKey, Tip)>,
-    pub(crate) head: Head,
-    pub(crate) answers: Vec<Answer>,
-}
-
-/// The outcome of a request, held back until what it rests on is durable.
-pub(crate) struct Answer {
-    pub(crate) reply: Reply,
-    pub(crate) outcome: Result<Accepted, AppendError>,
-}
 
 /// The committer, shared by its own thread and the sequencer's, which uses it when a lone caller waits. The holder of the lock commits.
 /// Steps are taken in the order in which they were handed over, since the sequencer takes one only when none is left.
@@ -272,11 +231,6 @@ impl Committer {
         tracing::error!(%error, "writing {what} failed; nothing more is acknowledged until a restart");
         self.shared.poison(format!("writing {what}: {error}"));
     }
-}
-
-/// A caller that no longer listens learns the outcome by repeating its request.
-pub(crate) fn give(reply: Reply, outcome: Result<Accepted, AppendError>) {
-    drop(reply.send(outcome));
 }
 
 /// Refuses all commits after the committer failed: writes nothing, and tells every caller so.

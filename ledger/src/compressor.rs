@@ -5,62 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SendError, Sender};
 
+use bitacora_formats::Compressor;
 use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
-use bitacora_formats::{ChainTip, Codec, Compressor, FramePlan, FrameSealer, pad};
 
 use crate::batch::Batch;
+use crate::compressed_body::CompressedBody;
 use crate::limits::{MAX_PACKS_AHEAD, PACK_AHEAD_BYTES};
 use crate::shared::Shared;
-
-/// A frame's body, and how it will be encrypted.
-pub(crate) struct Packed {
-    pub(crate) body: Vec<u8>,
-    codec: Codec,
-    /// The compressed body; `None` where it is stored as it is.
-    compressed: Option<Vec<u8>>,
-    /// The padded bytes, which are sealed in its place.
-    padded: Option<Vec<u8>>,
-}
-
-impl Packed {
-    pub(crate) fn new(compressor: &mut Compressor, body: Vec<u8>) -> Self {
-        let (codec, bytes) = compressor.compress(&body);
-        let compressed = (codec != Codec::Stored).then(|| bytes.to_vec());
-        Self { body, codec, compressed, padded: None }
-    }
-
-    /// Returns the bytes that are encrypted.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.padded.as_deref().or(self.compressed.as_deref()).unwrap_or(&self.body)
-    }
-
-    /// Hides the length of a small body, which may tell what a person answered.
-    pub(crate) fn pad(&mut self) {
-        self.padded = pad(self.codec, self.bytes(), self.body.len());
-    }
-
-    /// Gives the padding up, where there is no room for it.
-    pub(crate) fn unpad(&mut self) {
-        self.padded = None;
-    }
-
-    /// Seals it as the next frame of a segment.
-    pub(crate) fn seal(
-        &self,
-        sealer: &mut FrameSealer,
-        plan: FramePlan,
-        out: &mut Vec<u8>,
-    ) -> Result<ChainTip, String> {
-        let sealed = match &self.padded {
-            Some(padded) => sealer.seal_padded(plan, padded, out),
-            None => {
-                let body_bytes = u32::try_from(self.body.len()).map_err(|_| "a frame body past 4 GiB")?;
-                sealer.seal(plan, self.codec, self.bytes(), body_bytes, out)
-            }
-        };
-        sealed.map_err(|error| error.to_string())
-    }
-}
 
 /// The sequencer's side: it compresses small bodies itself where no larger one is before them, and has the packer compress
 /// the others.
@@ -103,10 +54,10 @@ impl Packing {
 
     /// Gives the body to the packer, which must not be full, and keeps the batch until then. A small one comes back at once
     /// if none is before it.
-    pub(crate) fn begin(&mut self, batch: Batch, body: Vec<u8>) -> Option<(Batch, Packed)> {
+    pub(crate) fn begin(&mut self, batch: Batch, body: Vec<u8>) -> Option<(Batch, CompressedBody)> {
         let body_bytes = body.len();
         if body_bytes < PACK_AHEAD_BYTES && self.away.is_empty() {
-            return Some((batch, Packed::new(&mut self.compressor, body)));
+            return Some((batch, CompressedBody::new(&mut self.compressor, body)));
         }
         match self.bodies.send(body) {
             Ok(()) => {
@@ -114,7 +65,7 @@ impl Packing {
                 None
             }
             Err(SendError(body)) if self.away.is_empty() => {
-                Some((batch, Packed::new(&mut self.compressor, body)))
+                Some((batch, CompressedBody::new(&mut self.compressor, body)))
             }
             Err(SendError(body)) => {
                 // The packer is gone, and why comes back in the place of an earlier body: this one is given up with it.
@@ -139,7 +90,7 @@ impl Packing {
 /// The body of the packer's thread; ends when the sequencer is gone.
 pub(crate) fn run(shared: &Arc<Shared>, mut compressor: Compressor, bodies: &Receiver<Vec<u8>>) {
     for body in bodies {
-        let packed = catch_unwind(AssertUnwindSafe(|| Packed::new(&mut compressor, body)));
+        let packed = catch_unwind(AssertUnwindSafe(|| CompressedBody::new(&mut compressor, body)));
         let failed = packed.is_err();
         shared.inbox.put_packed(packed.map_err(|_| "compressing a frame panicked".to_owned()));
         if failed {

@@ -2,7 +2,7 @@
 
 use bitacora_formats::{content_digest, subject_content_digest};
 
-use crate::error::AppendError;
+use crate::append_error::AppendError;
 use crate::ledger::Ledger;
 
 impl Ledger {

@@ -10,20 +10,52 @@ use bitacora_formats::{
     leaf_hash, seal_segment_header,
 };
 
+use crate::anchor::AnchorError;
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
-use crate::error::CreateError;
 use crate::leaves::{self, TREE};
-use crate::opening::LOCK;
-use crate::options::{HeadOptions, Options};
+use crate::options::{HeadOptions, Options, OptionsError};
 use crate::prepare::Preparer;
 use crate::segments::{segment_file_name, segments_folder};
 use crate::service_events::ServiceEvent;
 use crate::signing_keys;
 use crate::subjects::Subjects;
 
+/// The name of the lock file in a ledger's folder.
+pub(crate) const LOCK: &str = "lock";
+
 /// The prefix of the folder in which a ledger is being made. No ledger's name can begin so.
 const UNFINISHED: &str = ".new-";
+
+/// The reasons for which a ledger cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// There is one already.
+    #[error("{0} exists already; nothing was changed")]
+    Exists(String),
+    /// The anchor remembers a ledger of this name.
+    #[error(
+        "a ledger of this name is remembered ({0}); bring that one back, or give this one another name or an anchor of its own"
+    )]
+    Remembered(String),
+    /// The anchor does not answer.
+    #[error("{0}; the ledger was not made")]
+    Anchor(#[from] AnchorError),
+    /// The options do not fit each other.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The disk gave an error; what was begun was not put in place.
+    #[error("{what}: {source}; the ledger was not made")]
+    Disk {
+        /// The step that failed.
+        what: String,
+        /// The disk's error.
+        source: io::Error,
+    },
+    /// The first segment could not be sealed.
+    #[error("the first segment could not be sealed: {0}; the ledger was not made")]
+    Seal(String),
+}
 
 /// Returned `Ok` ⇒ the ledger stands under its name, with position 1 durable. A crash before leaves at most a folder whose
 /// name begins with `.new-`, which the next creation of the same name removes.

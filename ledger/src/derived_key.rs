@@ -8,9 +8,9 @@ use bitacora_formats::{
 };
 
 use crate::disk::{Disk, OpenMode};
-use crate::error::OpenError;
 use crate::id_table;
 use crate::index_folder::INDEX;
+use crate::open_error::OpenError;
 use crate::snapshots;
 use crate::tip_tables;
 

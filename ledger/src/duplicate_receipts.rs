@@ -2,18 +2,10 @@
 
 use std::sync::mpsc::Receiver;
 
-use crate::committer::give;
-use crate::error::AppendError;
-use crate::inbox::Reply;
+use crate::append_error::AppendError;
+use crate::messages::{Accepted, Placed, Recall, give};
 use crate::reader::Reader;
-use crate::sequencer::{Accepted, Placed};
 use crate::shared::Shared;
-
-/// A duplicate's answer that lacks what only the log knows: stream versions and derived events.
-pub(crate) struct Recall {
-    pub(crate) reply: Reply,
-    pub(crate) accepted: Accepted,
-}
 
 /// The body of the recalling thread; ends when nobody can ask any more.
 pub(crate) fn run(shared: &Shared, recalls: &Receiver<Recall>) {

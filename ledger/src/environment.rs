@@ -8,7 +8,6 @@ use crate::archive_tier::{ColdArchives, NoArchives};
 use crate::clock::{Clock, SystemClock};
 use crate::disk::{Disk, RealDisk};
 use crate::entropy::{Entropy, SystemEntropy};
-use crate::ledger::Ledger;
 
 /// Enters through the constructors, so that a test can replace each part and one seed replays a run.
 #[derive(Debug, Clone)]
@@ -41,16 +40,5 @@ impl Environment {
             entropy: Arc::new(SystemEntropy),
             archives: Arc::new(NoArchives),
         }
-    }
-}
-
-impl Ledger {
-    /// Returns the environment for files of `folder`. For the ledger's folder and those in it, its disk is the ledger's own: both stay in
-    /// one folder, whatever is moved. Otherwise it is the given one.
-    #[must_use]
-    pub fn environment_of(&self, folder: &Path, environment: &Environment) -> Environment {
-        let shared = self.shared();
-        let is_own = folder.starts_with(&shared.folder);
-        if is_own { shared.environment.clone() } else { environment.clone() }
     }
 }

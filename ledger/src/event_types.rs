@@ -1,13 +1,13 @@
 //! The checks of an event by its type: the sender's right to write it, and the schema of its data.
 
+use crate::append_error::AppendError;
+
 use bitacora_formats::vocabulary::{
     Assurance, BreakerClosed, EventData, EventDataError, FREE_PREFIX, Fit, RunOverdue, SuggestionMade,
     TrustObserved, Writer, check_data, check_members, event_type, is_service_kind,
 };
 use bitacora_formats::{Data, Event};
 use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
-
-use crate::error::AppendError;
 
 /// Returns `true` where a client may not write such an event: it is the service's own, or derived from others. An import brings outcomes
 /// that were derived elsewhere, and says so. An event that closes a breaker for an operator names the operator. The service beside the

@@ -3,14 +3,10 @@
 use std::ops::ControlFlow;
 
 use bitacora_formats::{
-    After, BodyError, Event, Micros, Position, Record, RecordError, StreamVersion, decode_body,
-    decode_record, record_kind,
+    BodyError, Event, Micros, Position, Record, RecordError, StreamVersion, decode_body, decode_record,
+    record_kind,
 };
 use bitacora_governance::Observed;
-
-use crate::error::ReadError;
-use crate::reader::Reader;
-use crate::shared::Shared;
 
 /// A state that recorded events are folded into.
 pub trait Fold {
@@ -53,44 +49,6 @@ pub(crate) struct RecordedFrame<'a> {
     pub(crate) count: u32,
     pub(crate) time: Micros,
     pub(crate) body: &'a [u8],
-}
-
-/// Shows durable events from after `after` up to `until` to a fold, as long as it wants more.
-pub(crate) fn fold(
-    shared: &Shared,
-    after: After,
-    until: Position,
-    into: &mut dyn Fold,
-) -> Result<(), ReadError> {
-    let mut reader = Reader::new(shared);
-    let Some(first) = after.first_position().filter(|first| *first <= until) else { return Ok(()) };
-    if until > reader.head.position {
-        return Err(shared.past_head(until, reader.head.position));
-    }
-    let mut next = Some(reader.frame_with(first)?);
-    while let Some(frame) = next {
-        let header = &frame.place.header;
-        let recorded = RecordedFrame {
-            first: header.first_position,
-            count: header.count,
-            time: header.time,
-            body: &frame.body,
-        };
-        let events = recorded
-            .events(first, Some(until).filter(|_| !into.takes_whole_requests()), |kind| {
-                into.concerns(kind).then(|| into.reads(kind))
-            })
-            .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))?;
-        if !events.is_empty() {
-            into.fold(&recorded.observed(&events));
-        }
-        let last = header.last_position();
-        if into.reached(last.min(until)).is_break() || last >= until {
-            return Ok(());
-        }
-        next = reader.frame_after(&frame)?;
-    }
-    Ok(())
 }
 
 /// An event of a recorded frame.

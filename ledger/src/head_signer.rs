@@ -5,27 +5,28 @@
 //! So an auditor with a head of this ledger can hold every byte under it against the ledger.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_formats::{
-    HeadEntry, Headed, Origin, Position, Secret, SegmentEnd, SegmentNumber, SigningChain, TreeHash, TreeHead,
-    VerifierKey, service_source,
+    HeadEntry, Headed, Origin, Position, Secret, SegmentEnd, SegmentNumber, TreeHead, service_source,
 };
 use tokio::sync::oneshot;
 
 use crate::anchor::{Anchor, AnchorError};
-use crate::error::AppendError;
+use crate::append_error::AppendError;
 use crate::heads::LiveHeads;
-use crate::inbox::{Command, Lane, Queued};
+use crate::history_check::Standing;
+use crate::inbox::{Command, Lane};
 use crate::known_heads::{Recalled, size_of};
+use crate::messages::Queued;
 use crate::options::HeadOptions;
 use crate::put_aside;
 use crate::read_back::{BackReader, ReadBack, is_gone};
-use crate::rollback::Standing;
 use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
-use crate::status::{ReadOnlyReason, WriterState};
+use crate::signer_handle::PublishedHead;
+use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// The report of an anchor that has remembered this ledger and no longer does. That is not another copy's doing. Most likely another disk
 /// is in its place, or none, so nothing is written there.
@@ -34,50 +35,6 @@ const FORGOTTEN: &str =
 
 /// The most doublings of the pause between two tries.
 const MAX_DOUBLINGS: u32 = 6;
-
-/// A tree head that is signed, durable, and remembered by the anchor where that could be reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PublishedHead {
-    /// The number of events that it covers.
-    pub size: u64,
-    /// The root over their leaves.
-    pub root: TreeHash,
-    /// The signed note.
-    pub note: String,
-}
-
-/// The state of a ledger's tree heads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct HeadStatus {
-    /// Events that the last published head covers; 0 while there is none.
-    pub size: u64,
-    /// Events that the anchor remembers, as far as is known; `None` without an anchor.
-    pub anchored: Option<u64>,
-    /// For how long the anchor could not be moved.
-    pub unanchored_for: Option<Duration>,
-    /// Heads published since this opening.
-    pub published: u64,
-    /// Heads that could not be made since this opening.
-    pub failed: u64,
-}
-
-/// The notary's state as other threads see it, with the way to notify the notary.
-#[derive(Default)]
-pub(crate) struct Notary {
-    state: Mutex<State>,
-    wake: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    is_due: bool,
-    closing: bool,
-    latest: Option<Arc<PublishedHead>>,
-    verifier_key: Option<VerifierKey>,
-    status: HeadStatus,
-    /// By [`crate::clock::Clock::passed`].
-    unanchored_since: Option<Duration>,
-}
 
 /// The notary's share of an opening.
 pub(crate) struct NotaryStart {
@@ -106,64 +63,11 @@ enum NoHead {
     Keep(io::Error),
 }
 
-impl Notary {
-    /// Tells what is known before the thread runs.
-    pub(crate) fn begin(&self, start: &NotaryStart, signers: &SigningChain) {
-        let mut state = self.lock();
-        state.verifier_key = start.origin.keys(signers).pop();
-        state.status.size = start.latest.as_ref().map_or(0, |head| head.size);
-        state.status.anchored = start.options.anchor.as_ref().map(|_| start.anchored.size());
-        state.latest = start.latest.clone().map(Arc::new);
-    }
-
-    /// The last published head.
-    pub(crate) fn latest(&self) -> Option<Arc<PublishedHead>> {
-        self.lock().latest.clone()
-    }
-
-    /// The key that heads are verified with.
-    pub(crate) fn verifier_key(&self) -> Option<VerifierKey> {
-        self.lock().verifier_key.clone()
-    }
-
-    /// `passed` by the clock until now.
-    pub(crate) fn status(&self, passed: Duration) -> HeadStatus {
-        let state = self.lock();
-        let unanchored_for = state.unanchored_since.map(|since| passed.saturating_sub(since));
-        HeadStatus { unanchored_for, ..state.status }
-    }
-
-    /// A head is due early: a segment ended, or much waits to be read back.
-    pub(crate) fn is_due(&self) {
-        self.lock().is_due = true;
-        self.wake.notify_all();
-    }
-
-    /// One head more is made, the last.
-    pub(crate) fn close(&self) {
-        self.lock().closing = true;
-        self.wake.notify_all();
-    }
-
-    /// Waits until a head is due; whether it is the last.
-    fn wait(&self, every: Duration) -> bool {
-        let early = |state: &mut State| !state.is_due && !state.closing;
-        let waited = self.wake.wait_timeout_while(self.lock(), every, early);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        state.is_due = false;
-        state.closing
-    }
-
-    fn publish(&self, head: PublishedHead) {
-        let mut state = self.lock();
-        state.status.size = head.size;
-        state.status.published += 1;
-        state.latest = Some(Arc::new(head));
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Tells other threads what is known before the thread runs.
+pub(crate) fn begin(shared: &Shared, start: &NotaryStart) {
+    let verifier_key = start.origin.keys(shared.keyring.signing_chain()).pop();
+    let anchored = start.options.anchor.as_ref().map(|_| start.anchored.size());
+    shared.notary.begin(verifier_key, start.latest.clone(), anchored);
 }
 
 /// The body of the thread; ends after the last head.
@@ -283,7 +187,7 @@ impl Herald<'_> {
             }
             Err(NoHead::Wrong) => {}
             Err(error) => {
-                self.shared.notary.lock().status.failed += 1;
+                self.shared.notary.head_failed();
                 if self.failures == 0 {
                     tracing::error!(%error, "no tree head could be signed; it is tried again");
                 }
@@ -431,10 +335,7 @@ impl Herald<'_> {
         if self.attempted.take().is_some() {
             tracing::info!("the anchor remembers the last tree head again");
         }
-        let mut state = self.shared.notary.lock();
-        state.status.anchored = Some(size_of(note));
-        state.unanchored_since = None;
-        drop(state);
+        self.shared.notary.anchor_moved(size_of(note));
         self.shared.anchor_is_back();
     }
 
@@ -449,7 +350,7 @@ impl Herald<'_> {
             tracing::warn!(what, "the anchor could not be moved; it is tried again");
         }
         let passed = self.shared.environment.clock.passed();
-        self.shared.notary.lock().unanchored_since.get_or_insert(passed);
+        self.shared.notary.anchor_failed(passed);
         if self.options.anchor_required {
             self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::NoAnchor(what)));
         }

@@ -21,9 +21,9 @@ use bitacora_formats::{
 
 use self::merge::Merged;
 use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::ids::Known;
 use crate::index_folder::UNFINISHED;
-use crate::staged::Known;
-use crate::table_writer::{Pace, Rest};
+use crate::pace::{Pace, Rest};
 
 /// Blocks that are read at once where a whole table is read.
 const READ_BLOCKS: usize = 32;

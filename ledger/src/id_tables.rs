@@ -16,13 +16,13 @@ use bitacora_formats::{
     ChainHash, EventKey, Generation, IdEntry, IdTableBinding, LedgerId, Secret, SegmentNumber,
 };
 
+use crate::append_error::AppendError;
 use crate::disk::Disk;
-use crate::error::{AppendError, ReadError};
 use crate::id_table::{Doubt, IdTable, is_unfinished, segments_of};
-use crate::ids::SegmentIds;
+use crate::ids::{Known, SegmentIds};
 use crate::limits::{MAX_ID_TABLE_WRITE_ENTRIES, MAX_UNWRITTEN_IDS};
-use crate::staged::Known;
-use crate::table_writer::{Pace, Rest};
+use crate::pace::{Pace, Rest};
+use crate::read_error::ReadError;
 use crate::tiers;
 
 /// The identities of ended segments, for one ledger's life.

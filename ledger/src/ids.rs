@@ -2,14 +2,36 @@
 
 use std::collections::hash_map::Entry;
 
-use bitacora_formats::EventKey;
+use bitacora_formats::{Commitment, EventKey, Position};
 
 use crate::key_map::KeyMap;
-use crate::staged::Known;
 
 /// Maps that a segment's identities are spread over, so that none is large when it grows: growing one of a million at once
 /// would stop the sequencer for a tenth of a second.
 const SHARDS: usize = 64;
+
+/// An identity that was accepted, and enough of its commitment to tell other content from the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) position: Position,
+    pub(crate) content: [u8; 8],
+}
+
+impl Known {
+    pub(crate) fn new(position: Position, commitment: &Commitment) -> Self {
+        Self { position, content: content_of(commitment) }
+    }
+
+    pub(crate) fn is_same_content(&self, commitment: &Commitment) -> bool {
+        self.content == content_of(commitment)
+    }
+}
+
+fn content_of(commitment: &Commitment) -> [u8; 8] {
+    let mut content = [0; 8];
+    content.copy_from_slice(commitment.0.split_at(8).0);
+    content
+}
 
 /// The positions of a segment's identities.
 pub(crate) struct SegmentIds {

@@ -4,22 +4,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::oneshot;
-
-use crate::compressor::Packed;
-use crate::error::AppendError;
+use crate::append_error::AppendError;
+use crate::compressed_body::CompressedBody;
 use crate::limits::{MAX_COMMITS_AHEAD, QUEUE_RETRY_AFTER_S, QUEUED_REQUEST_BYTES, RESERVED_QUEUE_BYTES};
-use crate::prepare::PreparedRequest;
-use crate::sequencer::Accepted;
-
-/// The channel for the outcome of a request.
-pub(crate) type Reply = oneshot::Sender<Result<Accepted, AppendError>>;
-
-/// A request on its way to the sequencer.
-pub(crate) struct Queued {
-    pub(crate) request: PreparedRequest,
-    pub(crate) reply: Reply,
-}
+use crate::messages::Queued;
 
 /// The lanes of requests; each keeps its own order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +49,7 @@ struct State {
     commits: usize,
     /// The sequencer waits until the committer has at most this many left: only then is its word worth a wake-up.
     awaited_commits: Option<usize>,
-    packed: VecDeque<Result<Packed, String>>,
+    packed: VecDeque<Result<CompressedBody, String>>,
     supply_news: bool,
     closing: bool,
 }
@@ -176,18 +164,18 @@ impl Inbox {
     }
 
     /// The body that the sequencer gave away is compressed, or why it never will be.
-    pub(crate) fn put_packed(&self, packed: Result<Packed, String>) {
+    pub(crate) fn put_packed(&self, packed: Result<CompressedBody, String>) {
         self.lock().packed.push_back(packed);
         self.wake.notify_one();
     }
 
     /// The compressed body, if it is there by now.
-    pub(crate) fn take_packed(&self) -> Option<Result<Packed, String>> {
+    pub(crate) fn take_packed(&self) -> Option<Result<CompressedBody, String>> {
         self.lock().packed.pop_front()
     }
 
     /// Waits for the compressed body; requests keep queueing meanwhile.
-    pub(crate) fn wait_for_packed(&self) -> Result<Packed, String> {
+    pub(crate) fn wait_for_packed(&self) -> Result<CompressedBody, String> {
         let nothing = |state: &mut State| state.packed.is_empty();
         let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
         state.packed.pop_front().unwrap_or_else(|| Err("no body was compressed".to_owned()))

@@ -10,9 +10,10 @@ use bitacora_formats::{
 };
 
 use crate::disk::OpenMode;
-use crate::error::ReadError;
 use crate::index_folder::UNFINISHED;
 use crate::ledger::Ledger;
+use crate::proofs::root_after;
+use crate::read_error::ReadError;
 use crate::reader::Reader;
 use crate::replacement::replace;
 
@@ -140,7 +141,7 @@ impl Ledger {
             ledger: self.shared().id,
             position,
             state_bytes,
-            hash: ChainHash(reader.root_after(&frame)?.0),
+            hash: ChainHash(root_after(reader.shared(), &frame)?.0),
             segment: frame.segment.number,
         })
     }

@@ -11,16 +11,19 @@ use bitacora_formats::{
 
 use crate::cosigned::{self, KeptCosigned};
 use crate::disk::Disk;
-use crate::error::{OpenError, ReadError};
 use crate::fault::Fault;
-use crate::head_signer::PublishedHead;
 use crate::heads;
+use crate::history_check::{SaidLoss, Standing, name_of};
+use crate::open_error::OpenError;
 use crate::options::{HeadOptions, Options};
-use crate::recollection::Recollection;
-use crate::replay::{Replayed, TailState, is_signed_by};
-use crate::rollback::{Rollback, SaidLoss, Standing, name_of};
+use crate::read_error::ReadError;
+use crate::replay::{Replayed, TailState};
+use crate::rollback::Rollback;
+use crate::segment_file::is_signed_by;
 use crate::segment_list::segment_header;
 use crate::segments::{Segment, segment_file_name, segments_folder};
+use crate::signer_handle::PublishedHead;
+use crate::witness::recovery::Recollection;
 
 /// The memory of a ledger's tree heads, compared with the ledger.
 pub(crate) struct Remembered {

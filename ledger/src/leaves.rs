@@ -12,12 +12,9 @@ use bitacora_formats::{
 };
 
 use crate::disk::{Disk, DiskFile, OpenMode};
-use crate::error::ReadError;
 use crate::index_folder::make_folder;
 use crate::limits::FILL_SLICE_BYTES;
-use crate::reader::Reader;
 use crate::replacement::{open_anew, replace};
-use crate::shared::Shared;
 
 /// The name of the tree's folder in the ledger's.
 pub(crate) const TREE: &str = "tree";
@@ -307,22 +304,4 @@ pub(crate) fn push_all(
         *position = here.next();
     }
     groups
-}
-
-/// The file of a segment's leaves as it has to be, made from the log with its keys; the events up to `last` are in it.
-pub(crate) fn from_log(shared: &Shared, header: &LeavesHeader, last: Position) -> Result<Vec<u8>, ReadError> {
-    let mut bytes = header.encode().to_vec();
-    let mut reader = Reader::new(shared);
-    let mut next = Some(reader.frame_with(header.first_position)?);
-    while let Some(frame) = next {
-        let time = frame.place.header.time;
-        for entry in reader.decode(&frame)?.entries() {
-            let record = reader.record(&frame, entry)?;
-            let keys = shared.preparer.keys();
-            let commitment = keys.commitment(&record.source, &record.id, entry.record);
-            LeafEntry { time, commitment }.encode(&mut bytes);
-        }
-        next = if frame.place.header.last_position() < last { reader.frame_after(&frame)? } else { None };
-    }
-    Ok(bytes)
 }

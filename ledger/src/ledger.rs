@@ -1,10 +1,8 @@
 //! The handle everyone holds: append, read, follow, ask, close.
 
-use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
 use bitacora_formats::{
     After, Keyring, LeafEntry, LedgerId, LedgerName, Micros, Position, StreamVersion, TreeHash, VerifierKey,
@@ -12,47 +10,43 @@ use bitacora_formats::{
 use bitacora_governance::Governance;
 use tokio::sync::{oneshot, watch};
 
-use crate::courier::{self, CourierStart, Round};
+use crate::append_error::AppendError;
 use crate::creation;
-use crate::disk::FolderLock;
+use crate::creation::CreateError;
 use crate::environment::Environment;
-use crate::error::{AppendError, CloseError, CreateError, OpenError, ReadError};
-use crate::fold::{self, Fold};
-use crate::head_signer::{self, NotaryStart, PublishedHead};
+use crate::fold::Fold;
 use crate::id_tables::look_up_failed;
-use crate::inbox::{Command, Lane, Queued};
+use crate::inbox::{Command, Lane};
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
+use crate::log_fold;
 use crate::loss::DeclaredLoss;
 use crate::loss_record;
+use crate::messages::Queued;
+use crate::open_error::OpenError;
+use crate::open_ledger::{CloseError, Inner};
 use crate::opening;
 use crate::options::Options;
-use crate::page::{PageBuilder, TakeEvent};
+use crate::page::PageBuilder;
 use crate::pending::PendingAppend;
-use crate::prepare::{Origin, PreparedRequest};
+use crate::prepare::{Origin, PreparedRequest, check_seen};
 use crate::proofs::{ConsistencyProof, InclusionProof, TreeReader};
-use crate::query::{Filter, From, Page, PageEnd, ReadQuery, StoredEvent};
+use crate::query::{Filter, From, Page, PageEnd, ReadQuery, StoredEvent, TakeEvent};
+use crate::read_error::ReadError;
 use crate::reader::Reader;
 use crate::reading;
 use crate::receipt::Head;
 use crate::request::{AppendCondition, AppendRequest};
 use crate::segments::Side;
 use crate::shared::Shared;
-use crate::status::{Status, WriterState};
+use crate::signer_handle::PublishedHead;
+use crate::snapshot_open;
+use crate::status::Status;
+use crate::writer_state::WriterState;
 
 /// A ledger, open in this process. Cheap to clone; the last clone that goes closes it.
 #[derive(Clone)]
 pub struct Ledger {
     pub(crate) inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Ends before the others: its last head needs them.
-    notary: Mutex<Option<JoinHandle<()>>>,
-    /// Ends after the notary, and brings that head to the witnesses.
-    courier: Mutex<Option<JoinHandle<()>>>,
-    pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
 }
 
 impl Ledger {
@@ -122,6 +116,38 @@ impl Ledger {
         Ok(Self { inner: Arc::new(read.inner) })
     }
 
+    /// Opens the ledger in `folder` for questions, as [`Ledger::open_for_reading`] does. Loads the state that decides, if the options ask
+    /// for one. Compares the ledger with the anchor's memory under this name, and leaves that memory as it is.
+    ///
+    /// # Errors
+    /// As [`Ledger::open_for_reading`]; also [`OpenError::RolledBack`] for a ledger that is not the one which the anchor remembers,
+    /// [`OpenError::Anchor`] where one that has to answer does not.
+    pub fn open_for_questions(
+        environment: &Environment,
+        folder: &Path,
+        keyring: &Arc<Keyring>,
+        name: &LedgerName,
+        options: &Options,
+    ) -> Result<Self, OpenError> {
+        let inner = snapshot_open::open(environment, folder, keyring, Some(name), options)?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Opens a ledger whose disk turned out not to have frames that were acknowledged, and puts them back from quarantine to their places.
+    /// They are believed where the log with them is whole and goes on further, and agrees with what others remember of the ledger.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`], and [`OpenError::NothingToPutBack`]; nothing was changed then.
+    pub fn put_back(
+        environment: &Environment,
+        folder: &Path,
+        keyring: Arc<Keyring>,
+        options: Options,
+    ) -> Result<Self, OpenError> {
+        let opened = opening::put_back(environment, folder, keyring, options);
+        opened.map(|inner| Self { inner: Arc::new(inner) })
+    }
+
     /// Returns the part that governs the ledger and answers questions about it; `None` without governance.
     #[must_use]
     pub fn governance(&self) -> Option<&Arc<Governance>> {
@@ -185,7 +211,7 @@ impl Ledger {
         prepared: &mut PreparedRequest,
     ) -> Result<(), AppendError> {
         let head = self.head();
-        condition.check_seen(head.position)?;
+        check_seen(condition, head.position)?;
         let Some(checked) = &mut prepared.condition else { return Ok(()) };
         if condition.after.get() >= self.shared().window_after.load(Ordering::Relaxed) {
             return Ok(());
@@ -287,7 +313,7 @@ impl Ledger {
     /// # Errors
     /// As [`Self::read`]; what was folded before stands.
     pub fn fold(&self, after: After, until: Position, into: &mut dyn Fold) -> Result<(), ReadError> {
-        fold::fold(self.shared(), after, until, into)
+        log_fold::fold(self.shared(), after, until, into)
     }
 
     /// Returns the tree's leaves for the durable events from position `group` × 256 + 1 on: `width` of them, up to 256. Blocks on the
@@ -408,81 +434,5 @@ impl Ledger {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.inner.shared
-    }
-}
-
-impl Inner {
-    pub(crate) fn without_threads(shared: Arc<Shared>) -> Self {
-        Self {
-            shared,
-            threads: Mutex::default(),
-            notary: Mutex::default(),
-            courier: Mutex::default(),
-            lock: Mutex::default(),
-        }
-    }
-
-    /// Nobody else writes to the ledger until this ends.
-    pub(crate) fn keep_locked(&self, lock: Box<dyn FolderLock>) {
-        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
-    }
-
-    pub(crate) fn start_notary(&self, start: NotaryStart) -> io::Result<()> {
-        self.shared.notary.begin(&start, self.shared.keyring.signing_chain());
-        let shared = Arc::clone(&self.shared);
-        let thread = opening::named("notary").spawn(move || head_signer::run(&shared, start))?;
-        *self.notary.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        Ok(())
-    }
-
-    pub(crate) fn start_courier(&self, start: CourierStart) -> io::Result<()> {
-        let round = Round::begin(&self.shared, start);
-        let shared = Arc::clone(&self.shared);
-        let thread = opening::named("courier").spawn(move || courier::run(&shared, round))?;
-        *self.courier.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        Ok(())
-    }
-
-    fn close(&self) -> Result<(), CloseError> {
-        let before = self.shared.writer();
-        if matches!(before, WriterState::Ready | WriterState::ReadOnly(_)) {
-            self.shared.set_writer(WriterState::Closing);
-        }
-        self.shared.notary.close();
-        let notary = self.notary.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if notary.is_some_and(|notary| notary.join().is_err()) {
-            tracing::error!(
-                "the thread that signs tree heads panicked; what was appended is durable all the same"
-            );
-        }
-        self.shared.courier.close();
-        let courier = self.courier.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if courier.is_some_and(|courier| courier.join().is_err()) {
-            tracing::error!(
-                "the thread that brings tree heads to witnesses panicked; nothing appended is concerned"
-            );
-        }
-        self.shared.inbox.close();
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
-            if thread.join().is_err() {
-                self.shared.poison("a thread of the ledger panicked".to_owned());
-            }
-        }
-        let last = self.shared.writer();
-        self.shared.set_writer(WriterState::Closed);
-        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
-        match last {
-            WriterState::Poisoned(what) => Err(CloseError::Poisoned(what)),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if let Err(error) = self.close() {
-            tracing::error!(%error, "the ledger did not end cleanly");
-        }
     }
 }

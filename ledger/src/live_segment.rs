@@ -8,8 +8,8 @@ use bitacora_formats::{
 };
 
 use crate::batch::Batch;
-use crate::committer::FrameCommit;
-use crate::compressor::Packed;
+use crate::commits::{EndedSegment, FrameCommit};
+use crate::compressed_body::CompressedBody;
 use crate::limits::MAX_SEGMENT_EVENTS;
 use crate::receipt::Head;
 use crate::segment_preallocator::BlankSegment;
@@ -37,14 +37,6 @@ struct Current {
     offset: u64,
     bytes: u64,
     events: u64,
-}
-
-/// The end of a segment: its footer, where that goes, and what is known after it.
-pub(crate) struct EndedSegment {
-    pub(crate) footer: Vec<u8>,
-    pub(crate) offset: u64,
-    pub(crate) end: SegmentEnd,
-    pub(crate) frontier: Frontier,
 }
 
 /// The state of a ledger at its opening.
@@ -78,7 +70,7 @@ impl LiveSegment {
         &mut self,
         shared: &Shared,
         batch: Batch,
-        packed: Packed,
+        packed: CompressedBody,
     ) -> Result<FrameCommit, String> {
         let first = batch.tips.first().map(|(_, tip)| tip.position).ok_or("a frame without events")?;
         let last = batch.tips.last().map(|(_, tip)| tip.position).ok_or("a frame without events")?;

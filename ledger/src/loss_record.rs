@@ -12,11 +12,11 @@ use bitacora_formats::{
 
 use crate::cosigned;
 use crate::disk::{Disk, OpenMode};
-use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::heads;
 use crate::known_heads::{self, Remembered};
 use crate::loss::{self, DeclaredLoss};
+use crate::open_error::OpenError;
 use crate::replacement::replace;
 use crate::replay::{Replayed, TailState};
 use crate::segment_list::segment_header;

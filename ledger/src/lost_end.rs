@@ -2,11 +2,11 @@
 
 use bitacora_formats::Position;
 
-use crate::error::ReadError;
 use crate::fault::Fault;
 use crate::ledger::Ledger;
+use crate::read_error::ReadError;
 use crate::shared::Shared;
-use crate::status::{ReadOnlyReason, WriterState};
+use crate::writer_state::{ReadOnlyReason, WriterState};
 
 impl Ledger {
     /// Returns why this ledger holds less than it did, or another history than others remember; `None` while nothing says so. An answer

@@ -5,10 +5,10 @@ use std::path::Path;
 use bitacora_formats::Keyring;
 
 use crate::environment::Environment;
-use crate::error::OpenError;
 use crate::known_heads::Remembered;
 use crate::loss::DeclaredLoss;
 use crate::loss_record::{self, Begun};
+use crate::open_error::OpenError;
 use crate::options::Options;
 use crate::replay::{Replayed, TailState};
 

@@ -4,8 +4,8 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::error::ReadError;
 use crate::limits::FRAME_OPENERS;
+use crate::read_error::ReadError;
 use crate::reader::{Found, Reader};
 use crate::recent::OpenFrame;
 use crate::shared::Shared;

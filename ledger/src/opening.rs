@@ -1,41 +1,45 @@
 //! Opening for writing: lock, replay, recover, then start the threads and record the opening.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
-use std::{io, thread};
 
 use bitacora_formats::{After, Compressor, Decompressor, Epoch, Keyring, SegmentEnd, SegmentNumber};
-use tokio::sync::oneshot;
 
 use crate::admission::Admission;
-use crate::archived_state::begin_in_archives;
 use crate::background_scrub;
-use crate::committer::{self, Commit, Committer, CommitterHandle};
+use crate::commits::Commit;
+use crate::committer::{self, Committer, CommitterHandle};
 use crate::compressor::{self, Packing};
-use crate::courier::CourierStart;
+use crate::creation::LOCK;
 use crate::disk::Disk;
-use crate::duplicate_receipts::{self, Recall};
+use crate::duplicate_receipts;
 use crate::environment::Environment;
-use crate::error::{AppendError, OpenError, ReadError};
 use crate::head_signer::NotaryStart;
 use crate::heads;
-use crate::inbox::{Inbox, Lane, Queued};
+use crate::inbox::Inbox;
 use crate::index_folder::INDEX;
 use crate::known_heads::{Remembered, first_segment, refuse_other_name};
+use crate::leaf_repair::settle_tree;
 use crate::leaves;
-use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
+use crate::log_fold::{begin_in_archives, fold_to_head};
 use crate::loss::{self, DeclaredLoss};
 use crate::loss_record::{self, Begun};
+use crate::messages::Recall;
 use crate::on_loss::{OnLoss, face_loss};
+use crate::open_error::OpenError;
+use crate::open_ledger::Inner;
 use crate::options::{HeadOptions, Options};
-use crate::prepare::{PreparedRequest, Preparer};
+use crate::own_events::append_own;
+use crate::prepare::Preparer;
 use crate::put_back;
 use crate::quarantine::{self, CutRecord, UnwrittenFrames};
 use crate::reactor_state::HotState;
+use crate::read_error::ReadError;
 use crate::recover;
 use crate::released_files;
 use crate::replay::{Replay, Replayed, TailState, refuse_wrong_keyring};
@@ -49,16 +53,15 @@ use crate::signing_keys;
 use crate::snapshot_open;
 use crate::snapshots::Snapshots;
 use crate::staged::Staged;
-use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
 use crate::table_writer::Keeper;
+use crate::threads::named;
 use crate::tree::Tree;
 use crate::unproven::Unproven;
 use crate::whole_behind;
+use crate::witness::handle::CourierStart;
+use crate::writer_state::{ReadOnlyReason, WriterState};
 use bitacora_governance::{Governance, Reactor};
-
-/// The name of the lock file in a ledger's folder.
-pub(crate) const LOCK: &str = "lock";
 
 pub(crate) fn open(
     environment: &Environment,
@@ -410,17 +413,13 @@ fn catch_up(shared: &Shared, hot: &mut HotState, end: &SegmentEnd) -> io::Result
     if after == After::START && shared.segments.released_through().is_some() {
         after = begin_in_archives(shared, hot, shared.preparer.reactor_version());
     }
-    match hot.catch_up(shared, after) {
+    match fold_to_head(shared, after, hot) {
         Err(ReadError::Corrupt(fault)) => {
             shared.is_damaged_by(&fault);
             Ok(())
         }
         caught_up => caught_up.map_err(io::Error::other),
     }
-}
-
-pub(crate) fn named(name: &str) -> thread::Builder {
-    thread::Builder::new().name(format!("bitacora-{name}"))
 }
 
 fn start_threads(
@@ -453,7 +452,8 @@ fn start_threads(
             .spawn(move || for_supply.supply.run(&*for_supply.environment.disk, &for_supply.inbox))?,
         named("recall").spawn(move || duplicate_receipts::run(&for_recall, &recalled))?,
         named("keeper").spawn(move || {
-            if catch_unwind(AssertUnwindSafe(|| for_keeper.keeper.run(&for_keeper))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| for_keeper.keeper.run(&|| settle_tree(&for_keeper)))).is_err()
+            {
                 for_keeper.keeper.give_up();
             }
         })?,
@@ -478,13 +478,4 @@ fn record_opening(shared: &Shared, cuts: &[CutRecord], epoch: Epoch, reactor: u3
     if let Err(error) = append_own(shared, &opened) {
         tracing::warn!(%error, "the opening could not be recorded");
     }
-}
-
-/// Returned `Ok` ⇒ durable.
-pub(crate) fn append_own(shared: &Shared, event: &ServiceEvent<'_>) -> Result<(), AppendError> {
-    let next = shared.head().position.next().ok_or(AppendError::Closing)?;
-    let request: PreparedRequest = event.prepare(&shared.preparer, shared.id, next)?;
-    let (reply, outcome) = oneshot::channel();
-    shared.inbox.put(Queued { request, reply }, Lane::Ordinary)?;
-    outcome.blocking_recv().unwrap_or(Err(AppendError::Unknown)).map(|_| ())
 }

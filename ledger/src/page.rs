@@ -6,19 +6,16 @@ use std::ops::{Range, RangeInclusive};
 use bitacora_formats::{After, Micros, Position, Record};
 
 use crate::commitments::Commitments;
-use crate::error::ReadError;
 use crate::limits::{
     MAX_PAGE_BYTES, MAX_PAGE_FRAMES, PICKED_BYTES_AHEAD, PICKED_EVENTS_AHEAD, PICKED_FRAMES_AHEAD,
 };
 use crate::openers::open_all;
-use crate::query::{Filter, From, PageEnd, ReadQuery, StoredEvent};
+use crate::query::{Filter, From, PageEnd, ReadQuery, TakeEvent};
+use crate::read_error::ReadError;
 use crate::reader::{Origin, Placed, Reader};
 use crate::recent::OpenFrame;
 use crate::segments::Side;
 use crate::shared::Shared;
-
-/// Takes the events of a page in, one by one; each is lent for the call.
-pub type TakeEvent<'t> = dyn FnMut(StoredEvent<'_>) + 't;
 
 /// A page that is being made; its events are given away one by one.
 ///

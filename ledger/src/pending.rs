@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 use bitacora_formats::Commitment;
 use tokio::sync::oneshot;
 
-use crate::error::AppendError;
+use crate::append_error::AppendError;
+use crate::messages::Accepted;
 use crate::receipt::{Appended, EventReceipt, ReceiptStatus};
-use crate::sequencer::Accepted;
 use crate::shared::Shared;
 
 /// An append that the sequencer has. Resolved `Ok` ⇒ durable. Dropping it does not take the append back.

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{
-    Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Record, Seal, SensitivePart, StreamKey,
-    append_record, commitment, encode_part, seal_part, sealed_action,
+    Commitment, Draft, Event, EventKey, LedgerId, LedgerKeys, Position, Record, Seal, SensitivePart,
+    StreamKey, append_record, commitment, encode_part, seal_part, sealed_action,
 };
 
 use bitacora_governance::{APPROVAL_ID_BYTES, Examination, Reactor, RefusalCode};
 
+use crate::append_error::AppendError;
 use crate::entropy::Entropy;
-use crate::error::AppendError;
 use crate::event_types::{check_known, check_registered, check_type, is_reserved};
 use crate::id_tables::LookedUp;
 use crate::redaction::Redactor;
@@ -357,6 +357,15 @@ impl Preparer {
 /// Returns the expected size of these events' records, in bytes.
 fn room_for(events: &[Event<'_>]) -> usize {
     events.iter().map(|event| event.data.len() + TYPICAL_ATTRIBUTES_BYTES).sum()
+}
+
+/// Refuses a condition that rests on events that were never there. Events that a caller has seen are durable: nothing past the head
+/// can be one.
+pub(crate) fn check_seen(condition: &AppendCondition, head: Position) -> Result<(), AppendError> {
+    if condition.after.get() > head.get() {
+        return Err(AppendError::ConditionPastHead { after: condition.after, head });
+    }
+    Ok(())
 }
 
 fn unencodable(index: usize, error: &dyn std::fmt::Display) -> AppendError {

@@ -9,9 +9,11 @@ use bitacora_formats::{
 };
 
 use crate::disk::OpenMode;
-use crate::error::ReadError;
+use crate::leaf_repair;
 use crate::leaves::{TREE, leaves_file_name};
+use crate::read_error::ReadError;
 use crate::reader::Reader;
+use crate::recent::OpenFrame;
 use crate::segments::Segment;
 use crate::shared::Shared;
 use crate::tree::GroupCheck;
@@ -240,7 +242,7 @@ impl<'a> TreeReader<'a> {
     fn unreadable(&self, segment: &Segment, error: &io::Error) -> ReadError {
         let file = format!("{TREE}/{}", leaves_file_name(segment.number));
         if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof) {
-            self.shared.tree.doubt(self.shared, segment.number, segment.first);
+            leaf_repair::doubt(self.shared, segment.number, segment.first);
             return tree_behind(format!("{file} lacks leaves"));
         }
         ReadError::Disk { file, what: error.to_string() }
@@ -250,11 +252,20 @@ impl<'a> TreeReader<'a> {
     fn differs(&self, first: Position) -> ReadError {
         let mut at = Some(first);
         while let Some(segment) = at.and_then(|at| self.shared.segments.holding(at)) {
-            self.shared.tree.doubt(self.shared, segment.number, segment.first);
+            leaf_repair::doubt(self.shared, segment.number, segment.first);
             let next = self.shared.segments.after(&segment).map(|next| next.first);
             at = next.filter(|next| next.get() < first.get().saturating_add(GROUP));
         }
         tree_behind("the leaves beside a segment are not those of its events")
+    }
+}
+
+/// The root over all events up to the end of a frame.
+pub(crate) fn root_after(shared: &Shared, frame: &OpenFrame) -> Result<TreeHash, ReadError> {
+    let header = &frame.place.header;
+    match header.links {
+        Some(links) => Ok(links.tree_root),
+        None => TreeReader::new(shared).root(header.last_position().get()),
     }
 }
 

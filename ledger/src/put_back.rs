@@ -17,13 +17,12 @@ use bitacora_formats::{Decompressor, Keyring, Secret, SegmentEnd};
 
 use crate::disk::{Disk, DiskFile, OpenMode, Patch, PatchedDisk};
 use crate::environment::Environment;
-use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::known_heads::{Remembered, refuse_other_name};
-use crate::ledger::Ledger;
 use crate::on_loss::OnLoss;
-use crate::opening::{self, append_own};
+use crate::open_error::OpenError;
 use crate::options::Options;
+use crate::own_events::append_own;
 use crate::quarantine::{self, UnwrittenFrames};
 use crate::replay::{Replay, Replayed, TailState};
 use crate::segments::{SEGMENTS, segment_file_name, segments_folder};
@@ -259,21 +258,4 @@ fn load_from(file: &dyn DiskFile, offset: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(rest).unwrap_or(usize::MAX).min(MAX_SEGMENT_BYTES)];
     file.read_exact_at(&mut bytes, offset)?;
     Ok(bytes)
-}
-
-impl Ledger {
-    /// Opens a ledger whose disk turned out not to have frames that were acknowledged, and puts them back from quarantine to their places.
-    /// They are believed where the log with them is whole and goes on further, and agrees with what others remember of the ledger.
-    ///
-    /// # Errors
-    /// As [`Ledger::open`], and [`OpenError::NothingToPutBack`]; nothing was changed then.
-    pub fn put_back(
-        environment: &Environment,
-        folder: &Path,
-        keyring: Arc<Keyring>,
-        options: Options,
-    ) -> Result<Self, OpenError> {
-        let opened = opening::put_back(environment, folder, keyring, options);
-        opened.map(|inner| Self { inner: Arc::new(inner) })
-    }
 }

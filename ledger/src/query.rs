@@ -3,7 +3,6 @@
 use bitacora_formats::{After, Commitment, Event, Micros, Position, StreamVersion};
 
 use crate::limits::MAX_PAGE_EVENTS;
-use crate::page::TakeEvent;
 use crate::receipt::Head;
 
 /// A read: the filter, the beginning and the size of a page.
@@ -34,6 +33,9 @@ impl ReadQuery {
         Ok(Page { events, next, head })
     }
 }
+
+/// Takes the events of a page in, one by one; each is lent for the call.
+pub type TakeEvent<'t> = dyn FnMut(StoredEvent<'_>) + 't;
 
 /// The beginning and the direction of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,12 +5,10 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use bitacora_formats::{After, Position};
+use bitacora_formats::Position;
 use bitacora_governance::{Derived, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode};
 
-use crate::error::ReadError;
-use crate::fold::{Fold, FoldError, RecordedFrame, fold};
-use crate::shared::Shared;
+use crate::fold::{Fold, FoldError, RecordedFrame};
 
 /// A reactor's state that follows the log: the published one.
 pub(crate) struct HotState {
@@ -51,11 +49,6 @@ impl HotState {
     /// Returns `true` if the reactor has failed.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken
-    }
-
-    /// Folds what is durable after `after`.
-    pub(crate) fn catch_up(&mut self, shared: &Shared, after: After) -> Result<(), ReadError> {
-        fold(shared, after, shared.head().position, self)
     }
 
     /// Folds the events of a frame that concern the reactor, first to last. A panic of the reactor stops the state where it stands.

@@ -14,6 +14,7 @@ use bitacora_formats::{
 use rustix::io::Errno;
 
 use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::leaf_repair;
 use crate::leaves::{self, TREE, leaves_file_name};
 use crate::segments::{segment_file_name, segments_folder};
 use crate::shared::Shared;
@@ -193,14 +194,14 @@ impl BackReader {
         if tree.root() != frame.tree_root {
             let of_frame = LeavesHeader { first_position: frame.first_position, ..leaves };
             let made =
-                leaves::from_log(shared, &of_frame, frame.last_position()).map_err(io::Error::other)?;
+                leaf_repair::from_log(shared, &of_frame, frame.last_position()).map_err(io::Error::other)?;
             tree = self.tree.clone();
             leaves::push_all(
                 &mut tree,
                 &mut Some(segment.next),
                 made.get(LEAVES_HEADER_BYTES..).unwrap_or_default(),
             );
-            shared.tree.doubt(shared, leaves.segment, leaves.first_position);
+            leaf_repair::doubt(shared, leaves.segment, leaves.first_position);
         }
         if tree.root() != frame.tree_root || tree.size() != frame.tree_size {
             return Err(differs("the root over the leaves"));

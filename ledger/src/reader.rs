@@ -1,19 +1,16 @@
 //! The reader of stored events: opens the frames that hold them, and makes events of their entries.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bitacora_formats::{
-    Commitment, Decompressor, Entry, Micros, Position, Record, RequestEntries, StreamVersion, TreeHash,
-    decode_body, decode_part, decode_record, open_part,
+    Commitment, Decompressor, Entry, Micros, Position, Record, RequestEntries, StreamVersion, decode_body,
+    decode_part, decode_record, open_part,
 };
 
 use crate::archive_tier::ColdEvent;
-use crate::error::ReadError;
-use crate::limits::MAX_IDLE_DECOMPRESSORS;
-use crate::page::TakeEvent;
-use crate::proofs::TreeReader;
-use crate::query::StoredEvent;
+use crate::query::{StoredEvent, TakeEvent};
+use crate::read_error::ReadError;
 use crate::receipt::{DerivedReceipt, Head};
 use crate::recent::OpenFrame;
 use crate::segments::{FramePlace, Segment};
@@ -331,15 +328,6 @@ impl<'a> Reader<'a> {
         Ok(frame)
     }
 
-    /// The root over all events up to the end of a frame.
-    pub(crate) fn root_after(&self, frame: &OpenFrame) -> Result<TreeHash, ReadError> {
-        let header = &frame.place.header;
-        match header.links {
-            Some(links) => Ok(links.tree_root),
-            None => TreeReader::new(self.shared).root(header.last_position().get()),
-        }
-    }
-
     pub(crate) fn decode<'f>(
         &self,
         frame: &'f OpenFrame,
@@ -453,24 +441,5 @@ enum OpenedPart {
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
         self.shared.decompressors.put(self.decompressor.take());
-    }
-}
-
-/// Decompressors that no reader uses now; each holds memory that is costly to set up.
-#[derive(Default)]
-pub(crate) struct DecompressorPool {
-    idle: Mutex<Vec<Decompressor>>,
-}
-
-impl DecompressorPool {
-    fn take(&self) -> Option<Decompressor> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
-    }
-
-    fn put(&self, decompressor: Option<Decompressor>) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MAX_IDLE_DECOMPRESSORS {
-            idle.extend(decompressor);
-        }
     }
 }

@@ -14,30 +14,30 @@ use bitacora_governance::Governance;
 use crate::archive_tier::{ColdAccess, ColdTier};
 use crate::disk::{Disk, OpenMode};
 use crate::environment::Environment;
-use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
 use crate::index_folder::INDEX;
 use crate::known_heads::{ledger_name, refuse_other_name};
-use crate::ledger::Inner;
+use crate::open_error::OpenError;
+use crate::open_ledger::Inner;
 use crate::options::Options;
 use crate::prepare::Preparer;
 use crate::put_back;
 use crate::receipt::Head;
-use crate::replay::{is_signed_by, load_segment};
+use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_index::Outline;
 use crate::segment_list::SegmentList;
 use crate::segment_preallocator::Supply;
 use crate::segments::{Segment, Segments, released_file_name, segment_file_name, segments_folder};
 use crate::shared::{Parts, Shared};
-use crate::status::{ReadOnlyReason, WriterState};
 use crate::subjects::Subjects;
 use crate::table_writer::Keeper;
 use crate::tip_tables::TipTables;
 use crate::tree::Tree;
 use crate::unproven::Unproven;
 use crate::whole_behind::{Damaged, WholeBehind};
+use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// A log as it was read.
 pub(crate) struct Read {

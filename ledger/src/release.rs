@@ -9,30 +9,19 @@ use bitacora_formats::{
     SegmentHeader, TreeHash,
 };
 
+use crate::append_error::AppendError;
+use crate::archive_records::Released;
 use crate::disk::OpenMode;
-use crate::error::{AppendError, ReadError};
 use crate::leaves::{TREE, leaves_file_name};
 use crate::ledger::Ledger;
-use crate::opening::append_own;
+use crate::own_events::append_own;
+use crate::read_error::ReadError;
 use crate::released_files::write_left;
-use crate::replay::is_signed_by;
+use crate::segment_file::is_signed_by;
 use crate::segment_list::segment_header;
 use crate::segments::{SEGMENTS, Segment, segment_file_name, segment_number, segments_folder};
 use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
-
-/// The extent of a release.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Released {
-    /// The position of the first event.
-    pub first: Position,
-    /// The position of the last event.
-    pub last: Position,
-    /// The number of segments.
-    pub segments: u32,
-    /// Bytes of their files.
-    pub bytes: u64,
-}
 
 /// The reasons for which no segment was let go, or not all of those that may go.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
     ChainHash, ChainTip, Decompressor, Epoch, Frontier, Generation, Keyring, LedgerId, LedgerKeys, Position,
     SegmentEnd, SegmentHeader, SegmentNumber, StreamKey,
@@ -16,15 +15,16 @@ use bitacora_formats::{
 use crate::archive_tier::{ColdAccess, ColdArchives, ColdTier};
 use crate::blinding_key;
 use crate::derived_key;
-use crate::disk::{Disk, OpenMode};
+use crate::disk::Disk;
 use crate::environment::Environment;
-use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::id_tables::IdTables;
 use crate::index_folder::INDEX;
 use crate::key_map::KeyMap;
 use crate::leaves::SegmentLeaves;
+use crate::open_error::OpenError;
 use crate::receipt::Head;
+use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_index::Outline;
 use crate::segment_list::{SegmentList, segment_header};
 use crate::segments::{Segment, segment_file_name, segments_folder};
@@ -404,28 +404,12 @@ pub(crate) fn refuse_wrong_keyring(
     refused.map_or(Ok(()), Err)
 }
 
-/// Returns `true` if the header's signing key is the ledger's own: anyone can write a header that vouches for itself.
-pub(crate) fn is_signed_by(keyring: &Keyring, header: &SegmentHeader) -> bool {
-    let own = keyring.signing_chain().key(header.signing_key_index);
-    own.is_some_and(|key| *key.as_bytes() == header.signing_public)
-}
-
 /// Returns the end of the last written segment, if it is whole.
 fn whole_end(tail: Option<TailState>) -> Option<(PathBuf, u64)> {
     match tail {
         Some(TailState::Whole { path, end, .. }) => Some((path, end)),
         _ => None,
     }
-}
-
-/// All bytes of a segment's file.
-pub(crate) fn load_segment(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
-    let file = disk.open(path, OpenMode::Read)?;
-    let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
-    // One byte more than any segment has is enough for the walk to refuse it.
-    let mut bytes = vec![0; length.min(MAX_SEGMENT_BYTES + 1)];
-    file.read_exact_at(&mut bytes, 0)?;
-    Ok(bytes)
 }
 
 fn disk_error(what: &str, source: io::Error) -> OpenError {

@@ -1,8 +1,6 @@
 //! The request of an append, and its conditions.
 
-use bitacora_formats::{After, Event, Position, StreamVersion};
-
-use crate::error::AppendError;
+use bitacora_formats::{After, Event, StreamVersion};
 
 /// The events of one append: all of them, in this order, or none.
 #[derive(Debug, Clone, Default)]
@@ -41,15 +39,4 @@ pub struct AppendCondition {
     pub tags: Vec<String>,
     /// The last position the caller had seen when it decided.
     pub after: After,
-}
-
-impl AppendCondition {
-    /// Refuses a condition that rests on events that were never there. Events that a caller has seen are durable: nothing past the head
-    /// can be one.
-    pub(crate) fn check_seen(&self, head: Position) -> Result<(), AppendError> {
-        if self.after.get() > head.get() {
-            return Err(AppendError::ConditionPastHead { after: self.after, head });
-        }
-        Ok(())
-    }
 }

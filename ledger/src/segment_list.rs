@@ -11,9 +11,9 @@ use bitacora_formats::{
 };
 
 use crate::disk::{Disk, OpenMode};
-use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::leaves::{TREE, leaves_file_name, leaves_number};
+use crate::open_error::OpenError;
 use crate::segments::{SEGMENTS, released_file_name, released_number, segment_file_name, segment_number};
 
 /// The files of a ledger's segments by their numbers. Files with other names are not the ledger's.

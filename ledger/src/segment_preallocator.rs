@@ -11,7 +11,7 @@ use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::inbox::Inbox;
 use crate::limits::{FILL_SLICE_BYTES, SUPPLY_RETRY_MS};
 use crate::segments::{segment_file_name, segments_folder};
-use crate::status::ReadOnlyReason;
+use crate::writer_state::ReadOnlyReason;
 
 /// A segment file of zeros whose bytes and name are durable.
 pub(crate) struct BlankSegment {

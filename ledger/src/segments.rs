@@ -19,11 +19,11 @@ use self::lost::LostSegment;
 use self::stored::StoredSegment;
 pub(crate) use self::survey::Side;
 use crate::archive_tier::{ColdEvent, ColdFrame, ColdTier};
+use crate::damage_reports::DamageReports;
 use crate::disk::DiskFile;
-use crate::error::ReadError;
 use crate::fault::Fault;
-use crate::found_damage::DamageReports;
 use crate::query::Filter;
+use crate::read_error::ReadError;
 
 /// The name of a segment's file.
 pub(crate) fn segment_file_name(number: SegmentNumber) -> String {

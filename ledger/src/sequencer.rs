@@ -5,58 +5,27 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
+use bitacora_formats::Micros;
 use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
-use bitacora_formats::{Micros, Position, StreamVersion};
 
 use crate::admission::Admission;
+use crate::append_error::AppendError;
 use crate::batch::Batch;
 use crate::clock_watch::{ClockJump, ClockWatch};
-use crate::committer::{Answer, Commit, CommitterHandle, FrameCommit};
-use crate::compressor::{Packed, Packing};
-use crate::error::AppendError;
-use crate::inbox::{Command, Mail, Queued};
+use crate::commits::{Commit, FrameCommit};
+use crate::committer::CommitterHandle;
+use crate::compressed_body::CompressedBody;
+use crate::compressor::Packing;
+use crate::inbox::{Command, Mail};
 use crate::limits::{EARLY_PACK_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::live_segment::LiveSegment;
+use crate::messages::{Answer, Queued};
 use crate::prepare::PreparedRequest;
-use crate::receipt::DerivedReceipt;
 use crate::segment_preallocator::Outlook;
 use crate::service_events::ServiceEvent;
 use crate::shared::{Shared, SharedCounters};
-use crate::staged::{Known, Tip};
-use crate::status::{ReadOnlyReason, WriterState};
 use crate::table_writer::Backlog;
-
-/// A request that was admitted: where its events stand.
-#[derive(Debug, Clone)]
-pub(crate) struct Accepted {
-    pub(crate) placed: Vec<Placed>,
-    pub(crate) derived: Vec<DerivedReceipt>,
-}
-
-impl Accepted {
-    pub(crate) fn has_duplicates(&self) -> bool {
-        self.placed.iter().any(|placed| placed.stream_version.is_none())
-    }
-}
-
-/// The place of one event of a request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Placed {
-    pub(crate) position: Position,
-    /// `None` for a duplicate until its original receipt was read back from the log.
-    pub(crate) stream_version: Option<StreamVersion>,
-    pub(crate) duplicate: bool,
-}
-
-impl Placed {
-    pub(crate) fn new(tip: Tip) -> Self {
-        Self { position: tip.position, stream_version: Some(tip.version), duplicate: false }
-    }
-
-    pub(crate) fn before(known: Known) -> Self {
-        Self { position: known.position, stream_version: None, duplicate: true }
-    }
-}
+use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// Owns the staged state. Everything it tells anyone goes through the committer, in order.
 pub(crate) struct Sequencer {
@@ -168,7 +137,7 @@ impl Sequencer {
         self.finish(packed);
     }
 
-    fn finish(&mut self, packed: Result<Packed, String>) {
+    fn finish(&mut self, packed: Result<CompressedBody, String>) {
         let Some(batch) = self.packing.end() else { return };
         match packed {
             Ok(packed) => self.seal(batch, packed),
@@ -312,12 +281,12 @@ impl Sequencer {
     }
 
     /// Encrypts, chains and signs a batch, and hands it on as soon as the committer takes more.
-    fn seal(&mut self, batch: Batch, mut packed: Packed) {
+    fn seal(&mut self, batch: Batch, mut packed: CompressedBody) {
         let next_is_ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
         if batch.is_governed {
             packed.pad();
         }
-        let stored = |packed: &Packed| (packed.bytes().len() + MAX_FRAME_OVERHEAD_BYTES) as u64;
+        let stored = |packed: &CompressedBody| (packed.bytes().len() + MAX_FRAME_OVERHEAD_BYTES) as u64;
         if !next_is_ready && !self.live.fits(stored(&packed), RESERVED_TAIL_BYTES) {
             // The room that is left is for what has to be said yet.
             packed.unpad();

@@ -9,15 +9,14 @@ use bitacora_formats::{
 };
 use serde_json::json;
 
-use crate::archiving::SealedArchive;
+use crate::append_error::AppendError;
+use crate::archive_records::{Released, SealedArchive};
 use crate::clock_watch::ClockJump;
-use crate::error::AppendError;
 use crate::loss::DeclaredLoss;
 use crate::prepare::{Origin, PreparedRequest, Preparer};
 use crate::quarantine::{CutRecord, UnwrittenFrames};
-use crate::release::Released;
 use crate::request::AppendRequest;
-use crate::status::ReadOnlyReason;
+use crate::writer_state::ReadOnlyReason;
 
 /// The first event of a ledger.
 pub(crate) const CREATED_KIND: &str = "ledger.created";

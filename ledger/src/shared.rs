@@ -11,24 +11,25 @@ use tokio::sync::watch;
 use bitacora_governance::Governance;
 
 use crate::archive_tier::ColdTier;
-use crate::courier::Courier;
+use crate::decompressors::DecompressorPool;
 use crate::disk::Disk;
 use crate::environment::Environment;
 use crate::fault::Fault;
-use crate::head_signer::Notary;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
+use crate::pace::Pace;
 use crate::prepare::Preparer;
-use crate::reader::DecompressorPool;
 use crate::receipt::Head;
 use crate::recent::{RecentFrames, RevisitedFrames};
 use crate::segment_preallocator::{Outlook, Supply};
 use crate::segments::Segments;
+use crate::signer_handle::Notary;
 use crate::staged::{DurableTips, Tip};
-use crate::status::{Counters, ReadOnlyReason, WriterState};
-use crate::table_writer::{Keeper, Pace};
+use crate::table_writer::Keeper;
 use crate::tree::Tree;
 use crate::unproven::Unproven;
+use crate::witness::handle::Courier;
+use crate::writer_state::{Counters, ReadOnlyReason, WriterState};
 
 /// Shared by the sequencer, the committer, the supply and every handle.
 pub(crate) struct Shared {

@@ -11,47 +11,30 @@ use bitacora_formats::{After, Generation, Keyring, LedgerName, SegmentEnd};
 use bitacora_governance::Reactor;
 
 use crate::anchor::AnchorError;
-use crate::archived_state::begin_in_archives;
 use crate::derived_key;
 use crate::disk::Disk;
 use crate::environment::Environment;
-use crate::error::{OpenError, ReadError};
 use crate::fault::Fault;
 use crate::heads;
+use crate::history_check::Standing;
 use crate::index_folder::INDEX;
 use crate::known_heads::{Recalled, Remembered, is_declared_lost, size_of};
-use crate::ledger::{Inner, Ledger};
+use crate::log_fold::{begin_in_archives, fold_to_head};
+use crate::open_error::OpenError;
+use crate::open_ledger::Inner;
 use crate::options::{HeadOptions, Options};
 use crate::reactor_state::HotState;
+use crate::read_error::ReadError;
 use crate::reading::{self, Read};
 use crate::replay::refuse_wrong_keyring;
-use crate::rollback::{Rollback, Standing};
+use crate::rollback::Rollback;
 use crate::segment_index::end_of_segment;
 use crate::segments::segments_folder;
 use crate::shared::Shared;
 use crate::snapshots::Snapshots;
-use crate::status::{ReadOnlyReason, WriterState};
+use crate::writer_state::{ReadOnlyReason, WriterState};
 
-impl Ledger {
-    /// Opens the ledger in `folder` for questions, as [`Ledger::open_for_reading`] does. Loads the state that decides, if the options ask
-    /// for one. Compares the ledger with the anchor's memory under this name, and leaves that memory as it is.
-    ///
-    /// # Errors
-    /// As [`Ledger::open_for_reading`]; also [`OpenError::RolledBack`] for a ledger that is not the one which the anchor remembers,
-    /// [`OpenError::Anchor`] where one that has to answer does not.
-    pub fn open_for_questions(
-        environment: &Environment,
-        folder: &Path,
-        keyring: &Arc<Keyring>,
-        name: &LedgerName,
-        options: &Options,
-    ) -> Result<Self, OpenError> {
-        let inner = open(environment, folder, keyring, Some(name), options)?;
-        Ok(Self { inner: Arc::new(inner) })
-    }
-}
-
-fn open(
+pub(crate) fn open(
     environment: &Environment,
     folder: &Path,
     keyring: &Arc<Keyring>,
@@ -182,7 +165,7 @@ impl Looked<'_> {
             }
             None => After::START,
         };
-        match hot.catch_up(shared, after) {
+        match fold_to_head(shared, after, &mut hot) {
             Err(ReadError::Corrupt(fault)) => self.is_damaged(fault),
             caught_up => caught_up.map_err(|error| OpenError::Disk {
                 what: format!("folding the events of {}", shared.folder.display()),

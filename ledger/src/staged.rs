@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLock};
 
 use bitacora_formats::{Commitment, EventKey, Micros, Position, StreamKey, StreamVersion};
 
-use crate::ids::SegmentIds;
+use crate::ids::{Known, SegmentIds};
 use crate::key_map::KeyMap;
 use crate::limits::{CONDITION_WINDOW_EVENTS, MAX_STREAMS};
 use crate::prepare::{Facets, PreparedCondition};
@@ -19,29 +19,6 @@ pub(crate) struct Tip {
 
 /// Stream tips as the disk has them; written at publish, read by anyone.
 pub(crate) type DurableTips = Arc<RwLock<KeyMap<StreamKey, Tip>>>;
-
-/// An identity that was accepted, and enough of its commitment to tell other content from the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub(crate) position: Position,
-    pub(crate) content: [u8; 8],
-}
-
-impl Known {
-    pub(crate) fn new(position: Position, commitment: &Commitment) -> Self {
-        Self { position, content: content_of(commitment) }
-    }
-
-    pub(crate) fn is_same_content(&self, commitment: &Commitment) -> bool {
-        self.content == content_of(commitment)
-    }
-}
-
-fn content_of(commitment: &Commitment) -> [u8; 8] {
-    let mut content = [0; 8];
-    content.copy_from_slice(commitment.0.split_at(8).0);
-    content
-}
 
 /// State ahead of the disk. [`Staged::discard`] undoes all changes of one request.
 pub(crate) struct Staged {

@@ -5,7 +5,6 @@
 //! refuses them costs memory and time, never an event.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -13,11 +12,10 @@ use bitacora_formats::{After, ChainHash, SegmentEnd, SegmentNumber};
 
 use crate::id_tables::IdTables;
 use crate::limits::{
-    BACKGROUND_REST, LAST_SNAPSHOT_BYTES_AN_EVENT, MAX_UNWRITTEN_IDS, SNAPSHOT_BYTES_AN_EVENT,
-    SUPPLY_RETRY_MS,
+    LAST_SNAPSHOT_BYTES_AN_EVENT, MAX_UNWRITTEN_IDS, SNAPSHOT_BYTES_AN_EVENT, SUPPLY_RETRY_MS,
 };
+use crate::pace::Pace;
 use crate::reactor_state::HotState;
-use crate::shared::Shared;
 use crate::snapshots::{KeptSnapshot, Snapshots, StateAtEnd};
 use crate::tip_tables::{EndedState, TipTables};
 
@@ -163,12 +161,12 @@ impl Keeper {
         }
     }
 
-    /// The body of the thread.
-    pub(crate) fn run(&self, shared: &Shared) {
+    /// The body of the thread. `settle_tree` makes the leaves of ended segments durable.
+    pub(crate) fn run(&self, settle_tree: &dyn Fn()) {
         loop {
             let closing = self.wait();
             // Before the tables: what they spare an opening from reading has its leaves beside it then.
-            shared.tree.settle(shared);
+            settle_tree();
             self.write_snapshot();
             let written = self.write();
             if let Err(error) = &written {
@@ -276,48 +274,5 @@ impl Keeper {
             self.distrust();
         }
         worked
-    }
-}
-
-/// Called after each slice of a longer work; an error ends that.
-pub(crate) type Rest<'r> = &'r dyn Fn() -> io::Result<()>;
-
-/// The pace of background work. It rests after each slice of [`FILL_SLICE_BYTES`], so that disk and core are left to the writer, unless
-/// the writer waits for it.
-///
-/// [`FILL_SLICE_BYTES`]: crate::limits::FILL_SLICE_BYTES
-#[derive(Debug, Default)]
-pub(crate) struct Pace {
-    hurried: AtomicBool,
-    stopping: AtomicBool,
-}
-
-impl Pace {
-    fn hurry(&self, hurried: bool) {
-        self.hurried.store(hurried, Ordering::Relaxed);
-    }
-
-    fn stop(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
-        self.hurry(true);
-    }
-
-    /// Rests after a slice of work.
-    pub(crate) fn rest(&self) {
-        if !self.hurried.load(Ordering::Relaxed) {
-            std::thread::sleep(BACKGROUND_REST);
-        }
-    }
-
-    /// As [`Self::rest`], for work that can be left undone.
-    ///
-    /// # Errors
-    /// `Interrupted` where it is to be left.
-    pub(crate) fn rest_or_stop(&self) -> io::Result<()> {
-        if self.stopping.load(Ordering::Relaxed) {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
-        self.rest();
-        Ok(())
     }
 }

@@ -19,8 +19,8 @@ pub(crate) use self::file::opens;
 use self::file::{file_name, is_unfinished, read_header, read_into, segments_of, write};
 use crate::disk::Disk;
 use crate::key_map::KeyMap;
+use crate::pace::Rest;
 use crate::staged::Tip;
-use crate::table_writer::Rest;
 use crate::tiers;
 
 /// The state of the log at the end of a segment, and the tips of the streams that some segments through it touched.

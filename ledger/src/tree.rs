@@ -13,7 +13,6 @@ use bitacora_formats::{
 use crate::disk::{Disk, OpenMode};
 use crate::index_folder::make_folder;
 use crate::leaves::{self, Count, EndedLeaves, TREE};
-use crate::shared::Shared;
 
 /// The reason for which a tree that lacks its first groups gives no proof.
 const NOT_WHOLE: &str = "it is made from the leaves again by a ledger that is open for writing";
@@ -193,17 +192,14 @@ impl Tree {
         Ok(GroupCheck::Peaks(size, low.to_vec()))
     }
 
-    /// The leaves beside a segment cannot be read, or are not those of the log: they are made again, unless the segment is
-    /// still being written.
-    pub(crate) fn doubt(&self, shared: &Shared, number: SegmentNumber, first: Position) {
-        let held = shared.segments.holding(first).filter(|held| !held.is_released());
-        let is_ended = held.and_then(|held| shared.segments.after(&held)).is_some();
+    /// Has the leaves of this segment made again at the next [`Self::settle`]; `false` where they are already to be, or too many are.
+    pub(crate) fn doubt(&self, number: SegmentNumber, first: Position) -> bool {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_ended && ended.len() < MAX_DOUBTED && !ended.iter().any(|known| known.number == number) {
+        let is_new = ended.len() < MAX_DOUBTED && !ended.iter().any(|known| known.number == number);
+        if is_new {
             ended.push(EndedLeaves { number, first, file: None });
-            drop(ended);
-            shared.keeper.tree_changed();
         }
+        is_new
     }
 
     /// Returns `true` if groups are to be made again from the leaves.
@@ -232,8 +228,9 @@ impl Tree {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
     }
 
-    /// Makes durable what is known of ended segments. For the keeper's thread; what fails is tried again with the next one.
-    pub(crate) fn settle(&self, shared: &Shared) {
+    /// Makes durable what is known of ended segments. `make` gives a file of leaves as the log has them; `None` for a segment that was
+    /// released. For the keeper's thread; what fails is tried again with the next one.
+    pub(crate) fn settle(&self, make: &dyn Fn(&EndedLeaves) -> io::Result<Option<Vec<u8>>>) {
         let ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
         if ended.is_empty() && !self.has_unstored_groups() {
             return;
@@ -241,7 +238,7 @@ impl Tree {
         let mut left: Vec<EndedLeaves> = Vec::new();
         let mut ended = ended.into_iter();
         for leaves in ended.by_ref() {
-            if let Err(error) = self.settle_leaves(shared, &leaves) {
+            if let Err(error) = self.settle_leaves(&leaves, make) {
                 let segment = leaves.number.0;
                 tracing::warn!(segment, %error, "leaves of an ended segment could not be made durable; they are made again later");
                 // A second sync of the same file would prove nothing.
@@ -263,20 +260,18 @@ impl Tree {
         }
     }
 
-    fn settle_leaves(&self, shared: &Shared, ended: &EndedLeaves) -> io::Result<()> {
+    fn settle_leaves(
+        &self,
+        ended: &EndedLeaves,
+        make: &dyn Fn(&EndedLeaves) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<()> {
         if let Some(file) = &ended.file {
             return file.sync_all();
         }
-        let segment = shared.segments.holding(ended.first).ok_or(io::ErrorKind::NotFound)?;
-        if segment.is_released() {
-            return Ok(());
+        match make(ended)? {
+            Some(bytes) => leaves::settle(&*self.disk, &self.ledger_folder, ended.number, &bytes),
+            None => Ok(()),
         }
-        let after = shared.segments.after(&segment).map(|next| next.first.get());
-        let last = after.map_or(shared.head().position.get(), |after| after.saturating_sub(1));
-        let last = Position::new(last).ok_or(io::ErrorKind::InvalidData)?;
-        let header = LeavesHeader { ledger: self.ledger, segment: ended.number, first_position: ended.first };
-        let bytes = leaves::from_log(shared, &header, last).map_err(io::Error::other)?;
-        leaves::settle(&*self.disk, &self.ledger_folder, ended.number, &bytes)
     }
 
     /// Has the file hold the groups that there are, and nothing behind them, before an epoch begins: a file that ends earlier was cut

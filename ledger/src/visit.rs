@@ -2,9 +2,10 @@
 
 use bitacora_formats::{After, ChainHash, Micros, Position, Record, TreeHash};
 
-use crate::error::ReadError;
 use crate::ledger::Ledger;
 use crate::limits::MAX_PIECE_STRETCH;
+use crate::proofs::root_after;
+use crate::read_error::ReadError;
 use crate::reader::Reader;
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
@@ -141,6 +142,6 @@ pub(crate) fn frame_of(shared: &Shared, position: Position) -> Result<FrameMark,
         first: header.first_position,
         last: header.last_position(),
         previous: header.links.map(|links| links.previous),
-        tree_root: reader.root_after(&frame)?,
+        tree_root: root_after(reader.shared(), &frame)?,
     })
 }

@@ -12,9 +12,9 @@ use bitacora_formats::{
 
 use crate::archive_tier::ColdTier;
 use crate::disk::{Disk, DiskFile, OpenMode, is_no_file};
-use crate::error::ReadError;
 use crate::fault::Fault;
 use crate::heads;
+use crate::read_error::ReadError;
 use crate::receipt::Head;
 use crate::replay::{Replayed, TailState};
 use crate::segment_index::{Frames, Outlined};

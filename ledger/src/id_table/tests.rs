@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::disk::{FaultyDisk, RealDisk};
-use crate::table_writer::Pace;
+use crate::pace::Pace;
 
 fn index_key() -> Secret {
     Secret::take(&mut [3; 32])

@@ -11,8 +11,8 @@ use bitacora_formats::{
 use super::file_name;
 use crate::disk::{Disk, DiskFile};
 use crate::index_folder::{UNFINISHED, make_folder};
+use crate::pace::Rest;
 use crate::replacement::replace;
-use crate::table_writer::Rest;
 
 /// Bytes that are gathered for one write and one sync: small enough that a sync of the live segment waits for little.
 const SLICE_BYTES: usize = 256 * ID_BLOCK_BYTES;

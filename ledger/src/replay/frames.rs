@@ -7,14 +7,15 @@ use bitacora_formats::{
     commitment, decode_body, decode_record,
 };
 
-use super::{Outcome, Progress, Replay, Stop, disk_error, is_signed_by};
+use super::{Outcome, Progress, Replay, Stop, disk_error};
 use crate::disk::{DiskFile, OpenMode};
-use crate::error::OpenError;
 use crate::fault::Fault;
-use crate::ids::SegmentIds;
+use crate::ids::{Known, SegmentIds};
 use crate::leaves::SegmentLeaves;
+use crate::open_error::OpenError;
+use crate::segment_file::is_signed_by;
 use crate::segments::{FrameOutline, Segment};
-use crate::staged::{Known, Tip};
+use crate::staged::Tip;
 
 impl Replay<'_> {
     pub(super) fn segment(

@@ -7,8 +7,8 @@ use bitacora_formats::{Micros, Position, ReleasedSegment, TreeHash};
 
 use super::{FrameOutline, FramePlace};
 use crate::archive_tier::{ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdTier};
-use crate::error::ReadError;
 use crate::query::Filter;
+use crate::read_error::ReadError;
 
 /// A released segment: its known facts, and the place of its frames.
 pub(super) struct ArchivedSegment {

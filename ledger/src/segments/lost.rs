@@ -1,7 +1,7 @@
 //! Positions between segments that are whole, of which nothing can be read.
 
-use crate::error::ReadError;
 use crate::fault::Fault;
+use crate::read_error::ReadError;
 
 /// Positions that are lost, and the damage behind it.
 pub(super) struct LostSegment {

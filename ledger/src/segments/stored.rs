@@ -11,11 +11,11 @@ use bitacora_formats::{
 
 use super::survey::{Hole, Side, Survey};
 use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
+use crate::damage_reports::DamageReports;
 use crate::disk::DiskFile;
-use crate::error::ReadError;
 use crate::fault::Fault;
-use crate::found_damage::DamageReports;
 use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES, MAX_KNOWN_FRAMES};
+use crate::read_error::ReadError;
 
 /// A segment in its file.
 pub(super) struct StoredSegment {

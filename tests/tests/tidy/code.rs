@@ -19,7 +19,11 @@ const WALLS: [(&str, &str, &[&str]); 9] = [
     ("ledger/src/", "SystemTime", &["ledger/src/clock.rs", "ledger/src/lib.rs"]),
     // The committer only measures how long a sync took; witnesses, who are no part of what a seed replays, are waited for until
     // a deadline.
-    ("ledger/src/", "Instant", &["ledger/src/clock.rs", "ledger/src/committer.rs", "ledger/src/asking.rs"]),
+    (
+        "ledger/src/",
+        "Instant",
+        &["ledger/src/clock.rs", "ledger/src/committer.rs", "ledger/src/witness/poll.rs"],
+    ),
     ("ledger/src/", "getrandom", &["ledger/src/entropy.rs"]),
 ];
 

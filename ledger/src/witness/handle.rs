@@ -1,24 +1,15 @@
-//! The thread that brings tree heads to the witnesses, and keeps what they cosigned.
-//!
-//! In this order: each witness is asked, all of them side by side; a cosignature is verified before it is believed; the note with
-//! all of them is durable beside its segment; then, if they make a quorum, it is published. No append waits for any of it.
-
-mod correspondent;
-mod round;
+//! The state of the publisher to the witnesses as other threads see it, and its cosigned heads.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bitacora_formats::Origin;
 
-pub(crate) use self::correspondent::contradiction;
-pub(crate) use self::round::Round;
-use crate::asking::Letterbox;
 use crate::cosigned::KeptCosigned;
-use crate::head_signer::PublishedHead;
 use crate::limits::WITNESS_CLOSING_PATIENCE;
-use crate::shared::Shared;
+use crate::signer_handle::PublishedHead;
 use crate::witness::Witnesses;
+use crate::witness::poll::Letterbox;
 
 /// The state of a ledger's tree heads at its witnesses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,16 +37,16 @@ pub struct WitnessStatus {
 #[derive(Default)]
 pub(crate) struct Courier {
     state: Mutex<State>,
-    letters: Arc<Letterbox>,
+    pub(crate) letters: Arc<Letterbox>,
 }
 
 #[derive(Default)]
-struct State {
-    witnessed: Option<Arc<PublishedHead>>,
+pub(crate) struct State {
+    pub(crate) witnessed: Option<Arc<PublishedHead>>,
     /// `None` without witnesses.
-    status: Option<WitnessedStatus>,
+    pub(crate) status: Option<WitnessedStatus>,
     /// By [`crate::clock::Clock::passed`].
-    unmet_since: Option<Duration>,
+    pub(crate) unmet_since: Option<Duration>,
 }
 
 /// The courier's share of an opening.
@@ -86,7 +77,7 @@ impl Courier {
         self.letters.close(WITNESS_CLOSING_PATIENCE);
     }
 
-    fn publish(&self, head: PublishedHead) {
+    pub(crate) fn publish(&self, head: PublishedHead) {
         let mut state = self.lock();
         if let Some(status) = &mut state.status {
             status.size = head.size;
@@ -94,18 +85,7 @@ impl Courier {
         state.witnessed = Some(Arc::new(head));
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The body of the thread; ends after the turn that follows the close.
-pub(crate) fn run(shared: &Shared, mut round: Round) {
-    loop {
-        let is_last = shared.courier.letters.rest(round.every);
-        round.take_turn(shared);
-        if is_last {
-            return;
-        }
     }
 }

@@ -8,24 +8,24 @@ use crate::rollback::Rollback;
 use crate::witness::{Witness, WitnessError};
 
 /// One witness, and what is known of it.
-pub(super) struct Correspondent {
-    pub(super) witness: Arc<dyn Witness>,
+pub(crate) struct Correspondent {
+    pub(crate) witness: Arc<dyn Witness>,
     /// Events that it has cosigned.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// The question without an answer yet: the size it goes on from, and the size it asks about.
-    pub(super) asked: Option<(u64, u64)>,
+    pub(crate) asked: Option<(u64, u64)>,
     /// `true` if it is to be asked in this turn.
-    pub(super) is_due: bool,
-    pub(super) is_failing: bool,
+    pub(crate) is_due: bool,
+    pub(crate) is_failing: bool,
 }
 
 impl Correspondent {
-    pub(super) fn new(witness: Arc<dyn Witness>) -> Self {
+    pub(crate) fn new(witness: Arc<dyn Witness>) -> Self {
         Self { witness, size: 0, asked: None, is_due: false, is_failing: false }
     }
 
     /// The witness stands elsewhere than was thought, on this history as far as is known: it is asked again from there.
-    pub(super) fn catch_up(
+    pub(crate) fn catch_up(
         &mut self,
         witness: String,
         size: u64,
@@ -41,7 +41,7 @@ impl Correspondent {
 
 /// The reasons for which a witness's answer holds no cosignature.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoCosignature {
+pub(crate) enum NoCosignature {
     #[error(transparent)]
     Witness(#[from] WitnessError),
     #[error("witness {witness}: {source}; its answer is not believed")]

@@ -1,4 +1,7 @@
-//! A tree head's round of the witnesses: questions, trusted answers, and its publication.
+//! The thread that brings tree heads to the witnesses, and keeps what they cosigned.
+//!
+//! In this order: each witness is asked, all of them side by side; a cosignature is verified before it is believed; the note with
+//! all of them is durable beside its segment; then, if they make a quorum, it is published. No append waits for any of it.
 
 use std::io;
 use std::sync::Arc;
@@ -9,22 +12,22 @@ use bitacora_formats::{
     WitnessPolicy,
 };
 
-use super::correspondent::{Correspondent, NoCosignature, contradiction};
-use super::{CourierStart, WitnessStatus, WitnessedStatus};
-use crate::asking::{Answer, Question};
 use crate::cosigned::{self, KeptCosigned, Standing};
-use crate::error::ReadError;
-use crate::head_signer::PublishedHead;
 use crate::limits::{WITNESS_CATCH_UPS, WITNESS_PATIENCE};
 use crate::proofs::{ConsistencyProof, TreeReader};
+use crate::read_error::ReadError;
 use crate::rollback::Rollback;
 use crate::shared::Shared;
-use crate::status::{ReadOnlyReason, WriterState};
+use crate::signer_handle::PublishedHead;
 use crate::witness::WitnessError;
+use crate::witness::client::{Correspondent, NoCosignature, contradiction};
+use crate::witness::handle::{CourierStart, WitnessStatus, WitnessedStatus};
+use crate::witness::poll::{Answer, Question};
+use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// Brings one head after the other round.
 pub(crate) struct Round {
-    pub(super) every: Duration,
+    every: Duration,
     origin: Origin,
     policy: WitnessPolicy,
     keys: Vec<WitnessKey>,
@@ -88,7 +91,7 @@ impl Round {
         self.carried = Some(Carried { head, cosigned });
     }
 
-    pub(super) fn take_turn(&mut self, shared: &Shared) {
+    fn take_turn(&mut self, shared: &Shared) {
         // Answers that came too late for the turn before.
         for answer in shared.courier.letters.gather(Duration::ZERO) {
             self.hear(shared, answer);
@@ -274,6 +277,17 @@ impl Round {
 
     fn is_met(&self, head: &SignedTreeHead) -> bool {
         self.policy.is_met(&cosigned_by(head, &self.keys))
+    }
+}
+
+/// The body of the thread; ends after the turn that follows the close.
+pub(crate) fn run(shared: &Shared, mut round: Round) {
+    loop {
+        let is_last = shared.courier.letters.rest(round.every);
+        round.take_turn(shared);
+        if is_last {
+            return;
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bitacora_formats::Position;
 
-use crate::asking::{Letterbox, Question};
-use crate::courier::contradiction;
+use super::client::contradiction;
+use super::poll::{Letterbox, Question};
 use crate::limits::WITNESS_OPENING_PATIENCE;
 use crate::rollback::Rollback;
 use crate::witness::{WitnessError, Witnesses};

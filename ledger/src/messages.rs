@@ -1,0 +1,68 @@
+//! The messages between the threads of an append: requests on their way in, outcomes on their way out.
+
+use bitacora_formats::{Position, StreamVersion};
+use tokio::sync::oneshot;
+
+use crate::append_error::AppendError;
+use crate::ids::Known;
+use crate::prepare::PreparedRequest;
+use crate::receipt::DerivedReceipt;
+use crate::staged::Tip;
+
+/// The channel for the outcome of a request.
+pub(crate) type Reply = oneshot::Sender<Result<Accepted, AppendError>>;
+
+/// A request on its way to the sequencer.
+pub(crate) struct Queued {
+    pub(crate) request: PreparedRequest,
+    pub(crate) reply: Reply,
+}
+
+/// A request that was admitted: where its events stand.
+#[derive(Debug, Clone)]
+pub(crate) struct Accepted {
+    pub(crate) placed: Vec<Placed>,
+    pub(crate) derived: Vec<DerivedReceipt>,
+}
+
+impl Accepted {
+    pub(crate) fn has_duplicates(&self) -> bool {
+        self.placed.iter().any(|placed| placed.stream_version.is_none())
+    }
+}
+
+/// The place of one event of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placed {
+    pub(crate) position: Position,
+    /// `None` for a duplicate until its original receipt was read back from the log.
+    pub(crate) stream_version: Option<StreamVersion>,
+    pub(crate) duplicate: bool,
+}
+
+impl Placed {
+    pub(crate) fn new(tip: Tip) -> Self {
+        Self { position: tip.position, stream_version: Some(tip.version), duplicate: false }
+    }
+
+    pub(crate) fn before(known: Known) -> Self {
+        Self { position: known.position, stream_version: None, duplicate: true }
+    }
+}
+
+/// The outcome of a request, held back until what it rests on is durable.
+pub(crate) struct Answer {
+    pub(crate) reply: Reply,
+    pub(crate) outcome: Result<Accepted, AppendError>,
+}
+
+/// A caller that no longer listens learns the outcome by repeating its request.
+pub(crate) fn give(reply: Reply, outcome: Result<Accepted, AppendError>) {
+    drop(reply.send(outcome));
+}
+
+/// A duplicate's answer that lacks what only the log knows: stream versions and derived events.
+pub(crate) struct Recall {
+    pub(crate) reply: Reply,
+    pub(crate) accepted: Accepted,
+}

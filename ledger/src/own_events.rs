@@ -1,0 +1,19 @@
+//! The append of the ledger's own events.
+
+use tokio::sync::oneshot;
+
+use crate::append_error::AppendError;
+use crate::inbox::Lane;
+use crate::messages::Queued;
+use crate::prepare::PreparedRequest;
+use crate::service_events::ServiceEvent;
+use crate::shared::Shared;
+
+/// Appends one of the ledger's own events and waits for its sync. Returned `Ok` ⇒ durable.
+pub(crate) fn append_own(shared: &Shared, event: &ServiceEvent<'_>) -> Result<(), AppendError> {
+    let next = shared.head().position.next().ok_or(AppendError::Closing)?;
+    let request: PreparedRequest = event.prepare(&shared.preparer, shared.id, next)?;
+    let (reply, outcome) = oneshot::channel();
+    shared.inbox.put(Queued { request, reply }, Lane::Ordinary)?;
+    outcome.blocking_recv().unwrap_or(Err(AppendError::Unknown)).map(|_| ())
+}
