@@ -9,14 +9,14 @@ use bitacora_formats::{Micros, Position, SegmentEnd, decode_record};
 use bitacora_governance::{Derived, Examination, Observed, ReactorState, RefusalCode};
 
 use crate::append_error::AppendError;
-use crate::batch::Batch;
+use crate::batch::FrameBatch;
 use crate::event_types::misfit;
 use crate::fold::visible_event;
 use crate::id_tables::{IdTables, look_up_failed};
 use crate::ids::Known;
 use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, MAX_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
-use crate::messages::{Accepted, Placed};
-use crate::prepare::{Origin, PreparedEvent, PreparedRequest, Preparer};
+use crate::messages::{EventPlacement, RequestPlacement};
+use crate::prepare::{PreparedEvent, PreparedRequest, Preparer, RequestOrigin};
 use crate::reactor_state::BrokenReactor;
 use crate::receipt::DerivedReceipt;
 use crate::request::{AppendRequest, ExpectedVersion};
@@ -78,14 +78,18 @@ impl Admission {
 
     /// The identities of the ended segment leave the staged state for the ledger's long memory. Those of the batches stay:
     /// they are written to the next segment, if at all.
-    pub(crate) fn end_segment<'b>(&mut self, ended: &SegmentEnd, unwritten: impl Iterator<Item = &'b Batch>) {
+    pub(crate) fn end_segment<'b>(
+        &mut self,
+        ended: &SegmentEnd,
+        unwritten: impl Iterator<Item = &'b FrameBatch>,
+    ) {
         let keep = unwritten.flat_map(|batch| &batch.keys);
         let ids = self.staged.take_live_ids(keep);
         self.ids.add_ended(ended.number, ended.tip.hash, Arc::new(ids));
     }
 
     /// The largest frame body that the batch and this request can become; `usize::MAX` if they have too many entries.
-    pub(crate) fn worst_case(&self, batch: &Batch, request: &PreparedRequest) -> usize {
+    pub(crate) fn worst_case(&self, batch: &FrameBatch, request: &PreparedRequest) -> usize {
         let (entries, derived) = match self.reactor {
             Some(_) => (MAX_REQUEST_ENTRIES, self.derived_bytes),
             None => (request.events.len(), 0),
@@ -102,13 +106,13 @@ impl Admission {
         &mut self,
         request: &PreparedRequest,
         time: Micros,
-        batch: &mut Batch,
-    ) -> Result<Accepted, AppendError> {
+        batch: &mut FrameBatch,
+    ) -> Result<RequestPlacement, AppendError> {
         let known = self.known(request)?;
         let news = known.iter().filter(|known| known.is_none()).count();
         if news == 0 {
-            let placed = known.into_iter().flatten().map(Placed::before).collect();
-            return Ok(Accepted { placed, derived: Vec::new() });
+            let placed = known.into_iter().flatten().map(EventPlacement::before).collect();
+            return Ok(RequestPlacement { placed, derived: Vec::new() });
         }
         self.check_conditions(request, &known)?;
         check_fit(request, &known)?;
@@ -184,15 +188,15 @@ impl Admission {
         known: &[Option<Known>],
         news: usize,
         time: Micros,
-        batch: &mut Batch,
-    ) -> Result<Accepted, AppendError> {
+        batch: &mut FrameBatch,
+    ) -> Result<RequestPlacement, AppendError> {
         let submitted = u32::try_from(news).unwrap_or(u32::MAX);
         batch.body.begin_request(submitted).map_err(body_full)?;
         let mut placed = Vec::with_capacity(known.len());
         for (index, (event, known)) in request.events.iter().zip(known).enumerate() {
             placed.push(match known {
-                Some(known) => Placed::before(*known),
-                None => Placed::new(self.place(request, event, index, batch)?),
+                Some(known) => EventPlacement::before(*known),
+                None => EventPlacement::new(self.place(request, event, index, batch)?),
             });
         }
         let derived = if self.reactor.is_some() {
@@ -201,7 +205,7 @@ impl Admission {
             Vec::new()
         };
         batch.body.end_request().map_err(body_full)?;
-        Ok(Accepted { placed, derived })
+        Ok(RequestPlacement { placed, derived })
     }
 
     fn place(
@@ -209,7 +213,7 @@ impl Admission {
         request: &PreparedRequest,
         event: &PreparedEvent,
         index: usize,
-        batch: &mut Batch,
+        batch: &mut FrameBatch,
     ) -> Result<Tip, AppendError> {
         let placed = self.staged.place(event.key, event.stream, &event.commitment, event.facets.clone());
         let tip = placed.map_err(|why| match why {
@@ -234,9 +238,9 @@ impl Admission {
         &mut self,
         request: &PreparedRequest,
         known: &[Option<Known>],
-        placed: &[Placed],
+        placed: &[EventPlacement],
         time: Micros,
-        batch: &mut Batch,
+        batch: &mut FrameBatch,
     ) -> Result<Vec<DerivedReceipt>, AppendError> {
         let mut reaction = Reaction::default();
         let news = request.events.iter().zip(placed.iter().zip(known)).filter(|(_, (_, k))| k.is_none());
@@ -258,13 +262,13 @@ impl Admission {
         caused: Vec<Derived>,
         time: Micros,
         reaction: &mut Reaction,
-        batch: &mut Batch,
+        batch: &mut FrameBatch,
     ) -> Result<(), AppendError> {
         let mut queue: VecDeque<_> = caused.into_iter().map(|derived| (cause, derived)).collect();
         while let Some((cause, Derived { mut event, meaning })) = queue.pop_front() {
             event.causationid = Some(cause.to_string().into());
             let (id, kind, stream) = (event.id.to_string(), event.kind.to_string(), event.stream.to_string());
-            let request = self.preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)?;
+            let request = self.preparer.prepare(AppendRequest::of(vec![event]), RequestOrigin::Service)?;
             reaction.bytes += request.bytes() + ENTRY_BYTES;
             if reaction.bytes > self.derived_bytes {
                 return Err(AppendError::TooLarge { found: reaction.bytes, max: self.derived_bytes });
@@ -319,7 +323,7 @@ impl Admission {
         request: &PreparedRequest,
         event: &PreparedEvent,
         id: &str,
-        batch: &mut Batch,
+        batch: &mut FrameBatch,
     ) -> Result<Tip, AppendError> {
         if self.known(request)?.first().is_some_and(Option::is_some) {
             return Err(broken(&format_args!("it derived the id `{id}` again")));

@@ -2,11 +2,11 @@
 
 use bitacora_formats::{BodyMark, BodyWriter, Commitment, EventKey, Micros, StreamKey};
 
-use crate::messages::Answer;
+use crate::messages::RequestAnswer;
 use crate::staged::Tip;
 
 /// Requests staged for the next frame, and answers that wait for it.
-pub(crate) struct Batch {
+pub(crate) struct FrameBatch {
     pub(crate) body: BodyWriter,
     /// The time of the frame; set with its first event.
     pub(crate) time: Micros,
@@ -18,7 +18,7 @@ pub(crate) struct Batch {
     pub(crate) is_governed: bool,
     /// The tip each event left its stream at, in order.
     pub(crate) tips: Vec<(StreamKey, Tip)>,
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<RequestAnswer>,
 }
 
 /// A place in a batch to go back to when a request is dropped.
@@ -27,7 +27,7 @@ pub(crate) struct Mark {
     events: usize,
 }
 
-impl Default for Batch {
+impl Default for FrameBatch {
     fn default() -> Self {
         Self {
             body: BodyWriter::new(),
@@ -41,7 +41,7 @@ impl Default for Batch {
     }
 }
 
-impl Batch {
+impl FrameBatch {
     /// An empty batch with as much room as this one took, so that filling it moves nothing.
     pub(crate) fn with_the_same_room(&self) -> Self {
         let events = self.commitments.len();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{Commitment, Frontier, Position, SegmentEnd, StreamKey, TreeHash};
 
-use crate::messages::Answer;
+use crate::messages::RequestAnswer;
 use crate::receipt::Head;
 use crate::segment_preallocator::BlankSegment;
 use crate::segments::Segment;
@@ -15,7 +15,7 @@ pub(crate) enum Commit {
     /// Write and sync a frame, then publish it.
     Frame(Box<FrameCommit>),
     /// Everything before is durable: give these answers.
-    Answers(Vec<Answer>),
+    Answers(Vec<RequestAnswer>),
     /// Write the footer, sync it, trim the file.
     EndSegment(Box<EndedSegment>),
 }
@@ -39,7 +39,7 @@ pub(crate) struct FrameCommit {
     pub(crate) body: Arc<Vec<u8>>,
     pub(crate) tips: Vec<(StreamKey, Tip)>,
     pub(crate) head: Head,
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<RequestAnswer>,
 }
 
 /// The end of a segment: its footer, where that goes, and what is known after it.

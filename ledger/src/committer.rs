@@ -12,7 +12,7 @@ use crate::commits::{Commit, EndedSegment, FrameCommit};
 use crate::fold::RecordedFrame;
 use crate::key_map::KeyMap;
 use crate::leaves::LiveLeaves;
-use crate::messages::{Accepted, Answer, Recall, Reply, give};
+use crate::messages::{Recall, Reply, RequestAnswer, RequestPlacement, give};
 use crate::reactor_state::HotState;
 use crate::recent::OpenFrame;
 use crate::segment_preallocator::BlankSegment;
@@ -178,8 +178,8 @@ impl Committer {
         self.shared.recent.push(OpenFrame { segment, place, body: Arc::clone(&frame.body) });
     }
 
-    fn answer(&self, answers: Vec<Answer>) {
-        for Answer { reply, outcome } in answers {
+    fn answer(&self, answers: Vec<RequestAnswer>) {
+        for RequestAnswer { reply, outcome } in answers {
             match outcome {
                 _ if self.dead => give(reply, Err(AppendError::Unknown)),
                 Ok(accepted) if accepted.has_duplicates() => self.recall(reply, accepted),
@@ -189,7 +189,7 @@ impl Committer {
     }
 
     /// Has the original receipts of duplicates read back, then answered.
-    fn recall(&self, reply: Reply, accepted: Accepted) {
+    fn recall(&self, reply: Reply, accepted: RequestPlacement) {
         if let Err(SendError(recall)) = self.recalls.send(Recall { reply, accepted }) {
             give(recall.reply, Err(AppendError::Unknown));
         }

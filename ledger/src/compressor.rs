@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SendError, Sender};
 use bitacora_formats::Compressor;
 use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
 
-use crate::batch::Batch;
+use crate::batch::FrameBatch;
 use crate::compressed_body::CompressedBody;
 use crate::limits::{MAX_PACKS_AHEAD, PACK_AHEAD_BYTES};
 use crate::shared::Shared;
@@ -24,7 +24,7 @@ pub(crate) struct Packing {
 
 /// A batch whose body the packer has.
 struct Away {
-    batch: Batch,
+    batch: FrameBatch,
     body_bytes: usize,
 }
 
@@ -48,13 +48,13 @@ impl Packing {
     }
 
     /// The batches that the packer has, in their order.
-    pub(crate) fn away(&self) -> impl Iterator<Item = &Batch> {
+    pub(crate) fn away(&self) -> impl Iterator<Item = &FrameBatch> {
         self.away.iter().map(|away| &away.batch)
     }
 
     /// Gives the body to the packer, which must not be full, and keeps the batch until then. A small one comes back at once
     /// if none is before it.
-    pub(crate) fn begin(&mut self, batch: Batch, body: Vec<u8>) -> Option<(Batch, CompressedBody)> {
+    pub(crate) fn begin(&mut self, batch: FrameBatch, body: Vec<u8>) -> Option<(FrameBatch, CompressedBody)> {
         let body_bytes = body.len();
         if body_bytes < PACK_AHEAD_BYTES && self.away.is_empty() {
             return Some((batch, CompressedBody::new(&mut self.compressor, body)));
@@ -77,7 +77,7 @@ impl Packing {
     }
 
     /// The batch whose body is back: the first of those that are away.
-    pub(crate) fn end(&mut self) -> Option<Batch> {
+    pub(crate) fn end(&mut self) -> Option<FrameBatch> {
         self.away.pop_front().map(|away| away.batch)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 
 use crate::append_error::AppendError;
-use crate::messages::{Accepted, Placed, Recall, give};
+use crate::messages::{EventPlacement, Recall, RequestPlacement, give};
 use crate::reader::Reader;
 use crate::shared::Shared;
 
@@ -14,9 +14,9 @@ pub(crate) fn run(shared: &Shared, recalls: &Receiver<Recall>) {
     }
 }
 
-fn complete(shared: &Shared, mut accepted: Accepted) -> Result<Accepted, AppendError> {
+fn complete(shared: &Shared, mut accepted: RequestPlacement) -> Result<RequestPlacement, AppendError> {
     let mut reader = Reader::new(shared);
-    let lacking = |placed: &&mut Placed| placed.stream_version.is_none();
+    let lacking = |placed: &&mut EventPlacement| placed.stream_version.is_none();
     let positions: Vec<_> =
         accepted.placed.iter_mut().filter(lacking).map(|placed| placed.position).collect();
     let originals = reader.original_receipts(&positions).map_err(AppendError::LookUp)?;

@@ -17,7 +17,7 @@ use crate::anchor::{Anchor, AnchorError};
 use crate::append_error::AppendError;
 use crate::heads::LiveHeads;
 use crate::history_check::Standing;
-use crate::inbox::{Command, Lane};
+use crate::inbox::{Lane, SequencerCommand};
 use crate::known_heads::{Recalled, size_of};
 use crate::messages::Queued;
 use crate::options::HeadOptions;
@@ -207,7 +207,7 @@ impl Herald<'_> {
             return Err(NoHead::Keep(error));
         }
         if self.heads.is_full() {
-            self.shared.inbox.command(Command::EndSegment);
+            self.shared.inbox.command(SequencerCommand::EndSegment);
         }
         let Unkept { head, entry, .. } = unkept;
         Ok(PublishedHead { size: head.size, root: head.root, note: entry.note })

@@ -20,7 +20,7 @@ pub(crate) enum Lane {
 
 /// The commands that the sequencer takes besides requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Command {
+pub(crate) enum SequencerCommand {
     /// End the live segment and begin the next one.
     EndSegment,
     /// Take appends, or stop taking them.
@@ -44,7 +44,7 @@ struct State {
     awaits_requests: bool,
     bytes: usize,
     reserved_bytes: usize,
-    commands: Vec<Command>,
+    commands: Vec<SequencerCommand>,
     /// The commits that the committer was given and has not finished.
     commits: usize,
     /// The sequencer waits until the committer has at most this many left: only then is its word worth a wake-up.
@@ -58,7 +58,7 @@ struct State {
 pub(crate) struct Mail {
     /// Those of the reserved lane first.
     pub(crate) requests: Vec<Queued>,
-    pub(crate) commands: Vec<Command>,
+    pub(crate) commands: Vec<SequencerCommand>,
     pub(crate) closing: bool,
 }
 
@@ -112,7 +112,7 @@ impl Inbox {
         Some(queued)
     }
 
-    pub(crate) fn command(&self, command: Command) {
+    pub(crate) fn command(&self, command: SequencerCommand) {
         self.lock().commands.push(command);
         self.wake.notify_one();
     }

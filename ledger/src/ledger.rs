@@ -16,7 +16,7 @@ use crate::creation::CreateError;
 use crate::environment::Environment;
 use crate::fold::Fold;
 use crate::id_tables::look_up_failed;
-use crate::inbox::{Command, Lane};
+use crate::inbox::{Lane, SequencerCommand};
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
 use crate::log_fold;
 use crate::loss::DeclaredLoss;
@@ -28,7 +28,7 @@ use crate::opening;
 use crate::options::Options;
 use crate::page::PageBuilder;
 use crate::pending::PendingAppend;
-use crate::prepare::{Origin, PreparedRequest, check_seen};
+use crate::prepare::{PreparedRequest, RequestOrigin, check_seen};
 use crate::proofs::{ConsistencyProof, InclusionProof, TreeReader};
 use crate::query::{Filter, From, Page, PageEnd, ReadQuery, StoredEvent, TakeEvent};
 use crate::read_error::ReadError;
@@ -177,7 +177,7 @@ impl Ledger {
             return Err(AppendError::LedgerFull { max: MAX_LEDGER_EVENTS });
         }
         let condition = request.condition.clone();
-        let mut prepared = self.shared().preparer.prepare(request, Origin::Client)?;
+        let mut prepared = self.shared().preparer.prepare(request, RequestOrigin::Client)?;
         if let Some(condition) = condition {
             self.search_behind_window(&condition, &mut prepared)?;
         }
@@ -415,12 +415,12 @@ impl Ledger {
 
     /// Ends the live segment, so that it gets its footer and the next event begins another one.
     pub fn end_segment(&self) {
-        self.shared().inbox.command(Command::EndSegment);
+        self.shared().inbox.command(SequencerCommand::EndSegment);
     }
 
     /// Stops taking appends, or takes them again. Appends that were taken are finished; reads go on.
     pub fn set_read_only(&self, read_only: bool) {
-        self.shared().inbox.command(Command::ReadOnly(read_only));
+        self.shared().inbox.command(SequencerCommand::ReadOnly(read_only));
     }
 
     /// Takes nothing more, finishes what it has, writes the footer, syncs, and lets the folder go. Does nothing the second

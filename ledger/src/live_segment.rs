@@ -7,7 +7,7 @@ use bitacora_formats::{
     Micros, Position, SegmentEnd, SegmentPlan, leaf_hash, seal_segment_header,
 };
 
-use crate::batch::Batch;
+use crate::batch::FrameBatch;
 use crate::commits::{EndedSegment, FrameCommit};
 use crate::compressed_body::CompressedBody;
 use crate::limits::MAX_SEGMENT_EVENTS;
@@ -69,7 +69,7 @@ impl LiveSegment {
     pub(crate) fn seal(
         &mut self,
         shared: &Shared,
-        batch: Batch,
+        batch: FrameBatch,
         packed: CompressedBody,
     ) -> Result<FrameCommit, String> {
         let first = batch.tips.first().map(|(_, tip)| tip.position).ok_or("a frame without events")?;

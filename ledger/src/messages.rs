@@ -10,7 +10,7 @@ use crate::receipt::DerivedReceipt;
 use crate::staged::Tip;
 
 /// The channel for the outcome of a request.
-pub(crate) type Reply = oneshot::Sender<Result<Accepted, AppendError>>;
+pub(crate) type Reply = oneshot::Sender<Result<RequestPlacement, AppendError>>;
 
 /// A request on its way to the sequencer.
 pub(crate) struct Queued {
@@ -20,12 +20,12 @@ pub(crate) struct Queued {
 
 /// A request that was admitted: where its events stand.
 #[derive(Debug, Clone)]
-pub(crate) struct Accepted {
-    pub(crate) placed: Vec<Placed>,
+pub(crate) struct RequestPlacement {
+    pub(crate) placed: Vec<EventPlacement>,
     pub(crate) derived: Vec<DerivedReceipt>,
 }
 
-impl Accepted {
+impl RequestPlacement {
     pub(crate) fn has_duplicates(&self) -> bool {
         self.placed.iter().any(|placed| placed.stream_version.is_none())
     }
@@ -33,14 +33,14 @@ impl Accepted {
 
 /// The place of one event of a request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Placed {
+pub(crate) struct EventPlacement {
     pub(crate) position: Position,
     /// `None` for a duplicate until its original receipt was read back from the log.
     pub(crate) stream_version: Option<StreamVersion>,
     pub(crate) duplicate: bool,
 }
 
-impl Placed {
+impl EventPlacement {
     pub(crate) fn new(tip: Tip) -> Self {
         Self { position: tip.position, stream_version: Some(tip.version), duplicate: false }
     }
@@ -51,18 +51,18 @@ impl Placed {
 }
 
 /// The outcome of a request, held back until what it rests on is durable.
-pub(crate) struct Answer {
+pub(crate) struct RequestAnswer {
     pub(crate) reply: Reply,
-    pub(crate) outcome: Result<Accepted, AppendError>,
+    pub(crate) outcome: Result<RequestPlacement, AppendError>,
 }
 
 /// A caller that no longer listens learns the outcome by repeating its request.
-pub(crate) fn give(reply: Reply, outcome: Result<Accepted, AppendError>) {
+pub(crate) fn give(reply: Reply, outcome: Result<RequestPlacement, AppendError>) {
     drop(reply.send(outcome));
 }
 
 /// A duplicate's answer that lacks what only the log knows: stream versions and derived events.
 pub(crate) struct Recall {
     pub(crate) reply: Reply,
-    pub(crate) accepted: Accepted,
+    pub(crate) accepted: RequestPlacement,
 }

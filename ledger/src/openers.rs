@@ -6,12 +6,12 @@ use std::thread;
 
 use crate::limits::FRAME_OPENERS;
 use crate::read_error::ReadError;
-use crate::reader::{Found, Reader};
+use crate::reader::{FrameLocation, Reader};
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
 
 /// Opens all of them, on this thread and on some that end with the call. The results are in the same order.
-pub(crate) fn open_all(shared: &Shared, found: &[Found]) -> Vec<Result<OpenFrame, ReadError>> {
+pub(crate) fn open_all(shared: &Shared, found: &[FrameLocation]) -> Vec<Result<OpenFrame, ReadError>> {
     for found in found {
         found.expect_read();
     }

@@ -12,7 +12,7 @@ use crate::limits::{
 use crate::openers::open_all;
 use crate::query::{Filter, From, PageEnd, ReadQuery, TakeEvent};
 use crate::read_error::ReadError;
-use crate::reader::{Origin, Placed, Reader};
+use crate::reader::{EventSource, LocatedEntry, Reader};
 use crate::recent::OpenFrame;
 use crate::segments::Side;
 use crate::shared::Shared;
@@ -290,10 +290,10 @@ impl<'a> PageBuilder<'a> {
             if !self.remaining().is_some_and(|range| range.contains(&event.position)) {
                 break;
             }
-            let origin = Origin::of_archive(&found.segment, event);
+            let origin = EventSource::of_archive(&found.segment, event);
             let entry = event.entry();
             let placed =
-                Placed { at: event.position, derived: event.derived, entry: &entry, commitment: None };
+                LocatedEntry { at: event.position, derived: event.derived, entry: &entry, commitment: None };
             let is_full = self.consider(&origin, &placed)?;
             self.pass(event.position);
             self.frames += 1;
@@ -409,7 +409,7 @@ impl<'a> PageBuilder<'a> {
             for (index, entry) in request.entries.iter().enumerate() {
                 let Some(at) = position else { break };
                 if (low..=high).contains(&at.get()) && wanted(at) {
-                    entries.push(Placed {
+                    entries.push(LocatedEntry {
                         at,
                         derived: index >= request.submitted as usize,
                         entry,
@@ -424,7 +424,7 @@ impl<'a> PageBuilder<'a> {
         }
         for mut placed in entries {
             placed.commitment = self.commitments.as_mut().and_then(|known| known.of(placed.at));
-            let considered = self.consider(&Origin::of_frame(frame), &placed);
+            let considered = self.consider(&EventSource::of_frame(frame), &placed);
             if considered.is_err() {
                 self.pass_before(placed.at);
             }
@@ -444,7 +444,7 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Takes the event in if it matches; says whether the page is full.
-    fn consider(&mut self, origin: &Origin<'_>, placed: &Placed<'_>) -> Result<bool, ReadError> {
+    fn consider(&mut self, origin: &EventSource<'_>, placed: &LocatedEntry<'_>) -> Result<bool, ReadError> {
         let entry = placed.entry;
         let record = origin.record(entry)?;
         if !self.query.filter.lets_through(&record, origin.time) {

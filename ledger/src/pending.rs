@@ -9,7 +9,7 @@ use bitacora_formats::Commitment;
 use tokio::sync::oneshot;
 
 use crate::append_error::AppendError;
-use crate::messages::Accepted;
+use crate::messages::RequestPlacement;
 use crate::receipt::{Appended, EventReceipt, ReceiptStatus};
 use crate::shared::Shared;
 
@@ -17,7 +17,7 @@ use crate::shared::Shared;
 #[must_use = "an append is only known to be durable once this has resolved"]
 pub struct PendingAppend {
     shared: Arc<Shared>,
-    outcome: oneshot::Receiver<Result<Accepted, AppendError>>,
+    outcome: oneshot::Receiver<Result<RequestPlacement, AppendError>>,
     /// The id and commitment of each event.
     events: Vec<(String, Commitment)>,
 }
@@ -25,7 +25,7 @@ pub struct PendingAppend {
 impl PendingAppend {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        outcome: oneshot::Receiver<Result<Accepted, AppendError>>,
+        outcome: oneshot::Receiver<Result<RequestPlacement, AppendError>>,
         events: Vec<(String, Commitment)>,
     ) -> Self {
         Self { shared, outcome, events }
@@ -41,7 +41,7 @@ impl PendingAppend {
         self.appended(outcome)
     }
 
-    fn appended(&mut self, accepted: Accepted) -> Result<Appended, AppendError> {
+    fn appended(&mut self, accepted: RequestPlacement) -> Result<Appended, AppendError> {
         let mut results = Vec::with_capacity(accepted.placed.len());
         for ((id, commitment), placed) in std::mem::take(&mut self.events).into_iter().zip(&accepted.placed) {
             let stream_version = placed.stream_version.ok_or(AppendError::Unknown)?;

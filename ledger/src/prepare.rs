@@ -29,7 +29,7 @@ const TYPICAL_ATTRIBUTES_BYTES: usize = 192;
 
 /// The origin of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum RequestOrigin {
     Client,
     Service,
 }
@@ -160,7 +160,7 @@ impl Preparer {
     pub(crate) fn prepare(
         &self,
         request: AppendRequest<'_>,
-        origin: Origin,
+        origin: RequestOrigin,
     ) -> Result<PreparedRequest, AppendError> {
         let AppendRequest { events, expected, condition } = request;
         if events.is_empty() {
@@ -181,7 +181,7 @@ impl Preparer {
         };
         let streams = self.stream_keys(&events);
         for (index, (event, stream)) in events.into_iter().zip(streams).enumerate() {
-            if origin == Origin::Client && is_reserved(&event) {
+            if origin == RequestOrigin::Client && is_reserved(&event) {
                 return Err(AppendError::ReservedType { index, kind: event.kind.into_owned() });
             }
             event.validate().map_err(|source| AppendError::Invalid { index, source })?;
@@ -215,22 +215,22 @@ impl Preparer {
         &self,
         mut event: Event<'_>,
         stream: StreamKey,
-        origin: Origin,
+        origin: RequestOrigin,
         index: usize,
         into: &mut PreparedRequest,
     ) -> Result<(), AppendError> {
         let fit = match origin {
-            Origin::Client => check_type(&event, index)?,
-            Origin::Service => Fit::Listed,
+            RequestOrigin::Client => check_type(&event, index)?,
+            RequestOrigin::Service => Fit::Listed,
         };
         // Before anything of it is redacted: what is told of it are names.
-        let unknown = (origin == Origin::Client).then(|| check_known(&event)).flatten();
+        let unknown = (origin == RequestOrigin::Client).then(|| check_known(&event)).flatten();
         let reactor = self.reactor.as_ref().filter(|reactor| reactor.concerns(&event.kind));
         let mut examination = match reactor {
             Some(reactor) => reactor.examine(&event)?,
             None => None,
         };
-        if origin == Origin::Client {
+        if origin == RequestOrigin::Client {
             self.refuse_secret_names(&event, examination.as_deref(), index)?;
         }
         let concerns_reactor = reactor.is_some();
@@ -239,7 +239,7 @@ impl Preparer {
         let redactions = self.redactor.redact(&mut event);
         into.redactions += u64::from(redactions);
         // The replacement of a secret may be longer than its text may be.
-        if redactions > 0 && origin == Origin::Client {
+        if redactions > 0 && origin == RequestOrigin::Client {
             check_type(&event, index)?;
             // A text taken for a secret may be what the event is known by.
             if let Some(reactor) = reactor {
@@ -260,7 +260,7 @@ impl Preparer {
         }
         let misfit = match fit {
             Fit::Unlisted => check_registered(self.reactor.as_deref(), &event, index)?,
-            Fit::Listed if origin == Origin::Client => unknown,
+            Fit::Listed if origin == RequestOrigin::Client => unknown,
             Fit::Listed | Fit::Registered | Fit::Free => None,
         };
 

@@ -35,20 +35,20 @@ pub(crate) struct OriginalReceipts {
 }
 
 /// Events that an archive gave by themselves, at least one, and the segment that they were in.
-pub(crate) struct Archived {
+pub(crate) struct ArchivedEvents {
     pub(crate) segment: Arc<Segment>,
     pub(crate) events: Vec<ColdEvent>,
 }
 
 /// The place of a frame that was found.
-pub(crate) enum Found {
+pub(crate) enum FrameLocation {
     /// It is open already.
     Open(OpenFrame),
     /// It stands there.
     Sealed(Arc<Segment>, FramePlace),
 }
 
-impl Found {
+impl FrameLocation {
     pub(crate) fn place(&self) -> &FramePlace {
         match self {
             Self::Open(frame) => &frame.place,
@@ -66,7 +66,7 @@ impl Found {
 
 /// An entry of a frame, with what its place says of it.
 #[derive(Clone, Copy)]
-pub(crate) struct Placed<'b> {
+pub(crate) struct LocatedEntry<'b> {
     pub(crate) at: Position,
     pub(crate) derived: bool,
     pub(crate) entry: &'b Entry<'b>,
@@ -76,14 +76,14 @@ pub(crate) struct Placed<'b> {
 
 /// The source of an event: an opened frame, or an archive that gave it by itself.
 #[derive(Clone, Copy)]
-pub(crate) struct Origin<'f> {
+pub(crate) struct EventSource<'f> {
     segment: &'f Segment,
     place: Option<&'f FramePlace>,
     /// The time of the event's frame.
     pub(crate) time: Micros,
 }
 
-impl<'f> Origin<'f> {
+impl<'f> EventSource<'f> {
     pub(crate) fn of_frame(frame: &'f OpenFrame) -> Self {
         Self { segment: &frame.segment, place: Some(&frame.place), time: frame.place.header.time }
     }
@@ -128,8 +128,8 @@ impl<'a> Reader<'a> {
         let mut found = None;
         self.each_entry(&frame, |reader, at, derived, entry| {
             if at == position {
-                let placed = Placed { at, derived, entry, commitment: None };
-                reader.stored(&Origin::of_frame(&frame), &placed, &mut |stored| {
+                let placed = LocatedEntry { at, derived, entry, commitment: None };
+                reader.stored(&EventSource::of_frame(&frame), &placed, &mut |stored| {
                     found = Some(stored.into_owned());
                 })?;
                 return Ok(Flow::Stop);
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         &self,
         positions: &[Position],
         max_bytes: usize,
-    ) -> Result<Option<Archived>, ReadError> {
+    ) -> Result<Option<ArchivedEvents>, ReadError> {
         let first = positions.first().filter(|first| **first <= self.head.position);
         let Some(segment) = first.and_then(|first| self.shared.segments.holding(*first)) else {
             return Ok(None);
@@ -162,20 +162,20 @@ impl<'a> Reader<'a> {
         if events.is_empty() || !is_asked {
             return Err(segment.corrupt(0, None, &"the archives gave other events than were asked for"));
         }
-        Ok(Some(Archived { segment, events }))
+        Ok(Some(ArchivedEvents { segment, events }))
     }
 
     fn archived_event(
         &self,
-        found: &Archived,
+        found: &ArchivedEvents,
         position: Position,
     ) -> Result<StoredEvent<'static>, ReadError> {
         let mut stored = None;
         for event in &found.events {
-            let origin = Origin::of_archive(&found.segment, event);
+            let origin = EventSource::of_archive(&found.segment, event);
             let entry = event.entry();
             let placed =
-                Placed { at: event.position, derived: event.derived, entry: &entry, commitment: None };
+                LocatedEntry { at: event.position, derived: event.derived, entry: &entry, commitment: None };
             self.stored(&origin, &placed, &mut |found| stored = Some(found.into_owned()))?;
         }
         stored.ok_or_else(|| self.shared.past_head(position, self.head.position))
@@ -233,8 +233,8 @@ impl<'a> Reader<'a> {
         let derived = &mut receipts.derived;
         for (offset, entry) in request.entries.iter().enumerate().skip(request.submitted as usize) {
             let Some(position) = first.plus(offset as u64) else { break };
-            let placed = Placed { at: position, derived: true, entry, commitment: None };
-            self.stored(&Origin::of_frame(frame), &placed, &mut |stored| {
+            let placed = LocatedEntry { at: position, derived: true, entry, commitment: None };
+            self.stored(&EventSource::of_frame(frame), &placed, &mut |stored| {
                 derived.push(DerivedReceipt {
                     id: stored.event.id.into_owned(),
                     kind: stored.event.kind.into_owned(),
@@ -264,18 +264,18 @@ impl<'a> Reader<'a> {
 
     /// Finds the frame that holds `position`, opened only if it is open already. The header of another one is not proven until it is
     /// opened.
-    pub(crate) fn find(&self, position: Position) -> Result<Found, ReadError> {
+    pub(crate) fn find(&self, position: Position) -> Result<FrameLocation, ReadError> {
         let past = || self.shared.past_head(position, self.head.position);
         if position > self.head.position {
             return Err(past());
         }
         let open = self.shared.recent.holding(position).or_else(|| self.shared.revisited.holding(position));
         if let Some(frame) = open {
-            return Ok(Found::Open(frame));
+            return Ok(FrameLocation::Open(frame));
         }
         let segment = self.shared.segments.holding(position).ok_or_else(past)?;
         let place = segment.find(position)?.ok_or_else(past)?;
-        Ok(Found::Sealed(segment, place))
+        Ok(FrameLocation::Sealed(segment, place))
     }
 
     /// It is looked for soon: the disk may begin.
@@ -285,10 +285,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(crate) fn open_found(&mut self, found: &Found) -> Result<OpenFrame, ReadError> {
+    pub(crate) fn open_found(&mut self, found: &FrameLocation) -> Result<OpenFrame, ReadError> {
         match found {
-            Found::Open(frame) => Ok(frame.clone()),
-            Found::Sealed(segment, place) => self.open(Arc::clone(segment), place.clone()),
+            FrameLocation::Open(frame) => Ok(frame.clone()),
+            FrameLocation::Sealed(segment, place) => self.open(Arc::clone(segment), place.clone()),
         }
     }
 
@@ -357,13 +357,13 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn record<'e>(&self, frame: &OpenFrame, entry: &Entry<'e>) -> Result<Record<'e>, ReadError> {
-        Origin::of_frame(frame).record(entry)
+        EventSource::of_frame(frame).record(entry)
     }
 
     fn stored(
         &self,
-        origin: &Origin<'_>,
-        placed: &Placed<'_>,
+        origin: &EventSource<'_>,
+        placed: &LocatedEntry<'_>,
         take: &mut TakeEvent<'_>,
     ) -> Result<(), ReadError> {
         let record = origin.record(placed.entry)?;
@@ -374,13 +374,13 @@ impl<'a> Reader<'a> {
     /// that opens.
     pub(crate) fn assemble(
         &self,
-        origin: &Origin<'_>,
-        placed: &Placed<'_>,
+        origin: &EventSource<'_>,
+        placed: &LocatedEntry<'_>,
         record: Record<'_>,
         take: &mut TakeEvent<'_>,
     ) -> Result<(), ReadError> {
         let keys = self.shared.preparer.keys();
-        let Placed { at, derived, entry, commitment } = *placed;
+        let LocatedEntry { at, derived, entry, commitment } = *placed;
         let commitment =
             commitment.unwrap_or_else(|| keys.commitment(&record.source, &record.id, entry.record));
         let redactions = record.redactions;
@@ -406,7 +406,7 @@ impl<'a> Reader<'a> {
     /// The subject's part. A key that is damaged makes its own events unreadable, and no others.
     fn open_part(
         &self,
-        origin: &Origin<'_>,
+        origin: &EventSource<'_>,
         entry: &Entry<'_>,
         record: &Record<'_>,
     ) -> Result<OpenedPart, ReadError> {

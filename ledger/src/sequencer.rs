@@ -10,16 +10,16 @@ use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
 
 use crate::admission::Admission;
 use crate::append_error::AppendError;
-use crate::batch::Batch;
+use crate::batch::FrameBatch;
 use crate::clock_watch::{ClockJump, ClockWatch};
 use crate::commits::{Commit, FrameCommit};
 use crate::committer::CommitterHandle;
 use crate::compressed_body::CompressedBody;
 use crate::compressor::Packing;
-use crate::inbox::{Command, Mail};
+use crate::inbox::{Mail, SequencerCommand};
 use crate::limits::{EARLY_PACK_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::live_segment::LiveSegment;
-use crate::messages::{Answer, Queued};
+use crate::messages::{Queued, RequestAnswer};
 use crate::prepare::PreparedRequest;
 use crate::segment_preallocator::Outlook;
 use crate::service_events::ServiceEvent;
@@ -33,7 +33,7 @@ pub(crate) struct Sequencer {
     commits: Sender<Commit>,
     committer: CommitterHandle,
     admission: Admission,
-    batch: Batch,
+    batch: FrameBatch,
     packing: Packing,
     live: LiveSegment,
     /// The largest frame that an empty segment always has room for, in bytes.
@@ -61,7 +61,7 @@ impl Sequencer {
             commits,
             committer,
             admission,
-            batch: Batch::default(),
+            batch: FrameBatch::default(),
             packing,
             live,
             frame_bytes,
@@ -82,7 +82,7 @@ impl Sequencer {
                 break;
             }
         }
-        self.end_segment(&Batch::default());
+        self.end_segment(&FrameBatch::default());
     }
 
     fn work(&mut self, mail: Mail) {
@@ -145,15 +145,15 @@ impl Sequencer {
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn obey(&mut self, command: SequencerCommand) {
         match command {
-            Command::EndSegment => {
+            SequencerCommand::EndSegment => {
                 self.flush();
                 self.settle_packing();
-                self.end_segment(&Batch::default());
+                self.end_segment(&FrameBatch::default());
             }
-            Command::ReadOnly(true) => self.stop_taking(ReadOnlyReason::Operator),
-            Command::ReadOnly(false) => {
+            SequencerCommand::ReadOnly(true) => self.stop_taking(ReadOnlyReason::Operator),
+            SequencerCommand::ReadOnly(false) => {
                 if self.read_only == Some(ReadOnlyReason::Operator) {
                     self.resume();
                 }
@@ -171,7 +171,7 @@ impl Sequencer {
             Ok(_) => SharedCounters::add(&self.shared.counters.redactions, request.redactions),
             Err(_) => SharedCounters::add(&self.shared.counters.refused, 1),
         }
-        self.batch.answers.push(Answer { reply, outcome });
+        self.batch.answers.push(RequestAnswer { reply, outcome });
         self.shared.window_after.store(self.admission.window_after(), Ordering::Relaxed);
     }
 
@@ -281,7 +281,7 @@ impl Sequencer {
     }
 
     /// Encrypts, chains and signs a batch, and hands it on as soon as the committer takes more.
-    fn seal(&mut self, batch: Batch, mut packed: CompressedBody) {
+    fn seal(&mut self, batch: FrameBatch, mut packed: CompressedBody) {
         let next_is_ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
         if batch.is_governed {
             packed.pad();
@@ -307,7 +307,7 @@ impl Sequencer {
     fn give_up(&mut self, what: String) {
         tracing::error!(what, "a frame could not be sealed; nothing more is acknowledged until a restart");
         self.shared.poison(what);
-        self.batch = Batch::default();
+        self.batch = FrameBatch::default();
         self.packing.give_up();
     }
 
@@ -334,7 +334,7 @@ impl Sequencer {
     }
 
     /// Ends the live segment; `next` is sealed, but not written yet.
-    fn end_segment(&mut self, next: &Batch) {
+    fn end_segment(&mut self, next: &FrameBatch) {
         match self.live.end(self.shared.id) {
             Ok(Some(ended)) => {
                 let unwritten = [next, &self.batch].into_iter().chain(self.packing.away());

@@ -13,7 +13,7 @@ use crate::append_error::AppendError;
 use crate::archive_records::{Released, SealedArchive};
 use crate::clock_watch::ClockJump;
 use crate::loss::DeclaredLoss;
-use crate::prepare::{Origin, PreparedRequest, Preparer};
+use crate::prepare::{PreparedRequest, Preparer, RequestOrigin};
 use crate::quarantine::{CutRecord, UnwrittenFrames};
 use crate::request::AppendRequest;
 use crate::writer_state::ReadOnlyReason;
@@ -145,7 +145,7 @@ impl ServiceEvent<'_> {
         event.data = Data::Json(
             data.map_err(|error| AppendError::Unencodable { index: 0, reason: error.to_string() })?,
         );
-        preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)
+        preparer.prepare(AppendRequest::of(vec![event]), RequestOrigin::Service)
     }
 
     /// The id of what is said of a file in quarantine that holds these bytes.

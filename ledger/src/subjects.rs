@@ -78,11 +78,11 @@ pub(crate) struct Subjects {
     files: SubjectFiles,
     by_name: Shelf,
     by_id: Shelf,
-    cached: Mutex<Cached>,
+    cached: Mutex<CachedKeys>,
 }
 
 #[derive(Debug)]
-struct Cached {
+struct CachedKeys {
     /// Only keys whose files are durable.
     by_name: Recent<SubjectKey>,
     by_id: Recent<Arc<Secret>>,
@@ -100,7 +100,7 @@ impl Subjects {
             files: SubjectFiles::new(keys.ledger(), keys.index_key().clone()),
             by_name: Shelf::new(ledger, "by-name", &doubt),
             by_id: Shelf::new(ledger, "by-id", &doubt),
-            cached: Mutex::new(Cached {
+            cached: Mutex::new(CachedKeys {
                 by_name: Recent::new(MAX_CACHED_SUBJECT_KEYS),
                 by_id: Recent::new(MAX_CACHED_SUBJECT_KEYS),
                 damaged: Recent::new(MAX_CACHED_SUBJECT_KEYS),
@@ -188,7 +188,7 @@ impl Subjects {
         Ok(bytes)
     }
 
-    fn cached(&self) -> MutexGuard<'_, Cached> {
+    fn cached(&self) -> MutexGuard<'_, CachedKeys> {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

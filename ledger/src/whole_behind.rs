@@ -49,7 +49,7 @@ pub(crate) struct Damaged<'a> {
 }
 
 /// A segment that is whole as far as its header says.
-struct Certified {
+struct CertifiedSegment {
     number: SegmentNumber,
     outlined: Outlined,
 }
@@ -109,13 +109,13 @@ impl Damaged<'_> {
     }
 
     /// The segments with certified headers that go on from each other, and the numbers of files that are written and are none.
-    fn certified(&self, ledger: Option<LedgerId>) -> io::Result<(Vec<Certified>, Vec<SegmentNumber>)> {
+    fn certified(&self, ledger: Option<LedgerId>) -> io::Result<(Vec<CertifiedSegment>, Vec<SegmentNumber>)> {
         let folder = segments_folder(self.folder);
         let entries = self.disk.list(&folder)?;
         let names = || entries.iter().map(|entry| entry.name.as_str());
         let stored: BTreeSet<_> = names().filter_map(segment_number).collect();
         let left: BTreeSet<_> = names().filter_map(released_number).collect();
-        let (mut certified, mut left_over): (Vec<Certified>, _) = (Vec::new(), Vec::new());
+        let (mut certified, mut left_over): (Vec<CertifiedSegment>, _) = (Vec::new(), Vec::new());
         for number in stored.union(&left).copied() {
             let path = folder.join(segment_file_name(number));
             let outlined = if stored.contains(&number) {
@@ -123,7 +123,7 @@ impl Damaged<'_> {
             } else {
                 Outlined::read_released(self.disk, &folder, self.keyring, number)
             };
-            let next = outlined.ok().flatten().map(|outlined| Certified { number, outlined });
+            let next = outlined.ok().flatten().map(|outlined| CertifiedSegment { number, outlined });
             let next = next.filter(|next| ledger.is_none_or(|id| next.outlined.header.ledger == id));
             match next.filter(|next| certified.last().is_none_or(|before| before.may_precede(next))) {
                 Some(next) => certified.push(next),
@@ -137,7 +137,7 @@ impl Damaged<'_> {
     /// Puts them in a row, with what is lost between them.
     fn joined(
         &self,
-        certified: Vec<Certified>,
+        certified: Vec<CertifiedSegment>,
         end: &SegmentEnd,
         tier: &Arc<dyn ColdTier>,
     ) -> io::Result<Vec<Arc<Segment>>> {
@@ -213,7 +213,7 @@ impl Damaged<'_> {
 
     /// Returns the end of the segment, and the loss behind that in its file; `None` where no frame in it opens under a signature of its
     /// key.
-    fn end_of(&self, last: &Certified) -> io::Result<Option<(SegmentEnd, Option<Fault>)>> {
+    fn end_of(&self, last: &CertifiedSegment) -> io::Result<Option<(SegmentEnd, Option<Fault>)>> {
         let Frames::InFile { .. } = &last.outlined.frames else { return Ok(None) };
         let header = &last.outlined.header;
         let path = segments_folder(self.folder).join(segment_file_name(last.number));
@@ -262,7 +262,7 @@ impl Damaged<'_> {
     }
 }
 
-impl Certified {
+impl CertifiedSegment {
     /// Returns `true` where the other one may be of the same history, further on.
     fn may_precede(&self, next: &Self) -> bool {
         let (one, two) = (&self.outlined.header, &next.outlined.header);

@@ -22,7 +22,7 @@ use crate::signer_handle::PublishedHead;
 use crate::witness::WitnessError;
 use crate::witness::client::{Correspondent, NoCosignature, contradiction};
 use crate::witness::handle::{CourierStart, WitnessStatus, WitnessedStatus};
-use crate::witness::poll::{Answer, Question};
+use crate::witness::poll::{WitnessAnswer, WitnessQuestion};
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// Brings one head after the other round.
@@ -32,7 +32,7 @@ pub(crate) struct Round {
     policy: WitnessPolicy,
     keys: Vec<WitnessKey>,
     correspondents: Vec<Correspondent>,
-    carried: Option<Carried>,
+    carried: Option<CarriedHead>,
     kept: Option<Standing>,
     is_unmet: bool,
 }
@@ -88,7 +88,7 @@ impl Round {
         if is_met {
             shared.courier.publish(published(&head));
         }
-        self.carried = Some(Carried { head, cosigned });
+        self.carried = Some(CarriedHead { head, cosigned });
     }
 
     fn take_turn(&mut self, shared: &Shared) {
@@ -128,7 +128,7 @@ impl Round {
             if head.head().origin != self.origin {
                 return Ok(false);
             }
-            self.carried = Some(Carried { head, cosigned: 0 });
+            self.carried = Some(CarriedHead { head, cosigned: 0 });
         }
         let cosigned = self.carried.as_ref().map(|carried| cosigned_by(&carried.head, &self.keys));
         let cosigned = cosigned.unwrap_or_default();
@@ -157,12 +157,12 @@ impl Round {
             correspondent.asked = Some((old, latest.size));
             has_asked = true;
             let (witness, note) = (Arc::clone(&correspondent.witness), latest.note.clone());
-            shared.courier.letters.ask(Question { place, witness, old, proof, note });
+            shared.courier.letters.ask(WitnessQuestion { place, witness, old, proof, note });
         }
         has_asked
     }
 
-    fn hear(&mut self, shared: &Shared, answer: Answer) {
+    fn hear(&mut self, shared: &Shared, answer: WitnessAnswer) {
         let place = answer.place;
         let Some(correspondent) = self.correspondents.get_mut(place) else { return };
         let Some(asked) = correspondent.asked.take() else { return };
@@ -292,7 +292,7 @@ pub(crate) fn run(shared: &Shared, mut round: Round) {
 }
 
 /// A head on its way round the witnesses.
-struct Carried {
+struct CarriedHead {
     head: SignedTreeHead,
     cosigned: usize,
 }

@@ -11,11 +11,11 @@ use super::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode, Rea
 pub(crate) struct FaultyDisk {
     disk: Arc<dyn Disk>,
     root: PathBuf,
-    calls: Arc<Mutex<Calls>>,
+    calls: Arc<Mutex<DiskCalls>>,
 }
 
 #[derive(Debug, Default)]
-struct Calls {
+struct DiskCalls {
     noted: Vec<String>,
     /// The call that fails, counted from 0, and whether it does its work all the same.
     failing: Option<(usize, bool)>,
@@ -29,7 +29,7 @@ impl FaultyDisk {
     /// Forgets what was noted; of the calls that follow this one fails, with or without effect.
     pub(crate) fn fail(&self, failing: Option<(usize, bool)>) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        *calls = Calls { noted: Vec::new(), failing };
+        *calls = DiskCalls { noted: Vec::new(), failing };
     }
 
     /// The changes since the start or the last [`Self::fail`]: what was called, and the path below the root.

@@ -9,7 +9,7 @@ use crate::cosigned::KeptCosigned;
 use crate::limits::WITNESS_CLOSING_PATIENCE;
 use crate::signer_handle::PublishedHead;
 use crate::witness::Witnesses;
-use crate::witness::poll::Letterbox;
+use crate::witness::poll::WitnessPoll;
 
 /// The state of a ledger's tree heads at its witnesses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,7 +37,7 @@ pub struct WitnessStatus {
 #[derive(Default)]
 pub(crate) struct Courier {
     state: Mutex<State>,
-    pub(crate) letters: Arc<Letterbox>,
+    pub(crate) letters: Arc<WitnessPoll>,
 }
 
 #[derive(Default)]

@@ -11,7 +11,7 @@ use crate::threads::named;
 use crate::witness::{Witness, WitnessError};
 
 /// A question to one witness.
-pub(crate) struct Question {
+pub(crate) struct WitnessQuestion {
     /// Its place among the witnesses.
     pub(crate) place: usize,
     pub(crate) witness: Arc<dyn Witness>,
@@ -21,46 +21,46 @@ pub(crate) struct Question {
 }
 
 /// A witness's answer.
-pub(crate) struct Answer {
+pub(crate) struct WitnessAnswer {
     pub(crate) place: usize,
     pub(crate) outcome: Result<Vec<NoteSignature>, WitnessError>,
 }
 
 /// The place where answers arrive, late ones included.
 #[derive(Default)]
-pub(crate) struct Letterbox {
-    state: Mutex<Letters>,
+pub(crate) struct WitnessPoll {
+    state: Mutex<PollState>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct Letters {
-    arrived: Vec<Answer>,
+struct PollState {
+    arrived: Vec<WitnessAnswer>,
     /// Questions without an answer.
     open: usize,
     /// Until when a ledger that closes waits for answers.
     closing: Option<Instant>,
 }
 
-impl Letterbox {
+impl WitnessPoll {
     /// Asks without waiting. An answer arrives in every case, at the latest after the witness's own deadline.
-    pub(crate) fn ask(self: &Arc<Self>, question: Question) {
+    pub(crate) fn ask(self: &Arc<Self>, question: WitnessQuestion) {
         self.lock().open += 1;
         let (place, name) = (question.place, question.witness.key().name().to_owned());
         let (letterbox, asked) = (Arc::clone(self), name.clone());
         let spawned = named("witness").spawn(move || {
-            let Question { witness, old, proof, note, .. } = question;
+            let WitnessQuestion { witness, old, proof, note, .. } = question;
             let answered = catch_unwind(AssertUnwindSafe(|| witness.add(old, &proof, &note)));
             let panicked = || Err(unreachable(asked, io::Error::other("its thread panicked")));
-            letterbox.arrive(Answer { place, outcome: answered.unwrap_or_else(|_| panicked()) });
+            letterbox.arrive(WitnessAnswer { place, outcome: answered.unwrap_or_else(|_| panicked()) });
         });
         if let Err(error) = spawned {
-            self.arrive(Answer { place, outcome: Err(unreachable(name, error)) });
+            self.arrive(WitnessAnswer { place, outcome: Err(unreachable(name, error)) });
         }
     }
 
     /// Returns the answers that have arrived. Waits for the rest until `patience` has passed, or for the time that a close leaves.
-    pub(crate) fn gather(&self, patience: Duration) -> Vec<Answer> {
+    pub(crate) fn gather(&self, patience: Duration) -> Vec<WitnessAnswer> {
         let until = Instant::now() + patience;
         let mut state = self.lock();
         while state.open > 0 {
@@ -76,7 +76,7 @@ impl Letterbox {
 
     /// Waits for the next turn; whether it is the last.
     pub(crate) fn rest(&self, every: Duration) -> bool {
-        let open = |state: &mut Letters| state.closing.is_none();
+        let open = |state: &mut PollState| state.closing.is_none();
         let waited = self.wake.wait_timeout_while(self.lock(), every, open);
         waited.unwrap_or_else(PoisonError::into_inner).0.closing.is_some()
     }
@@ -87,7 +87,7 @@ impl Letterbox {
         self.wake.notify_all();
     }
 
-    fn arrive(&self, answer: Answer) {
+    fn arrive(&self, answer: WitnessAnswer) {
         let mut state = self.lock();
         state.open = state.open.saturating_sub(1);
         state.arrived.push(answer);
@@ -95,7 +95,7 @@ impl Letterbox {
         self.wake.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Letters> {
+    fn lock(&self) -> MutexGuard<'_, PollState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

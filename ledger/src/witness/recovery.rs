@@ -6,7 +6,7 @@ use std::time::Duration;
 use bitacora_formats::Position;
 
 use super::client::contradiction;
-use super::poll::{Letterbox, Question};
+use super::poll::{WitnessPoll, WitnessQuestion};
 use crate::limits::WITNESS_OPENING_PATIENCE;
 use crate::rollback::Rollback;
 use crate::witness::{WitnessError, Witnesses};
@@ -24,10 +24,10 @@ impl Recollection {
     /// Shows each witness a head that the ledger has, as if it had cosigned that one last: so nothing changes there, and a
     /// witness that has cosigned another says which. One that does not answer says nothing: what has to answer is the anchor.
     pub(crate) fn ask(witnesses: &Witnesses, (note, size): (&str, u64), head: Position) -> Self {
-        let letters = Arc::new(Letterbox::default());
+        let letters = Arc::new(WitnessPoll::default());
         for (place, witness) in witnesses.witnesses.iter().enumerate() {
             let (witness, note) = (Arc::clone(witness), note.to_owned());
-            letters.ask(Question { place, witness, old: size, proof: Vec::new(), note });
+            letters.ask(WitnessQuestion { place, witness, old: size, proof: Vec::new(), note });
         }
         let mut recollection = Self { sizes: vec![None; witnesses.witnesses.len()], differs: None };
         let answers = letters.gather(WITNESS_OPENING_PATIENCE);
