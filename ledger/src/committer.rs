@@ -21,7 +21,7 @@ use crate::shared::Shared;
 use crate::snapshots::StateAtEnd;
 use crate::staged::Tip;
 use crate::tip_tables::EndedState;
-use crate::unproven::{Ended, Waiting};
+use crate::unproven::{UnprovenBacklog, WritesEnded};
 
 /// The reason to write nothing after the disk lost earlier frames.
 const NOT_ON_DISK: &str = "the disk does not have what was written to it before";
@@ -131,7 +131,7 @@ impl Committer {
     /// Keeps in memory what is written next, until it was read back.
     fn announce_write(&self, live: &BlankSegment, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let announced = self.shared.unproven.push(live.number, offset, bytes);
-        if announced.map_err(|Ended| io::Error::other(NOT_ON_DISK))? == Waiting::Much {
+        if announced.map_err(|WritesEnded| io::Error::other(NOT_ON_DISK))? == UnprovenBacklog::Much {
             self.shared.notary.is_due();
         }
         Ok(())

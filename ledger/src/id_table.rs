@@ -30,7 +30,7 @@ const READ_BLOCKS: usize = 32;
 
 /// The reasons for which a table cannot be used: the segments it should cover have to be read again.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Doubt {
+pub(crate) enum UnusableIdTable {
     /// It cannot be read.
     #[error("{0}; the identities are read from the log again")]
     Disk(#[from] io::Error),
@@ -108,8 +108,8 @@ impl IdTable {
         binding: IdTableBinding,
     ) -> io::Result<Self> {
         Self::load(disk, folder, index_key, binding).map_err(|doubt| match doubt {
-            Doubt::Disk(error) => error,
-            Doubt::Table(error) => io::Error::new(io::ErrorKind::InvalidData, error),
+            UnusableIdTable::Disk(error) => error,
+            UnusableIdTable::Table(error) => io::Error::new(io::ErrorKind::InvalidData, error),
         })
     }
 
@@ -119,7 +119,7 @@ impl IdTable {
         folder: &Path,
         index_key: &Secret,
         binding: IdTableBinding,
-    ) -> Result<Self, Doubt> {
+    ) -> Result<Self, UnusableIdTable> {
         let path = folder.join(file_name(binding.first, binding.last));
         let file = disk.open(&path, OpenMode::Read)?;
         let found = file.len()?;
@@ -257,7 +257,7 @@ pub(crate) fn opens(disk: &dyn Disk, folder: &Path, name: &str, index_key: &Secr
     let header = IdTableHeader::parse(&first_block).ok()?;
     match IdTable::load(disk, folder, index_key, header.binding) {
         Ok(_) => Some(true),
-        Err(Doubt::Table(_)) => Some(false),
-        Err(Doubt::Disk(_)) => None,
+        Err(UnusableIdTable::Table(_)) => Some(false),
+        Err(UnusableIdTable::Disk(_)) => None,
     }
 }

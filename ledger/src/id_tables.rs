@@ -18,7 +18,7 @@ use bitacora_formats::{
 
 use crate::append_error::AppendError;
 use crate::disk::Disk;
-use crate::id_table::{Doubt, IdTable, is_unfinished, segments_of};
+use crate::id_table::{IdTable, UnusableIdTable, is_unfinished, segments_of};
 use crate::ids::{Known, SegmentIds};
 use crate::limits::{MAX_ID_TABLE_WRITE_ENTRIES, MAX_UNWRITTEN_IDS};
 use crate::pace::{Pace, Rest};
@@ -316,8 +316,10 @@ impl Place {
             };
             match IdTable::load(&*self.disk, &self.folder, &self.index_key, self.binding(first, last, hash)) {
                 Ok(table) => tables.push(Arc::new(table)),
-                Err(Doubt::Disk(error)) => tracing::warn!(name, %error, "an id table cannot be read"),
-                Err(Doubt::Table(error)) => {
+                Err(UnusableIdTable::Disk(error)) => {
+                    tracing::warn!(name, %error, "an id table cannot be read")
+                }
+                Err(UnusableIdTable::Table(error)) => {
                     tracing::warn!(name, %error, "an id table does not fit and is removed; the log has its identities");
                     self.remove(name);
                 }

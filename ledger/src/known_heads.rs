@@ -23,7 +23,7 @@ use crate::segment_file::is_signed_by;
 use crate::segment_list::segment_header;
 use crate::segments::{Segment, segment_file_name, segments_folder};
 use crate::signer_handle::PublishedHead;
-use crate::witness::recovery::Recollection;
+use crate::witness::recovery::WitnessMemory;
 
 /// The memory of a ledger's tree heads, compared with the ledger.
 pub(crate) struct Remembered {
@@ -39,7 +39,7 @@ pub(crate) struct Remembered {
     /// The last cosigned head beside the segments that still is the ledger's.
     pub(crate) cosigned: Option<KeptCosigned>,
     /// The witnesses' memory.
-    pub(crate) witnessed: Recollection,
+    pub(crate) witnessed: WitnessMemory,
     /// `true` if tree heads of it were signed before, in any generation.
     pub(crate) has_heads: bool,
 }
@@ -119,11 +119,11 @@ impl Remembered {
                 let shown = kept.as_ref().map(|(head, _)| (head.note().to_string(), head.head().size));
                 let shown = shown.or_else(|| first_head(&origin, keyring, &replayed.segments));
                 let ask = |(note, size): (String, u64)| {
-                    Recollection::ask(witnesses, (&note, size), replayed.head.position)
+                    WitnessMemory::ask(witnesses, (&note, size), replayed.head.position)
                 };
                 shown.map(ask).unwrap_or_default()
             }
-            None => Recollection::default(),
+            None => WitnessMemory::default(),
         };
         let has_heads = any.is_some();
         Ok(Self { origin, anchored, kept, anchor_differs, kept_differs, cosigned, witnessed, has_heads })
@@ -275,7 +275,7 @@ impl Remembered {
     pub(crate) fn begin_generation(&mut self, generation: Generation) {
         self.origin.generation = generation;
         self.cosigned = None;
-        self.witnessed = Recollection::default();
+        self.witnessed = WitnessMemory::default();
     }
 
     /// The last head that still is the ledger's.

@@ -41,12 +41,12 @@ pub(crate) struct LiveLeaves {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     ledger: LedgerId,
-    current: Option<Current>,
+    current: Option<LiveLeavesFile>,
     /// The buffer of one write, kept for the next.
     bytes: Vec<u8>,
 }
 
-struct Current {
+struct LiveLeavesFile {
     number: SegmentNumber,
     first: Position,
     /// `None` once something failed: the rest is made again from the log.
@@ -71,7 +71,7 @@ impl LiveLeaves {
     pub(crate) fn begin(&mut self, number: SegmentNumber, first: Position) {
         let opened = open_anew(&*self.disk, &self.folder.join(leaves_file_name(number)));
         let file = opened.map_err(|error| Self::warn(number, &error)).ok();
-        self.current = Some(Current { number, first, file, written: 0 });
+        self.current = Some(LiveLeavesFile { number, first, file, written: 0 });
     }
 
     /// A frame is durable: its entries follow, in one write that is not synced. Nobody was told of the frame yet.
@@ -100,7 +100,7 @@ impl LiveLeaves {
 
     /// The segment ended.
     pub(crate) fn end(&mut self) -> Option<EndedLeaves> {
-        let Current { number, first, file, .. } = self.current.take()?;
+        let LiveLeavesFile { number, first, file, .. } = self.current.take()?;
         Some(EndedLeaves { number, first, file })
     }
 

@@ -25,11 +25,11 @@ pub(crate) struct LiveSegment {
     time: Micros,
     /// The tip that the next link builds on.
     tip: ChainTip,
-    current: Option<Current>,
+    current: Option<CurrentSegment>,
 }
 
 /// The segment that has a header by now.
-struct Current {
+struct CurrentSegment {
     sealer: FrameSealer,
     segment: Arc<Segment>,
     /// Not handed to the committer yet, together with the header's bytes.
@@ -40,7 +40,7 @@ struct Current {
 }
 
 /// The state of a ledger at its opening.
-pub(crate) struct Start {
+pub(crate) struct LiveSegmentStart {
     pub(crate) generation: Generation,
     pub(crate) epoch: Epoch,
     pub(crate) frontier: Frontier,
@@ -49,14 +49,14 @@ pub(crate) struct Start {
 }
 
 impl LiveSegment {
-    pub(crate) fn new(start: Start) -> Self {
-        let Start { generation, epoch, frontier, time, tip } = start;
+    pub(crate) fn new(start: LiveSegmentStart) -> Self {
+        let LiveSegmentStart { generation, epoch, frontier, time, tip } = start;
         Self { generation, epoch, frontier, time, tip, current: None }
     }
 
     /// Returns `true` if the live segment has room for a frame of this stored size, its footer and `reserve` more.
     pub(crate) fn fits(&self, frame: u64, reserve: u64) -> bool {
-        let room = |current: &Current| current.bytes.saturating_sub(current.offset);
+        let room = |current: &CurrentSegment| current.bytes.saturating_sub(current.offset);
         self.current.as_ref().is_some_and(|live| frame + FOOTER_BYTES as u64 + reserve <= room(live))
     }
 
@@ -124,7 +124,7 @@ impl LiveSegment {
         })
     }
 
-    fn begin(&self, shared: &Shared, first: Position, time: Micros) -> Result<Current, String> {
+    fn begin(&self, shared: &Shared, first: Position, time: Micros) -> Result<CurrentSegment, String> {
         let blank = shared.supply.take().ok_or("no blank segment is ready")?;
         let mut entropy_error = None;
         let mut random = |bytes: &mut [u8]| {
@@ -150,7 +150,7 @@ impl LiveSegment {
         }
         let opener = FrameOpener::new(sealer.segment_key());
         let segment = Arc::new(Segment::new(blank.number, first, Arc::clone(&blank.file), opener));
-        Ok(Current {
+        Ok(CurrentSegment {
             sealer,
             segment,
             bytes: blank.bytes,
@@ -163,7 +163,7 @@ impl LiveSegment {
     /// Ends the live segment, if one was written to.
     pub(crate) fn end(&mut self, ledger: LedgerId) -> Result<Option<EndedSegment>, String> {
         let Some(current) = self.current.take() else { return Ok(None) };
-        let Current { sealer, offset, segment, .. } = current;
+        let CurrentSegment { sealer, offset, segment, .. } = current;
         let mut footer = Vec::with_capacity(FOOTER_BYTES);
         self.tip = sealer.footer(&mut footer).map_err(|error| error.to_string())?;
         let end = SegmentEnd {

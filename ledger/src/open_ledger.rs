@@ -8,8 +8,8 @@ use crate::disk::FolderLock;
 use crate::head_signer::{self, NotaryStart};
 use crate::shared::Shared;
 use crate::threads::named;
-use crate::witness::handle::CourierStart;
-use crate::witness_publisher::{self, Round};
+use crate::witness::handle::WitnessPublisherStart;
+use crate::witness_publisher::{self, WitnessPublisher};
 use crate::writer_state::WriterState;
 
 /// The reasons for which a ledger did not end cleanly. Acknowledged events are durable, unless the reason says that the disk lied.
@@ -55,8 +55,8 @@ impl Inner {
         Ok(())
     }
 
-    pub(crate) fn start_courier(&self, start: CourierStart) -> io::Result<()> {
-        let round = Round::begin(&self.shared, start);
+    pub(crate) fn start_courier(&self, start: WitnessPublisherStart) -> io::Result<()> {
+        let round = WitnessPublisher::begin(&self.shared, start);
         let shared = Arc::clone(&self.shared);
         let thread = named("courier").spawn(move || witness_publisher::run(&shared, round))?;
         *self.courier.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);

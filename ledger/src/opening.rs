@@ -25,7 +25,7 @@ use crate::index_folder::INDEX;
 use crate::known_heads::{Remembered, first_segment, refuse_other_name};
 use crate::leaf_repair::settle_tree;
 use crate::leaves;
-use crate::live_segment::{LiveSegment, Start};
+use crate::live_segment::{LiveSegment, LiveSegmentStart};
 use crate::log_fold::{begin_in_archives, fold_to_head};
 use crate::loss::{self, DeclaredLoss};
 use crate::loss_record::{self, Begun};
@@ -59,7 +59,7 @@ use crate::threads::named;
 use crate::tree::Tree;
 use crate::unproven::Unproven;
 use crate::whole_behind;
-use crate::witness::handle::CourierStart;
+use crate::witness::handle::WitnessPublisherStart;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 use bitacora_governance::{Governance, Reactor};
 
@@ -256,11 +256,11 @@ fn start_of_heads(
     options: HeadOptions,
     remembered: Remembered,
     before: SegmentEnd,
-) -> (NotaryStart, Option<CourierStart>) {
+) -> (NotaryStart, Option<WitnessPublisherStart>) {
     let latest = remembered.latest();
     let may_begin_anchor = options.anchor_is_new || !remembered.has_heads;
     let Remembered { origin, anchored, cosigned, witnessed, .. } = remembered;
-    let courier = options.witnesses.clone().map(|witnesses| CourierStart {
+    let courier = options.witnesses.clone().map(|witnesses| WitnessPublisherStart {
         witnesses,
         origin: origin.clone(),
         kept: cosigned,
@@ -365,7 +365,7 @@ impl Opening {
         let staged = Staged::new(next_position, replayed.head.time, tips);
         let staged_state = hot.as_ref().map(HotState::fork);
         let admission = Admission::new(staged, replayed.ids, staged_state, preparer, options.derived_bytes());
-        let start = Start {
+        let start = LiveSegmentStart {
             generation: replayed.generation,
             epoch: next.epoch,
             frontier: replayed.frontier,

@@ -36,7 +36,7 @@ use crate::table_writer::Keeper;
 use crate::tip_tables::TipTables;
 use crate::tree::Tree;
 use crate::unproven::Unproven;
-use crate::whole_behind::{Damaged, WholeBehind};
+use crate::whole_behind::{DamagedLedger, WholeBehind};
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// A log as it was read.
@@ -85,7 +85,8 @@ pub(crate) fn open(
     };
     let ledger = known.as_ref().ok().map(|standing| standing.header.ledger);
     let tier = |ledger| environment.archives.of_ledger(folder, ledger, &keyring, ColdAccess::Reading);
-    let whole = fault.map(|fault| Damaged { disk, folder, keyring: &keyring, fault }.whole(ledger, tier));
+    let whole =
+        fault.map(|fault| DamagedLedger { disk, folder, keyring: &keyring, fault }.whole(ledger, tier));
     let whole = whole.transpose().map_err(in_step("looking for what is whole"))?.flatten();
     let until = known.as_ref().map_or(Position::FIRST, |standing| standing.end.next_position);
     let what = match whole.filter(|whole| whole.end.next_position > until) {

@@ -85,11 +85,11 @@ pub struct Restoration<'k> {
     number: SegmentNumber,
     frontier: Frontier,
     tip: ChainTip,
-    current: Option<Current>,
+    current: Option<RestoredSegment>,
 }
 
 /// The segment that frames are sealed into.
-struct Current {
+struct RestoredSegment {
     sealer: FrameSealer,
     bytes: Vec<u8>,
     leaves: SegmentLeaves,
@@ -221,7 +221,7 @@ impl<'k> Restoration<'k> {
         disk.sync_folder(parent).map_err(in_step("syncing the parent folder"))
     }
 
-    fn begin_segment(&mut self, first: Position, created: Micros) -> Result<Current, RestoreError> {
+    fn begin_segment(&mut self, first: Position, created: Micros) -> Result<RestoredSegment, RestoreError> {
         let wrong = |what: String| RestoreError::Frame { first, what };
         self.number = self.number.next().ok_or_else(|| wrong("segment numbers run out".to_owned()))?;
         let mut entropy_error = None;
@@ -245,11 +245,11 @@ impl<'k> Restoration<'k> {
             return Err(in_step("drawing a segment's key")(error));
         }
         let leaves = SegmentLeaves::new(self.ledger, self.number, first);
-        Ok(Current { sealer, bytes, leaves })
+        Ok(RestoredSegment { sealer, bytes, leaves })
     }
 
     fn end_segment(&mut self) -> Result<(), RestoreError> {
-        let Some(Current { sealer, mut bytes, leaves }) = self.current.take() else { return Ok(()) };
+        let Some(RestoredSegment { sealer, mut bytes, leaves }) = self.current.take() else { return Ok(()) };
         let first = Position::new(self.frontier.size()).unwrap_or(Position::FIRST);
         let tip = sealer.footer(&mut bytes);
         self.tip = tip.map_err(|error| RestoreError::Frame { first, what: error.to_string() })?;

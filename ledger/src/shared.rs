@@ -28,7 +28,7 @@ use crate::staged::{DurableTips, Tip};
 use crate::table_writer::Keeper;
 use crate::tree::Tree;
 use crate::unproven::Unproven;
-use crate::witness::handle::Courier;
+use crate::witness::handle::WitnessPublisherHandle;
 use crate::writer_state::{Counters, ReadOnlyReason, WriterState};
 
 /// Shared by the sequencer, the committer, the supply and every handle.
@@ -55,7 +55,7 @@ pub(crate) struct Shared {
     pub(crate) notary: Notary,
     /// Bytes that were given to the disk and not read back yet.
     pub(crate) unproven: Unproven,
-    pub(crate) courier: Courier,
+    pub(crate) courier: WitnessPublisherHandle,
     /// The pace of background work.
     pub(crate) pace: Arc<Pace>,
     pub(crate) decompressors: DecompressorPool,
@@ -132,7 +132,7 @@ impl Shared {
             tree,
             unproven,
             notary: Notary::default(),
-            courier: Courier::default(),
+            courier: WitnessPublisherHandle::default(),
             pace: ids.pace(),
             ids,
             decompressors: DecompressorPool::default(),

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bitacora_formats::{LedgerKeys, Secret, SubjectFileError, SubjectFiles};
 
-use self::key_files::{Doubt, Drawer, Shelf};
+use self::key_files::{KeyFiles, KeyFolder, SyncDoubt};
 use self::recent::Recent;
 use crate::environment::Environment;
 use crate::limits::MAX_CACHED_SUBJECT_KEYS;
@@ -76,8 +76,8 @@ pub(crate) struct Subjects {
     environment: Environment,
     keys: LedgerKeys,
     files: SubjectFiles,
-    by_name: Shelf,
-    by_id: Shelf,
+    by_name: KeyFiles,
+    by_id: KeyFiles,
     cached: Mutex<CachedKeys>,
 }
 
@@ -93,13 +93,13 @@ struct CachedKeys {
 impl Subjects {
     /// The store in the folder of a ledger. Its folders are made when the first subject is.
     pub(crate) fn of_ledger(environment: Environment, ledger: &Path, keys: &LedgerKeys) -> Self {
-        let doubt = Doubt::default();
+        let doubt = SyncDoubt::default();
         Self {
             environment,
             keys: keys.clone(),
             files: SubjectFiles::new(keys.ledger(), keys.index_key().clone()),
-            by_name: Shelf::new(ledger, "by-name", &doubt),
-            by_id: Shelf::new(ledger, "by-id", &doubt),
+            by_name: KeyFiles::new(ledger, "by-name", &doubt),
+            by_id: KeyFiles::new(ledger, "by-id", &doubt),
             cached: Mutex::new(CachedKeys {
                 by_name: Recent::new(MAX_CACHED_SUBJECT_KEYS),
                 by_id: Recent::new(MAX_CACHED_SUBJECT_KEYS),
@@ -171,7 +171,7 @@ impl Subjects {
     }
 
     /// Makes a key. Its own file is durable before a name leads to it.
-    fn make(&self, drawer: &mut Drawer<'_>, name: &[u8; 16]) -> io::Result<SubjectKey> {
+    fn make(&self, drawer: &mut KeyFolder<'_>, name: &[u8; 16]) -> io::Result<SubjectKey> {
         let disk = &*self.environment.disk;
         let (id, mut secret) = (self.random::<16>()?, self.random::<32>()?);
         let key = SubjectKey { id, secret: Arc::new(Secret::take(&mut secret)) };
@@ -193,6 +193,6 @@ impl Subjects {
     }
 }
 
-fn damaged(shelf: &Shelf, name: &[u8; 16], what: SubjectFileError) -> SubjectsError {
+fn damaged(shelf: &KeyFiles, name: &[u8; 16], what: SubjectFileError) -> SubjectsError {
     SubjectsError::Damaged { file: shelf.file_name(name), what }
 }

@@ -38,7 +38,7 @@ struct State {
 
 /// The amount that waits to be read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waiting {
+pub(crate) enum UnprovenBacklog {
     /// Less than half of what is kept; or more, and that was told already.
     Little,
     /// Half of it, with these bytes.
@@ -47,7 +47,7 @@ pub(crate) enum Waiting {
 
 /// Nothing more is written: the disk does not have what it was given.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Ended;
+pub(crate) struct WritesEnded;
 
 impl Unproven {
     pub(crate) fn new(is_kept: bool) -> Self {
@@ -60,17 +60,22 @@ impl Unproven {
 
     /// These bytes are written next, right behind the ones before. Called before they are, so that [`Self::end`] has all that the
     /// disk was given.
-    pub(crate) fn push(&self, segment: SegmentNumber, offset: u64, bytes: &[u8]) -> Result<Waiting, Ended> {
+    pub(crate) fn push(
+        &self,
+        segment: SegmentNumber,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<UnprovenBacklog, WritesEnded> {
         let mut state = self.lock();
         if state.is_ended {
-            return Err(Ended);
+            return Err(WritesEnded);
         }
-        let mut waiting = Waiting::Little;
+        let mut waiting = UnprovenBacklog::Little;
         if self.is_kept {
             let before = state.bytes;
             state.bytes += bytes.len();
             if before < MAX_UNPROVEN_BYTES / 2 && state.bytes >= MAX_UNPROVEN_BYTES / 2 {
-                waiting = Waiting::Much;
+                waiting = UnprovenBacklog::Much;
             }
             state.writes.push_back(WrittenBytes { segment, offset, bytes: bytes.to_vec() });
             while state.bytes > MAX_UNPROVEN_BYTES
@@ -128,7 +133,7 @@ mod tests {
         unproven.is_on_disk(SegmentNumber(2), 10);
         unproven.is_on_disk(SegmentNumber(2), 12);
         assert_eq!(unproven.end(), [written(2, 10, b"twothree"), written(3, 0, b"next")]);
-        assert_eq!(push(3, 4, b"more"), Err(Ended));
+        assert_eq!(push(3, 4, b"more"), Err(WritesEnded));
         assert_eq!(unproven.end(), []);
     }
 
@@ -137,7 +142,10 @@ mod tests {
         let unproven = Unproven::new(true);
         let big = vec![7; MAX_UNPROVEN_BYTES / 2];
         let push = |number: u64| unproven.push(SegmentNumber(2), number * big.len() as u64, &big).unwrap();
-        assert_eq!((0..3).map(push).collect::<Vec<_>>(), [Waiting::Much, Waiting::Little, Waiting::Little]);
+        assert_eq!(
+            (0..3).map(push).collect::<Vec<_>>(),
+            [UnprovenBacklog::Much, UnprovenBacklog::Little, UnprovenBacklog::Little]
+        );
         let [left] = &unproven.end()[..] else { panic!("one stretch") };
         assert_eq!((left.offset, left.bytes.len()), (big.len() as u64, MAX_UNPROVEN_BYTES));
         let unproven = Unproven::new(false);

@@ -39,7 +39,7 @@ pub(crate) struct WholeBehind {
 }
 
 /// A damaged ledger: its place, its keyring and its damage.
-pub(crate) struct Damaged<'a> {
+pub(crate) struct DamagedLedger<'a> {
     pub(crate) disk: &'a dyn Disk,
     /// Of the ledger.
     pub(crate) folder: &'a Path,
@@ -62,7 +62,7 @@ pub(crate) fn take_in(
     replayed: &mut Replayed,
 ) -> io::Result<()> {
     let TailState::Corrupt(fault) = &replayed.tail else { return Ok(()) };
-    let whole = Damaged { disk, folder, keyring, fault }
+    let whole = DamagedLedger { disk, folder, keyring, fault }
         .whole(Some(replayed.ledger), |_| Arc::clone(&replayed.tier))?
         .filter(|whole| whole.end.next_position > replayed.end.next_position);
     if let Some((head, whole)) = whole.and_then(|whole| Some((whole.head()?, whole))) {
@@ -79,7 +79,7 @@ impl WholeBehind {
     }
 }
 
-impl Damaged<'_> {
+impl DamagedLedger<'_> {
     /// Finds what is whole. Positions rest on headers under the ledger's certificate, and on frames under the keys in them. `None` where
     /// there is nothing that can be told to be the ledger's end.
     pub(crate) fn whole(

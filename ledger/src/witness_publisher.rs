@@ -20,33 +20,33 @@ use crate::rollback::Rollback;
 use crate::shared::Shared;
 use crate::signer_handle::PublishedHead;
 use crate::witness::WitnessError;
-use crate::witness::client::{Correspondent, NoCosignature, contradiction};
-use crate::witness::handle::{CourierStart, WitnessStatus, WitnessedStatus};
+use crate::witness::client::{NoCosignature, WitnessClient, contradiction};
+use crate::witness::handle::{WitnessPublisherStart, WitnessStatus, WitnessedStatus};
 use crate::witness::poll::{WitnessAnswer, WitnessQuestion};
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// Brings one head after the other round.
-pub(crate) struct Round {
+pub(crate) struct WitnessPublisher {
     every: Duration,
     origin: Origin,
     policy: WitnessPolicy,
     keys: Vec<WitnessKey>,
-    correspondents: Vec<Correspondent>,
+    correspondents: Vec<WitnessClient>,
     carried: Option<CarriedHead>,
     kept: Option<Standing>,
     is_unmet: bool,
 }
 
-impl Round {
+impl WitnessPublisher {
     /// Begins where the opening found the witnesses, and what was kept before it.
-    pub(crate) fn begin(shared: &Shared, start: CourierStart) -> Self {
-        let CourierStart { witnesses, origin, kept, sizes } = start;
+    pub(crate) fn begin(shared: &Shared, start: WitnessPublisherStart) -> Self {
+        let WitnessPublisherStart { witnesses, origin, kept, sizes } = start;
         let keys: Vec<WitnessKey> = witnesses.witnesses.iter().map(|witness| witness.key().clone()).collect();
         let mut round = Self {
             every: witnesses.every,
             origin,
             policy: witnesses.policy,
-            correspondents: witnesses.witnesses.into_iter().map(Correspondent::new).collect(),
+            correspondents: witnesses.witnesses.into_iter().map(WitnessClient::new).collect(),
             keys,
             carried: None,
             kept: None,
@@ -281,7 +281,7 @@ impl Round {
 }
 
 /// The body of the thread; ends after the turn that follows the close.
-pub(crate) fn run(shared: &Shared, mut round: Round) {
+pub(crate) fn run(shared: &Shared, mut round: WitnessPublisher) {
     loop {
         let is_last = shared.courier.letters.rest(round.every);
         round.take_turn(shared);

@@ -54,7 +54,7 @@ fn build(folder: &Path, binding: IdTableBinding, entries: Vec<IdEntry>) -> IdTab
     IdTable::build(&RealDisk, folder, &index_key(), binding, entries, &Pace::default()).unwrap()
 }
 
-fn load(folder: &Path, binding: IdTableBinding) -> Result<IdTable, Doubt> {
+fn load(folder: &Path, binding: IdTableBinding) -> Result<IdTable, UnusableIdTable> {
     IdTable::load(&RealDisk, folder, &index_key(), binding)
 }
 
@@ -144,7 +144,7 @@ fn rot_before_loading_is_seen_wherever_it_is() {
     assert_eq!(length, 3 * 4_096 + 4 * 64 + 32);
     for at in 0..length {
         flip(folder.path(), at);
-        assert!(matches!(load(folder.path(), binding(1, 1)), Err(Doubt::Table(_))), "byte {at}");
+        assert!(matches!(load(folder.path(), binding(1, 1)), Err(UnusableIdTable::Table(_))), "byte {at}");
         flip(folder.path(), at);
     }
     load(folder.path(), binding(1, 1)).unwrap();
@@ -192,13 +192,16 @@ fn a_file_of_another_length_is_doubted() {
     let file = RealDisk.open(table.path(), OpenMode::Write).unwrap();
     let length = file.len().unwrap();
     file.set_len(length + 1).unwrap();
-    assert!(matches!(load(folder.path(), binding(1, 1)), Err(Doubt::Table(IdTableError::Length { .. }))));
+    assert!(matches!(
+        load(folder.path(), binding(1, 1)),
+        Err(UnusableIdTable::Table(IdTableError::Length { .. }))
+    ));
     for length in (0..length).rev().step_by(97).chain([0]) {
         file.set_len(length).unwrap();
-        assert!(matches!(load(folder.path(), binding(1, 1)), Err(Doubt::Table(_))), "{length}");
+        assert!(matches!(load(folder.path(), binding(1, 1)), Err(UnusableIdTable::Table(_))), "{length}");
     }
     RealDisk.remove_file(table.path()).unwrap();
-    assert!(matches!(load(folder.path(), binding(1, 1)), Err(Doubt::Disk(_))));
+    assert!(matches!(load(folder.path(), binding(1, 1)), Err(UnusableIdTable::Disk(_))));
 }
 
 #[test]
@@ -212,7 +215,7 @@ fn a_table_of_anything_else_is_doubted() {
     ];
     for other in others {
         let doubt = load(folder.path(), other).unwrap_err();
-        assert!(matches!(doubt, Doubt::Table(IdTableError::Binding)), "{other:?}: {doubt}");
+        assert!(matches!(doubt, UnusableIdTable::Table(IdTableError::Binding)), "{other:?}: {doubt}");
     }
     RealDisk
         .rename(
@@ -220,11 +223,11 @@ fn a_table_of_anything_else_is_doubted() {
             &folder.path().join(file_name(SegmentNumber(1), SegmentNumber(2))),
         )
         .unwrap();
-    assert!(matches!(load(folder.path(), binding(1, 2)), Err(Doubt::Table(IdTableError::Binding))));
+    assert!(matches!(load(folder.path(), binding(1, 2)), Err(UnusableIdTable::Table(IdTableError::Binding))));
     let other_key = Secret::take(&mut [4; 32]);
     build(folder.path(), binding(1, 1), entries(7, 140));
     let doubt = IdTable::load(&RealDisk, folder.path(), &other_key, binding(1, 1)).unwrap_err();
-    assert!(matches!(doubt, Doubt::Table(IdTableError::NotAuthentic)), "{doubt}");
+    assert!(matches!(doubt, UnusableIdTable::Table(IdTableError::NotAuthentic)), "{doubt}");
 }
 
 #[test]
@@ -265,10 +268,12 @@ fn after_any_failed_call_there_is_the_whole_table_or_none() {
             disk.fail(None);
             match load(&folder, binding(1, 1)) {
                 Ok(table) => assert_holds(&table, &entries),
-                Err(Doubt::Disk(error)) => {
+                Err(UnusableIdTable::Disk(error)) => {
                     assert_eq!(error.kind(), io::ErrorKind::NotFound, "call {failing}");
                 }
-                Err(Doubt::Table(error)) => panic!("call {failing}, with effect: {has_effect}: {error}"),
+                Err(UnusableIdTable::Table(error)) => {
+                    panic!("call {failing}, with effect: {has_effect}: {error}")
+                }
             }
             assert_holds(&build().unwrap(), &entries);
             assert_eq!(names(&folder).len(), 1, "call {failing}, with effect: {has_effect}");

@@ -19,7 +19,7 @@ const MAX_READ_BYTES: usize = SUBJECT_KEY_FILE_BYTES + 1;
 
 /// The knowledge of the names in a drawer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DrawerState {
+enum KeyFolderState {
     /// Some may be visible and not durable: an earlier process made them, or a rename here failed.
     Unseen,
     /// Every one is durable.
@@ -27,32 +27,32 @@ enum DrawerState {
 }
 
 /// Set for good once a folder could not be synced: no later sync proves anything of what it held then.
-pub(super) type Doubt = Arc<AtomicBool>;
+pub(super) type SyncDoubt = Arc<AtomicBool>;
 
 /// A folder of drawers.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct KeyFiles {
     /// From the ledger's folder, which exists, to this one: each is made in the one before it.
     folders: [PathBuf; 3],
     name: &'static str,
-    drawers: Box<[Mutex<DrawerState>]>,
-    doubt: Doubt,
+    drawers: Box<[Mutex<KeyFolderState>]>,
+    doubt: SyncDoubt,
 }
 
 /// One drawer, while nobody else writes in it.
 #[derive(Debug)]
-pub(super) struct Drawer<'s> {
+pub(super) struct KeyFolder<'s> {
     folder: PathBuf,
-    state: MutexGuard<'s, DrawerState>,
+    state: MutexGuard<'s, KeyFolderState>,
     doubt: &'s AtomicBool,
 }
 
-impl Shelf {
+impl KeyFiles {
     /// The shelf of this name in a ledger's store; its shelves share their doubt, as they share folders.
-    pub(super) fn new(ledger: &Path, name: &'static str, doubt: &Doubt) -> Self {
+    pub(super) fn new(ledger: &Path, name: &'static str, doubt: &SyncDoubt) -> Self {
         let store = ledger.join("subjects");
         let shelf = store.join(name);
-        let drawers = (0..DRAWERS).map(|_| Mutex::new(DrawerState::Unseen)).collect();
+        let drawers = (0..DRAWERS).map(|_| Mutex::new(KeyFolderState::Unseen)).collect();
         Self { folders: [ledger.to_owned(), store, shelf], name, drawers, doubt: Arc::clone(doubt) }
     }
 
@@ -78,22 +78,22 @@ impl Shelf {
 
     /// The drawer of this name, made if it is missing. Returned `Ok` ⇒ every name in it is durable, and nobody else adds
     /// to it before the drawer is dropped.
-    pub(super) fn open(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<Drawer<'_>> {
+    pub(super) fn open(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<KeyFolder<'_>> {
         let [first, ..] = name;
         let state = self.drawers.get(usize::from(*first)).ok_or(io::ErrorKind::NotFound)?;
         let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut drawer = Drawer { folder: self.drawer_folder(name), state, doubt: &self.doubt };
+        let mut drawer = KeyFolder { folder: self.drawer_folder(name), state, doubt: &self.doubt };
         if self.doubt.load(Ordering::SeqCst) {
             return Err(SubjectsError::Doubtful.into());
         }
-        if *drawer.state == DrawerState::Unseen {
+        if *drawer.state == KeyFolderState::Unseen {
             self.settle(disk, &mut drawer)?;
         }
         Ok(drawer)
     }
 
     /// Makes the drawer, and all it shows, durable.
-    fn settle(&self, disk: &dyn Disk, drawer: &mut Drawer<'_>) -> io::Result<()> {
+    fn settle(&self, disk: &dyn Disk, drawer: &mut KeyFolder<'_>) -> io::Result<()> {
         let [ledger, store, shelf] = &self.folders;
         for (folder, parent) in [(store, ledger), (shelf, store), (&drawer.folder, shelf)] {
             match disk.create_folder(folder) {
@@ -102,7 +102,7 @@ impl Shelf {
             }
         }
         drawer.sync(disk, &drawer.folder)?;
-        *drawer.state = DrawerState::Durable;
+        *drawer.state = KeyFolderState::Durable;
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl Shelf {
     }
 }
 
-impl Drawer<'_> {
+impl KeyFolder<'_> {
     /// Writes the file of a name that has none. Returned `Ok` ⇒ durable; a crash before leaves it whole or not at all,
     /// and perhaps an unfinished one beside it.
     ///
@@ -121,10 +121,10 @@ impl Drawer<'_> {
         let path = file_in(&self.folder, name);
         let unfinished = path.with_extension("tmp");
         write_unfinished(disk, &unfinished, |file| file.write_all_at(bytes, 0))?;
-        *self.state = DrawerState::Unseen;
+        *self.state = KeyFolderState::Unseen;
         disk.rename(&unfinished, &path)?;
         self.sync(disk, &self.folder)?;
-        *self.state = DrawerState::Durable;
+        *self.state = KeyFolderState::Durable;
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::rollback::Rollback;
 use crate::witness::{Witness, WitnessError};
 
 /// One witness, and what is known of it.
-pub(crate) struct Correspondent {
+pub(crate) struct WitnessClient {
     pub(crate) witness: Arc<dyn Witness>,
     /// Events that it has cosigned.
     pub(crate) size: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Correspondent {
     pub(crate) is_failing: bool,
 }
 
-impl Correspondent {
+impl WitnessClient {
     pub(crate) fn new(witness: Arc<dyn Witness>) -> Self {
         Self { witness, size: 0, asked: None, is_due: false, is_failing: false }
     }

@@ -35,7 +35,7 @@ pub struct WitnessStatus {
 
 /// The courier's state as other threads see it; they stop the courier through it.
 #[derive(Default)]
-pub(crate) struct Courier {
+pub(crate) struct WitnessPublisherHandle {
     state: Mutex<State>,
     pub(crate) letters: Arc<WitnessPoll>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct State {
 }
 
 /// The courier's share of an opening.
-pub(crate) struct CourierStart {
+pub(crate) struct WitnessPublisherStart {
     pub(crate) witnesses: Witnesses,
     /// The origin of the heads that are brought. An earlier generation is another log to a witness.
     pub(crate) origin: Origin,
@@ -60,7 +60,7 @@ pub(crate) struct CourierStart {
     pub(crate) sizes: Vec<Option<u64>>,
 }
 
-impl Courier {
+impl WitnessPublisherHandle {
     /// The last head that a quorum of the witnesses cosigned.
     pub(crate) fn latest(&self) -> Option<Arc<PublishedHead>> {
         self.lock().witnessed.clone()

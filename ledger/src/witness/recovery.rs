@@ -13,14 +13,14 @@ use crate::witness::{WitnessError, Witnesses};
 
 /// The answers of the witnesses.
 #[derive(Default)]
-pub(crate) struct Recollection {
+pub(crate) struct WitnessMemory {
     /// The number of events that each has cosigned; `None` where it is not known.
     pub(crate) sizes: Vec<Option<u64>>,
     /// The difference between the ledger and what one of them has cosigned.
     pub(crate) differs: Option<Rollback>,
 }
 
-impl Recollection {
+impl WitnessMemory {
     /// Shows each witness a head that the ledger has, as if it had cosigned that one last: so nothing changes there, and a
     /// witness that has cosigned another says which. One that does not answer says nothing: what has to answer is the anchor.
     pub(crate) fn ask(witnesses: &Witnesses, (note, size): (&str, u64), head: Position) -> Self {
