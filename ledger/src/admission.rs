@@ -13,7 +13,7 @@ use crate::batch::FrameBatch;
 use crate::event_types::misfit;
 use crate::fold::visible_event;
 use crate::id_tables::{IdTables, look_up_failed};
-use crate::ids::Known;
+use crate::ids::KnownIdentity;
 use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, MAX_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
 use crate::messages::{EventPlacement, RequestPlacement};
 use crate::prepare::{PreparedEvent, PreparedRequest, Preparer, RequestOrigin};
@@ -133,7 +133,7 @@ impl Admission {
     }
 
     /// For each event where its identity stands already, if it does. Comes before any condition: a retry is no conflict.
-    fn known(&self, request: &PreparedRequest) -> Result<Vec<Option<Known>>, AppendError> {
+    fn known(&self, request: &PreparedRequest) -> Result<Vec<Option<KnownIdentity>>, AppendError> {
         let looked_up = &request.looked_up;
         let has_ended_since = self.ids.covered_through() > looked_up.through;
         let mut known = Vec::with_capacity(request.events.len());
@@ -156,7 +156,7 @@ impl Admission {
     fn check_conditions(
         &self,
         request: &PreparedRequest,
-        known: &[Option<Known>],
+        known: &[Option<KnownIdentity>],
     ) -> Result<(), AppendError> {
         let first_new =
             request.events.iter().zip(known).find(|(_, known)| known.is_none()).map(|(event, _)| event);
@@ -185,7 +185,7 @@ impl Admission {
     fn stage(
         &mut self,
         request: &PreparedRequest,
-        known: &[Option<Known>],
+        known: &[Option<KnownIdentity>],
         news: usize,
         time: Micros,
         batch: &mut FrameBatch,
@@ -237,7 +237,7 @@ impl Admission {
     fn react(
         &mut self,
         request: &PreparedRequest,
-        known: &[Option<Known>],
+        known: &[Option<KnownIdentity>],
         placed: &[EventPlacement],
         time: Micros,
         batch: &mut FrameBatch,
@@ -344,7 +344,7 @@ impl Admission {
 }
 
 /// Every new event has to fit the schema that was registered for its type.
-fn check_fit(request: &PreparedRequest, known: &[Option<Known>]) -> Result<(), AppendError> {
+fn check_fit(request: &PreparedRequest, known: &[Option<KnownIdentity>]) -> Result<(), AppendError> {
     for (index, (event, known)) in request.events.iter().zip(known).enumerate() {
         if let (Some(error), None) = (&event.misfit, known) {
             return Err(misfit(error, index));

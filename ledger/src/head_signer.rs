@@ -37,7 +37,7 @@ const FORGOTTEN: &str =
 const MAX_DOUBLINGS: u32 = 6;
 
 /// The notary's share of an opening.
-pub(crate) struct NotaryStart {
+pub(crate) struct HeadSignerStart {
     pub(crate) options: HeadOptions,
     pub(crate) origin: Origin,
     /// The end of the last segment of the epoch before.
@@ -64,19 +64,19 @@ enum NoHead {
 }
 
 /// Tells other threads what is known before the thread runs.
-pub(crate) fn begin(shared: &Shared, start: &NotaryStart) {
+pub(crate) fn begin(shared: &Shared, start: &HeadSignerStart) {
     let verifier_key = start.origin.keys(shared.keyring.signing_chain()).pop();
     let anchored = start.options.anchor.as_ref().map(|_| start.anchored.size());
     shared.notary.begin(verifier_key, start.latest.clone(), anchored);
 }
 
 /// The body of the thread; ends after the last head.
-pub(crate) fn run(shared: &Shared, start: NotaryStart) {
-    let NotaryStart { options, origin, before, anchored, may_begin_anchor, latest } = start;
+pub(crate) fn run(shared: &Shared, start: HeadSignerStart) {
+    let HeadSignerStart { options, origin, before, anchored, may_begin_anchor, latest } = start;
     let heads = LiveHeads::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
     let covered = latest.as_ref().map_or(0, |head| head.size);
     let reader = BackReader::new(shared, before);
-    let mut herald = Herald {
+    let mut herald = HeadSigner {
         shared,
         options,
         origin,
@@ -103,14 +103,14 @@ pub(crate) fn run(shared: &Shared, start: NotaryStart) {
 }
 
 /// A head that is signed and not durable yet.
-struct Unkept {
+struct UnsavedHead {
     segment: SegmentNumber,
     head: TreeHead,
     entry: HeadEntry,
 }
 
 /// Makes one head after the other.
-struct Herald<'a> {
+struct HeadSigner<'a> {
     shared: &'a Shared,
     options: HeadOptions,
     origin: Origin,
@@ -125,14 +125,14 @@ struct Herald<'a> {
     covered: u64,
     /// The time at which the last head was made or this opening began, by [`crate::clock::Clock::passed`].
     made_at: Duration,
-    unkept: Option<Unkept>,
+    unkept: Option<UnsavedHead>,
     /// The last position that was read back.
     read_through: u64,
     /// The failed attempts to make a head since the last success.
     failures: u32,
 }
 
-impl Herald<'_> {
+impl HeadSigner<'_> {
     fn take_turn(&mut self) {
         if !self.may_sign() {
             self.look_after_damage();
@@ -209,11 +209,11 @@ impl Herald<'_> {
         if self.heads.is_full() {
             self.shared.inbox.command(SequencerCommand::EndSegment);
         }
-        let Unkept { head, entry, .. } = unkept;
+        let UnsavedHead { head, entry, .. } = unkept;
         Ok(PublishedHead { size: head.size, root: head.root, note: entry.note })
     }
 
-    fn sign(&mut self) -> Result<Unkept, NoHead> {
+    fn sign(&mut self) -> Result<UnsavedHead, NoHead> {
         let (position, blind, record) = self.append_headed()?;
         let ReadBack { segment, size, root, end, .. } = self.read_back(position)?;
         self.shared.unproven.is_on_disk(segment, end);
@@ -222,7 +222,7 @@ impl Herald<'_> {
         }
         let head = TreeHead { origin: self.origin.clone(), size: size.get(), root };
         let note = head.sign(&self.shared.keyring);
-        Ok(Unkept { segment, head, entry: HeadEntry { position, blind, record, note } })
+        Ok(UnsavedHead { segment, head, entry: HeadEntry { position, blind, record, note } })
     }
 
     /// Reads back the bytes that were written, and asks once more where the disk does not have them. After the second failure nothing more

@@ -19,11 +19,11 @@ use bitacora_formats::{
     IdTableHeader, Secret, SegmentNumber,
 };
 
-use self::merge::Merged;
+use self::merge::TableMerge;
 use crate::disk::{Disk, DiskFile, OpenMode};
-use crate::ids::Known;
+use crate::ids::KnownIdentity;
 use crate::index_folder::UNFINISHED;
-use crate::pace::{Pace, Rest};
+use crate::pace::{BackgroundPace, Rest};
 
 /// Blocks that are read at once where a whole table is read.
 const READ_BLOCKS: usize = 32;
@@ -68,7 +68,7 @@ impl IdTable {
         index_key: &Secret,
         binding: IdTableBinding,
         mut entries: Vec<IdEntry>,
-        pace: &Pace,
+        pace: &BackgroundPace,
     ) -> io::Result<Self> {
         entries.sort_unstable_by_key(|entry| entry.key);
         let header = IdTableHeader { binding, entries: entries.len() as u64 };
@@ -96,7 +96,7 @@ impl IdTable {
         };
         let binding = IdTableBinding { first: first.binding().first, ..*last.binding() };
         let header = IdTableHeader { binding, entries: tables.iter().map(|table| table.entries()).sum() };
-        writer::write(disk, folder, index_key, header, Merged::of(tables)?, rest)?;
+        writer::write(disk, folder, index_key, header, TableMerge::of(tables)?, rest)?;
         Self::load_written(disk, folder, index_key, binding)
     }
 
@@ -170,7 +170,7 @@ impl IdTable {
     /// identity.
     ///
     /// Syscalls: `pread64` of 4 KiB, unless the filter says no.
-    pub(crate) fn lookup(&self, key: &EventKey) -> io::Result<Option<Known>> {
+    pub(crate) fn lookup(&self, key: &EventKey) -> io::Result<Option<KnownIdentity>> {
         if !self.filter.may_contain(key) {
             return Ok(None);
         }
@@ -180,7 +180,7 @@ impl IdTable {
         let bytes = self.read_block(block as u64)?;
         let found = self.blocks.open(block as u64, &bytes).and_then(|block| block.find(key));
         let found = found.map_err(|error| self.damaged(error))?;
-        Ok(found.map(|entry| Known { position: entry.position, content: entry.content }))
+        Ok(found.map(|entry| KnownIdentity { position: entry.position, content: entry.content }))
     }
 
     /// The entries of a block, in order; none past the last block.

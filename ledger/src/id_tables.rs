@@ -19,9 +19,9 @@ use bitacora_formats::{
 use crate::append_error::AppendError;
 use crate::disk::Disk;
 use crate::id_table::{IdTable, UnusableIdTable, is_unfinished, segments_of};
-use crate::ids::{Known, SegmentIds};
+use crate::ids::{KnownIdentity, SegmentIds};
 use crate::limits::{MAX_ID_TABLE_WRITE_ENTRIES, MAX_UNWRITTEN_IDS};
-use crate::pace::{Pace, Rest};
+use crate::pace::{BackgroundPace, Rest};
 use crate::read_error::ReadError;
 use crate::tiers;
 
@@ -40,7 +40,7 @@ struct Place {
     index_key: Secret,
     ledger: LedgerId,
     generation: Generation,
-    pace: Arc<Pace>,
+    pace: Arc<BackgroundPace>,
 }
 
 /// The tables and segments as readers see them.
@@ -121,7 +121,7 @@ impl IdTables {
     }
 
     /// Returns the pace at which tables are written.
-    pub(crate) fn pace(&self) -> Arc<Pace> {
+    pub(crate) fn pace(&self) -> Arc<BackgroundPace> {
         Arc::clone(&self.place.pace)
     }
 
@@ -144,7 +144,7 @@ impl IdTables {
         &self,
         key: &EventKey,
         checked_through: Option<SegmentNumber>,
-    ) -> io::Result<Option<Known>> {
+    ) -> io::Result<Option<KnownIdentity>> {
         let published = self.published.load();
         let ended = published.ended.iter().rev().filter(|ended| Some(ended.number) > checked_through);
         if let Some(known) = ended.into_iter().find_map(|ended| ended.ids.get(key)) {
@@ -176,7 +176,7 @@ impl IdTables {
         let run = published.oldest_run();
         let (Some(first), Some(last)) = (run.first(), run.last()) else { return Ok(false) };
         let binding = self.place.binding(first.number, last.number, last.hash);
-        let entry = |(key, known): (&EventKey, &Known)| IdEntry {
+        let entry = |(key, known): (&EventKey, &KnownIdentity)| IdEntry {
             key: *key,
             position: known.position,
             content: known.content,
@@ -238,11 +238,11 @@ pub(crate) struct LookedUp {
     /// All segments through this one were looked through.
     pub(crate) through: Option<SegmentNumber>,
     /// The events that were accepted before, by their index in the request.
-    known: Vec<(usize, Known)>,
+    known: Vec<(usize, KnownIdentity)>,
 }
 
 impl LookedUp {
-    pub(crate) fn known(&self, index: usize) -> Option<Known> {
+    pub(crate) fn known(&self, index: usize) -> Option<KnownIdentity> {
         let at = self.known.binary_search_by_key(&index, |(index, _)| *index).ok()?;
         self.known.get(at).map(|(_, known)| *known)
     }

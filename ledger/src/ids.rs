@@ -12,12 +12,12 @@ const SHARDS: usize = 64;
 
 /// An identity that was accepted, and enough of its commitment to tell other content from the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownIdentity {
     pub(crate) position: Position,
     pub(crate) content: [u8; 8],
 }
 
-impl Known {
+impl KnownIdentity {
     pub(crate) fn new(position: Position, commitment: &Commitment) -> Self {
         Self { position, content: content_of(commitment) }
     }
@@ -35,23 +35,23 @@ fn content_of(commitment: &Commitment) -> [u8; 8] {
 
 /// The positions of a segment's identities.
 pub(crate) struct SegmentIds {
-    shards: Vec<KeyMap<EventKey, Known>>,
+    shards: Vec<KeyMap<EventKey, KnownIdentity>>,
     count: usize,
 }
 
 impl SegmentIds {
-    pub(crate) fn get(&self, key: &EventKey) -> Option<&Known> {
+    pub(crate) fn get(&self, key: &EventKey) -> Option<&KnownIdentity> {
         self.shards.get(shard_of(key))?.get(key)
     }
 
-    pub(crate) fn insert(&mut self, key: EventKey, known: Known) {
+    pub(crate) fn insert(&mut self, key: EventKey, known: KnownIdentity) {
         if let Some(shard) = self.shards.get_mut(shard_of(&key)) {
             self.count += usize::from(shard.insert(key, known).is_none());
         }
     }
 
     /// Adds an identity unless it is there; whether it was added.
-    pub(crate) fn insert_new(&mut self, key: EventKey, known: Known) -> bool {
+    pub(crate) fn insert_new(&mut self, key: EventKey, known: KnownIdentity) -> bool {
         let shard = self.shards.get_mut(shard_of(&key));
         let Some(Entry::Vacant(place)) = shard.map(|shard| shard.entry(key)) else { return false };
         place.insert(known);
@@ -59,7 +59,7 @@ impl SegmentIds {
         true
     }
 
-    pub(crate) fn remove(&mut self, key: &EventKey) -> Option<Known> {
+    pub(crate) fn remove(&mut self, key: &EventKey) -> Option<KnownIdentity> {
         let removed = self.shards.get_mut(shard_of(key))?.remove(key);
         self.count -= usize::from(removed.is_some());
         removed
@@ -69,7 +69,7 @@ impl SegmentIds {
         self.count
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&EventKey, &Known)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&EventKey, &KnownIdentity)> {
         self.shards.iter().flatten()
     }
 }
@@ -80,8 +80,8 @@ impl Default for SegmentIds {
     }
 }
 
-impl FromIterator<(EventKey, Known)> for SegmentIds {
-    fn from_iter<I: IntoIterator<Item = (EventKey, Known)>>(ids: I) -> Self {
+impl FromIterator<(EventKey, KnownIdentity)> for SegmentIds {
+    fn from_iter<I: IntoIterator<Item = (EventKey, KnownIdentity)>>(ids: I) -> Self {
         let mut segment = Self::default();
         ids.into_iter().for_each(|(key, known)| segment.insert(key, known));
         segment

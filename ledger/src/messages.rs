@@ -4,7 +4,7 @@ use bitacora_formats::{Position, StreamVersion};
 use tokio::sync::oneshot;
 
 use crate::append_error::AppendError;
-use crate::ids::Known;
+use crate::ids::KnownIdentity;
 use crate::prepare::PreparedRequest;
 use crate::receipt::DerivedReceipt;
 use crate::staged::Tip;
@@ -45,7 +45,7 @@ impl EventPlacement {
         Self { position: tip.position, stream_version: Some(tip.version), duplicate: false }
     }
 
-    pub(crate) fn before(known: Known) -> Self {
+    pub(crate) fn before(known: KnownIdentity) -> Self {
         Self { position: known.position, stream_version: None, duplicate: true }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::disk::FolderLock;
-use crate::head_signer::{self, NotaryStart};
+use crate::head_signer::{self, HeadSignerStart};
 use crate::shared::Shared;
 use crate::threads::named;
 use crate::witness::handle::WitnessPublisherStart;
@@ -47,7 +47,7 @@ impl Inner {
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
     }
 
-    pub(crate) fn start_notary(&self, start: NotaryStart) -> io::Result<()> {
+    pub(crate) fn start_notary(&self, start: HeadSignerStart) -> io::Result<()> {
         head_signer::begin(&self.shared, &start);
         let shared = Arc::clone(&self.shared);
         let thread = named("notary").spawn(move || head_signer::run(&shared, start))?;

@@ -18,7 +18,7 @@ use crate::creation::LOCK;
 use crate::disk::Disk;
 use crate::duplicate_receipts;
 use crate::environment::Environment;
-use crate::head_signer::NotaryStart;
+use crate::head_signer::HeadSignerStart;
 use crate::heads;
 use crate::inbox::Inbox;
 use crate::index_folder::INDEX;
@@ -54,10 +54,10 @@ use crate::snapshot_open;
 use crate::snapshots::Snapshots;
 use crate::staged::Staged;
 use crate::subjects::Subjects;
-use crate::table_writer::Keeper;
+use crate::table_writer::TableWriter;
 use crate::threads::named;
 use crate::tree::Tree;
-use crate::unproven::Unproven;
+use crate::unproven::UnprovenWrites;
 use crate::whole_behind;
 use crate::witness::handle::WitnessPublisherStart;
 use crate::writer_state::{ReadOnlyReason, WriterState};
@@ -209,7 +209,7 @@ fn open_with(
     let (next, version) = (NextNumbers::of(&replayed)?, options.governing.version());
     let heads = options.heads.clone().zip(remembered);
     let (first, before, own_keyring) = (first_segment(&replayed), replayed.end, Arc::clone(&keyring));
-    let opening = Opening {
+    let opening = ThreadSetup {
         environment: environment.clone(),
         anywhere: Arc::clone(anywhere),
         folder: folder.to_owned(),
@@ -256,7 +256,7 @@ fn start_of_heads(
     options: HeadOptions,
     remembered: Remembered,
     before: SegmentEnd,
-) -> (NotaryStart, Option<WitnessPublisherStart>) {
+) -> (HeadSignerStart, Option<WitnessPublisherStart>) {
     let latest = remembered.latest();
     let may_begin_anchor = options.anchor_is_new || !remembered.has_heads;
     let Remembered { origin, anchored, cosigned, witnessed, .. } = remembered;
@@ -266,11 +266,11 @@ fn start_of_heads(
         kept: cosigned,
         sizes: witnessed.sizes,
     });
-    (NotaryStart { options, before, latest, origin, anchored, may_begin_anchor }, courier)
+    (HeadSignerStart { options, before, latest, origin, anchored, may_begin_anchor }, courier)
 }
 
 /// The initial state of the ledger's threads.
-struct Opening {
+struct ThreadSetup {
     environment: Environment,
     anywhere: Arc<dyn Disk>,
     folder: PathBuf,
@@ -297,9 +297,9 @@ impl NextNumbers {
     }
 }
 
-impl Opening {
+impl ThreadSetup {
     fn start(self, replayed: Replayed) -> io::Result<Inner> {
-        let Opening { environment, anywhere, folder, keyring, options, reactor, governance, next } = self;
+        let ThreadSetup { environment, anywhere, folder, keyring, options, reactor, governance, next } = self;
         let corrupt = match &replayed.tail {
             TailState::Corrupt(fault) => Some(fault.clone()),
             _ => None,
@@ -345,10 +345,15 @@ impl Opening {
             segments,
             tier: replayed.tier,
             tips: Arc::clone(&tips),
-            keeper: Keeper::new(Arc::clone(&replayed.ids), replayed.tip_tables, replayed.untold, snapshots),
+            keeper: TableWriter::new(
+                Arc::clone(&replayed.ids),
+                replayed.tip_tables,
+                replayed.untold,
+                snapshots,
+            ),
             ids: Arc::clone(&replayed.ids),
             tree,
-            unproven: Unproven::new(options.heads.is_some()),
+            unproven: UnprovenWrites::new(options.heads.is_some()),
             head: replayed.head,
             writer,
             lost_end: replayed.lost_end,

@@ -13,12 +13,12 @@ pub(crate) type Rest<'r> = &'r dyn Fn() -> io::Result<()>;
 ///
 /// [`FILL_SLICE_BYTES`]: crate::limits::FILL_SLICE_BYTES
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct BackgroundPace {
     hurried: AtomicBool,
     stopping: AtomicBool,
 }
 
-impl Pace {
+impl BackgroundPace {
     pub(crate) fn hurry(&self, hurried: bool) {
         self.hurried.store(hurried, Ordering::Relaxed);
     }

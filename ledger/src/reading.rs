@@ -26,16 +26,16 @@ use crate::prepare::Preparer;
 use crate::put_back;
 use crate::receipt::Head;
 use crate::segment_file::{is_signed_by, load_segment};
-use crate::segment_index::Outline;
+use crate::segment_index::SegmentIndex;
 use crate::segment_list::SegmentList;
 use crate::segment_preallocator::Supply;
 use crate::segments::{Segment, Segments, released_file_name, segment_file_name, segments_folder};
 use crate::shared::{Parts, Shared};
 use crate::subjects::Subjects;
-use crate::table_writer::Keeper;
+use crate::table_writer::TableWriter;
 use crate::tip_tables::TipTables;
 use crate::tree::Tree;
-use crate::unproven::Unproven;
+use crate::unproven::UnprovenWrites;
 use crate::whole_behind::{DamagedLedger, WholeBehind};
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
@@ -77,7 +77,7 @@ pub(crate) fn open(
     let disk = &*environment.disk;
     let segments = segments_folder(folder);
     let list = SegmentList::read(disk, &segments)?;
-    let outline = Outline::read(disk, &segments, &keyring, &list);
+    let outline = SegmentIndex::read(disk, &segments, &keyring, &list);
     let known = known(disk, folder, &keyring, &list, &outline)?;
     let fault = match &known {
         Ok(standing) => standing.fault.as_ref(),
@@ -125,7 +125,7 @@ impl Readable {
         Self { header, end, segments, fault, lost_end }
     }
 
-    fn of_outline(outline: Outline<'_>, standing: Standing, tier: &Arc<dyn ColdTier>) -> Option<Self> {
+    fn of_outline(outline: SegmentIndex<'_>, standing: Standing, tier: &Arc<dyn ColdTier>) -> Option<Self> {
         let Standing { header, end, frames_end, fault } = standing;
         let position = Position::new(end.next_position.get() - 1)?;
         let segments = outline.segments_until(&header, frames_end, position, tier)?;
@@ -139,7 +139,7 @@ fn known(
     folder: &Path,
     keyring: &Keyring,
     list: &SegmentList,
-    outline: &Outline<'_>,
+    outline: &SegmentIndex<'_>,
 ) -> Result<Result<Standing, Fault>, OpenError> {
     let in_step = |what: &str| {
         let what = format!("{what} of {}", folder.display());
@@ -319,10 +319,10 @@ fn start(
         segments,
         tier,
         tips: Arc::new(RwLock::default()),
-        keeper: Keeper::new(Arc::clone(&ids), TipTables::none(disk(), index, key, ledger), None, None),
+        keeper: TableWriter::new(Arc::clone(&ids), TipTables::none(disk(), index, key, ledger), None, None),
         ids,
         tree,
-        unproven: Unproven::new(false),
+        unproven: UnprovenWrites::new(false),
         head,
         writer: WriterState::ReadOnly(reason),
         lost_end,

@@ -25,12 +25,12 @@ use crate::leaves::SegmentLeaves;
 use crate::open_error::OpenError;
 use crate::receipt::Head;
 use crate::segment_file::{is_signed_by, load_segment};
-use crate::segment_index::Outline;
+use crate::segment_index::SegmentIndex;
 use crate::segment_list::{SegmentList, segment_header};
 use crate::segments::{Segment, segment_file_name, segments_folder};
 use crate::staged::Tip;
 use crate::tip_tables::{EndedState, TipTables};
-use crate::tree::Grown;
+use crate::tree::TreeGrowth;
 
 /// The contents of the log, up to its end or to the first byte that is not what it must be.
 pub(crate) struct Replayed {
@@ -54,7 +54,7 @@ pub(crate) struct Replayed {
     /// The state of the log at the end of the segments that were not read; their bytes are still to be proven.
     pub(crate) unread: Option<SegmentEnd>,
     /// The part of the tree that was read.
-    pub(crate) grown: Grown,
+    pub(crate) grown: TreeGrowth,
     /// The leaves of the last segment that was read, to be settled once it is durable itself.
     pub(crate) leaves: Option<SegmentLeaves>,
     /// The state that tables do not hold yet.
@@ -109,7 +109,7 @@ struct Progress {
     told: Option<SegmentEnd>,
     /// Tips of the streams in the segments after those.
     untold_tips: KeyMap<StreamKey, Tip>,
-    grown: Grown,
+    grown: TreeGrowth,
     leaves: Option<SegmentLeaves>,
 }
 
@@ -144,7 +144,7 @@ impl<'a> Replay<'a> {
         // Where a file is missing, what is served is read before, as after any damage that is known.
         let SegmentList { numbers, released, gap, .. } = &list;
         let resumed = match gap {
-            None => self.resume(Outline::read(&*disk, &folder, self.keyring, &list)),
+            None => self.resume(SegmentIndex::read(&*disk, &folder, self.keyring, &list)),
             Some(_) => None,
         };
         let (mut progress, mut tail) = resumed.unzip();
@@ -297,7 +297,7 @@ impl Replay<'_> {
 
     /// Returns the progress that tables allow to go on from, and the log's end if they cover all of it. `None` if the log has to be read
     /// from its first byte.
-    fn resume(&mut self, outline: Outline<'_>) -> Option<(Progress, Option<TailState>)> {
+    fn resume(&mut self, outline: SegmentIndex<'_>) -> Option<(Progress, Option<TailState>)> {
         let header = outline.last()?.clone();
         let tier = self.tier(header.ledger);
         let (keys, ids, tip_tables) = self.load_tables(&header, |number| outline.end_of(number));
@@ -314,7 +314,7 @@ impl Replay<'_> {
         let EndedState { end, frontier, tips, .. } = state;
         let path = self.folder.join(segment_file_name(header.number));
         let tail = whole.flatten().map(|whole| TailState::Whole { path, end: whole.offset, durable: true });
-        let grown = Grown { base: frontier.clone(), groups: Vec::new() };
+        let grown = TreeGrowth { base: frontier.clone(), groups: Vec::new() };
         let untold_tips = KeyMap::default();
         let told = Some(end);
         let progress =
@@ -363,7 +363,7 @@ impl Progress {
             ids,
             told: None,
             untold_tips: KeyMap::default(),
-            grown: Grown { base: Frontier::new(), groups: Vec::new() },
+            grown: TreeGrowth { base: Frontier::new(), groups: Vec::new() },
             leaves: None,
         }
     }

@@ -17,17 +17,17 @@ use crate::environment::Environment;
 use crate::fault::Fault;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
-use crate::pace::Pace;
+use crate::pace::BackgroundPace;
 use crate::prepare::Preparer;
 use crate::receipt::Head;
 use crate::recent::{RecentFrames, RevisitedFrames};
 use crate::segment_preallocator::{Outlook, Supply};
 use crate::segments::Segments;
-use crate::signer_handle::Notary;
+use crate::signer_handle::HeadSignerHandle;
 use crate::staged::{DurableTips, Tip};
-use crate::table_writer::Keeper;
+use crate::table_writer::TableWriter;
 use crate::tree::Tree;
-use crate::unproven::Unproven;
+use crate::unproven::UnprovenWrites;
 use crate::witness::handle::WitnessPublisherHandle;
 use crate::writer_state::{Counters, ReadOnlyReason, WriterState};
 
@@ -50,14 +50,14 @@ pub(crate) struct Shared {
     pub(crate) revisited: RevisitedFrames,
     pub(crate) tips: DurableTips,
     pub(crate) ids: Arc<IdTables>,
-    pub(crate) keeper: Keeper,
+    pub(crate) keeper: TableWriter,
     pub(crate) tree: Tree,
-    pub(crate) notary: Notary,
+    pub(crate) notary: HeadSignerHandle,
     /// Bytes that were given to the disk and not read back yet.
-    pub(crate) unproven: Unproven,
+    pub(crate) unproven: UnprovenWrites,
     pub(crate) courier: WitnessPublisherHandle,
     /// The pace of background work.
-    pub(crate) pace: Arc<Pace>,
+    pub(crate) pace: Arc<BackgroundPace>,
     pub(crate) decompressors: DecompressorPool,
     pub(crate) counters: SharedCounters,
     /// The last position before the sequencer's condition window.
@@ -88,9 +88,9 @@ pub(crate) struct Parts {
     pub(crate) tier: Arc<dyn ColdTier>,
     pub(crate) tips: DurableTips,
     pub(crate) ids: Arc<IdTables>,
-    pub(crate) keeper: Keeper,
+    pub(crate) keeper: TableWriter,
     pub(crate) tree: Tree,
-    pub(crate) unproven: Unproven,
+    pub(crate) unproven: UnprovenWrites,
     pub(crate) head: Head,
     pub(crate) writer: WriterState,
     pub(crate) lost_end: Option<Fault>,
@@ -131,7 +131,7 @@ impl Shared {
             keeper,
             tree,
             unproven,
-            notary: Notary::default(),
+            notary: HeadSignerHandle::default(),
             courier: WitnessPublisherHandle::default(),
             pace: ids.pace(),
             ids,

@@ -33,7 +33,7 @@ pub struct HeadStatus {
 
 /// The notary's state as other threads see it, with the way to notify the notary.
 #[derive(Default)]
-pub(crate) struct Notary {
+pub(crate) struct HeadSignerHandle {
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -49,7 +49,7 @@ struct State {
     unanchored_since: Option<Duration>,
 }
 
-impl Notary {
+impl HeadSignerHandle {
     /// Tells what is known before the thread runs: the key of heads, the last head, and the size that the anchor remembers.
     pub(crate) fn begin(
         &self,

@@ -55,7 +55,7 @@ pub(crate) fn open(
     // Derived state is made again where it does not open, or is of another log.
     refuse_wrong_keyring(disk, folder, keyring)?;
     derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
-    let looked_at = Looked { shared: &inner.shared, generation, end };
+    let looked_at = SnapshotLog { shared: &inner.shared, generation, end };
     let is_new = options.heads.as_ref().is_some_and(|heads| heads.anchor_is_new);
     looked_at.refuse_rollback(&anchored, is_new)?;
     if let Some(reactor) = reactor {
@@ -95,13 +95,13 @@ fn recall(heads: &HeadOptions, name: &LedgerName) -> Result<Recalled, AnchorErro
 }
 
 /// A log that was opened for reading.
-struct Looked<'a> {
+struct SnapshotLog<'a> {
     shared: &'a Shared,
     generation: Generation,
     end: SegmentEnd,
 }
 
-impl Looked<'_> {
+impl SnapshotLog<'_> {
     fn disk(&self) -> &dyn Disk {
         &*self.shared.environment.disk
     }

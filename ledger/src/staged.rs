@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLock};
 
 use bitacora_formats::{Commitment, EventKey, Micros, Position, StreamKey, StreamVersion};
 
-use crate::ids::{Known, SegmentIds};
+use crate::ids::{KnownIdentity, SegmentIds};
 use crate::key_map::KeyMap;
 use crate::limits::{CONDITION_WINDOW_EVENTS, MAX_STREAMS};
 use crate::prepare::{Facets, PreparedCondition};
@@ -74,7 +74,7 @@ impl Staged {
         self.next
     }
 
-    pub(crate) fn known(&self, key: &EventKey) -> Option<Known> {
+    pub(crate) fn known(&self, key: &EventKey) -> Option<KnownIdentity> {
         self.live_ids.get(key).copied()
     }
 
@@ -113,7 +113,7 @@ impl Staged {
         }
         let version = before.map_or(Some(StreamVersion::FIRST), |tip| tip.version.next());
         let (version, next) = version.zip(position.next()).ok_or(Unplaceable::NoNumberLeft)?;
-        if !self.live_ids.insert_new(key, Known::new(position, commitment)) {
+        if !self.live_ids.insert_new(key, KnownIdentity::new(position, commitment)) {
             return Err(Unplaceable::Repeated);
         }
         self.next = next;

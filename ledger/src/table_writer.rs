@@ -14,15 +14,15 @@ use crate::id_tables::IdTables;
 use crate::limits::{
     LAST_SNAPSHOT_BYTES_AN_EVENT, MAX_UNWRITTEN_IDS, SNAPSHOT_BYTES_AN_EVENT, SUPPLY_RETRY_MS,
 };
-use crate::pace::Pace;
+use crate::pace::BackgroundPace;
 use crate::reactor_state::HotState;
 use crate::snapshots::{KeptSnapshot, Snapshots, StateAtEnd};
 use crate::tip_tables::{EndedState, TipTables};
 
 /// Writes tables in the background.
-pub(crate) struct Keeper {
+pub(crate) struct TableWriter {
     ids: Arc<IdTables>,
-    pace: Arc<Pace>,
+    pace: Arc<BackgroundPace>,
     tips: Mutex<TipTables>,
     /// `None` where no reactor has a state.
     snapshots: Option<Snapshots>,
@@ -54,7 +54,7 @@ pub(crate) enum Backlog {
     Stuck(String),
 }
 
-impl Keeper {
+impl TableWriter {
     /// Begins with what the opening has read and no table tells yet.
     pub(crate) fn new(
         ids: Arc<IdTables>,

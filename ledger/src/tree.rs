@@ -59,7 +59,7 @@ pub(crate) enum GroupCheck {
 }
 
 /// The part of the tree that an opening knows.
-pub(crate) struct Grown {
+pub(crate) struct TreeGrowth {
     /// The tree where reading began.
     pub(crate) base: Frontier,
     /// The groups that were completed after that.
@@ -72,7 +72,7 @@ impl Tree {
         disk: Arc<dyn Disk>,
         ledger_folder: &Path,
         ledger: LedgerId,
-        grown: Grown,
+        grown: TreeGrowth,
         durable: Frontier,
     ) -> Self {
         let first = grown.base.size() / TILE_WIDTH as u64;
@@ -122,7 +122,7 @@ impl Tree {
         let grown = leaves::grow(&*disk, ledger_folder, &header, Count::AtLeast(count), &mut tree, || Ok(()));
         match grown {
             Ok(Some(groups)) if tree.root() == end.tree_root => {
-                let grown = Grown { base: last.frontier.clone(), groups };
+                let grown = TreeGrowth { base: last.frontier.clone(), groups };
                 Self::load(disk, ledger_folder, last.ledger, grown, tree)
             }
             _ => Self::lacking(disk, ledger_folder, last.ledger, end.tree_size),

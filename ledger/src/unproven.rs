@@ -23,7 +23,7 @@ impl WrittenBytes {
 }
 
 /// The newest writes to segments, up to [`MAX_UNPROVEN_BYTES`]; the oldest is let go where there are more.
-pub(crate) struct Unproven {
+pub(crate) struct UnprovenWrites {
     state: Mutex<State>,
     /// Nobody reads back where no tree heads are signed.
     is_kept: bool,
@@ -49,7 +49,7 @@ pub(crate) enum UnprovenBacklog {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct WritesEnded;
 
-impl Unproven {
+impl UnprovenWrites {
     pub(crate) fn new(is_kept: bool) -> Self {
         Self { state: Mutex::default(), is_kept }
     }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_was_not_read_back_is_joined_as_it_lies_and_nothing_is_written_after() {
-        let unproven = Unproven::new(true);
+        let unproven = UnprovenWrites::new(true);
         let push = |segment, offset, bytes: &[u8]| unproven.push(SegmentNumber(segment), offset, bytes);
         push(2, 0, b"header one").unwrap();
         push(2, 10, b"two").unwrap();
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn only_the_newest_are_kept_and_none_where_nobody_reads_back() {
-        let unproven = Unproven::new(true);
+        let unproven = UnprovenWrites::new(true);
         let big = vec![7; MAX_UNPROVEN_BYTES / 2];
         let push = |number: u64| unproven.push(SegmentNumber(2), number * big.len() as u64, &big).unwrap();
         assert_eq!(
@@ -148,7 +148,7 @@ mod tests {
         );
         let [left] = &unproven.end()[..] else { panic!("one stretch") };
         assert_eq!((left.offset, left.bytes.len()), (big.len() as u64, MAX_UNPROVEN_BYTES));
-        let unproven = Unproven::new(false);
+        let unproven = UnprovenWrites::new(false);
         unproven.push(SegmentNumber(2), 0, b"x").unwrap();
         assert_eq!(unproven.end(), []);
     }

@@ -17,7 +17,7 @@ use crate::heads;
 use crate::read_error::ReadError;
 use crate::receipt::Head;
 use crate::replay::{Replayed, TailState};
-use crate::segment_index::{Frames, Outlined};
+use crate::segment_index::{FrameStorage, IndexedSegment};
 use crate::segment_list::SegmentList;
 use crate::segments::{
     FrameOutline, SEGMENTS, Segment, released_file_name, released_number, segment_file_name, segment_number,
@@ -51,7 +51,7 @@ pub(crate) struct DamagedLedger<'a> {
 /// A segment that is whole as far as its header says.
 struct CertifiedSegment {
     number: SegmentNumber,
-    outlined: Outlined,
+    outlined: IndexedSegment,
 }
 
 /// Has a log whose damage is known stand with all that is whole of it; any other is left as it is.
@@ -119,9 +119,9 @@ impl DamagedLedger<'_> {
         for number in stored.union(&left).copied() {
             let path = folder.join(segment_file_name(number));
             let outlined = if stored.contains(&number) {
-                Outlined::read_damaged(self.disk, &path, self.keyring)
+                IndexedSegment::read_damaged(self.disk, &path, self.keyring)
             } else {
-                Outlined::read_released(self.disk, &folder, self.keyring, number)
+                IndexedSegment::read_released(self.disk, &folder, self.keyring, number)
             };
             let next = outlined.ok().flatten().map(|outlined| CertifiedSegment { number, outlined });
             let next = next.filter(|next| ledger.is_none_or(|id| next.outlined.header.ledger == id));
@@ -214,14 +214,16 @@ impl DamagedLedger<'_> {
     /// Returns the end of the segment, and the loss behind that in its file; `None` where no frame in it opens under a signature of its
     /// key.
     fn end_of(&self, last: &CertifiedSegment) -> io::Result<Option<(SegmentEnd, Option<Fault>)>> {
-        let Frames::InFile { .. } = &last.outlined.frames else { return Ok(None) };
+        let FrameStorage::InFile { .. } = &last.outlined.frames else { return Ok(None) };
         let header = &last.outlined.header;
         let path = segments_folder(self.folder).join(segment_file_name(last.number));
         let file = self.disk.open(&path, OpenMode::Read)?;
         // The reported frames are durable.
         file.sync_data()?;
-        let Some(outlined) = Outlined::read_damaged(self.disk, &path, self.keyring)? else { return Ok(None) };
-        let Frames::InFile { opener, .. } = outlined.frames else { return Ok(None) };
+        let Some(outlined) = IndexedSegment::read_damaged(self.disk, &path, self.keyring)? else {
+            return Ok(None);
+        };
+        let FrameStorage::InFile { opener, .. } = outlined.frames else { return Ok(None) };
         let bytes = header.stored_bytes() as u64..file.len()?;
         let segment = Segment::ended(header, Arc::clone(&file), opener, bytes, None);
         let frames = segment.whole_frames().map_err(|error| unreadable(&error))?;
@@ -282,10 +284,10 @@ impl CertifiedSegment {
         tier: &Arc<dyn ColdTier>,
     ) -> io::Result<Option<(Segment, Position)>> {
         let joined_end = self.outlined.frames_end().filter(|_| is_joined);
-        let Outlined { header, frames, .. } = self.outlined;
+        let IndexedSegment { header, frames, .. } = self.outlined;
         let (file, opener) = match frames {
-            Frames::InFile { file, opener, .. } => (file, opener),
-            Frames::Archived(released) => {
+            FrameStorage::InFile { file, opener, .. } => (file, opener),
+            FrameStorage::Archived(released) => {
                 let last = released.last_position;
                 let segment = root.filter(|_| is_joined && known == Some(last));
                 return Ok(segment.map(|root| (Segment::released(&released, root, Arc::clone(tier)), last)));

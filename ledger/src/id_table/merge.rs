@@ -9,7 +9,7 @@ use bitacora_formats::IdEntry;
 use super::IdTable;
 
 /// Reads the tables side by side, a block of each at a time.
-pub(super) struct Merged<'t> {
+pub(super) struct TableMerge<'t> {
     cursors: Vec<Cursor<'t>>,
 }
 
@@ -22,14 +22,14 @@ struct Cursor<'t> {
     head: Option<IdEntry>,
 }
 
-impl<'t> Merged<'t> {
+impl<'t> TableMerge<'t> {
     pub(super) fn of(tables: &'t [Arc<IdTable>]) -> io::Result<Self> {
         let cursors = tables.iter().map(|table| Cursor::at_start(table)).collect::<io::Result<_>>()?;
         Ok(Self { cursors })
     }
 }
 
-impl Iterator for Merged<'_> {
+impl Iterator for TableMerge<'_> {
     type Item = io::Result<IdEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::disk::{FaultyDisk, RealDisk};
-use crate::pace::Pace;
+use crate::pace::BackgroundPace;
 
 fn index_key() -> Secret {
     Secret::take(&mut [3; 32])
@@ -51,15 +51,15 @@ fn entries(seed: u64, count: usize) -> Vec<IdEntry> {
 }
 
 fn build(folder: &Path, binding: IdTableBinding, entries: Vec<IdEntry>) -> IdTable {
-    IdTable::build(&RealDisk, folder, &index_key(), binding, entries, &Pace::default()).unwrap()
+    IdTable::build(&RealDisk, folder, &index_key(), binding, entries, &BackgroundPace::default()).unwrap()
 }
 
 fn load(folder: &Path, binding: IdTableBinding) -> Result<IdTable, UnusableIdTable> {
     IdTable::load(&RealDisk, folder, &index_key(), binding)
 }
 
-fn known(entry: &IdEntry) -> Known {
-    Known { position: entry.position, content: entry.content }
+fn known(entry: &IdEntry) -> KnownIdentity {
+    KnownIdentity { position: entry.position, content: entry.content }
 }
 
 /// Every identity is found as it was put in, and others are not.
@@ -235,7 +235,8 @@ fn a_table_is_whole_and_synced_before_it_has_its_name() {
     let ledger = TempDir::new().unwrap();
     let disk = FaultyDisk::below(ledger.path());
     let folder = ledger.path().join("index");
-    IdTable::build(&disk, &folder, &index_key(), binding(1, 1), entries(1, 10), &Pace::default()).unwrap();
+    IdTable::build(&disk, &folder, &index_key(), binding(1, 1), entries(1, 10), &BackgroundPace::default())
+        .unwrap();
     let name = "index/ids-0000000001-0000000001.tbl";
     let expected = [
         "create folder index".to_owned(),
@@ -262,7 +263,14 @@ fn after_any_failed_call_there_is_the_whole_table_or_none() {
             let folder = ledger.path().join("index");
             disk.fail(Some((failing, has_effect)));
             let build = || {
-                IdTable::build(&disk, &folder, &index_key(), binding(1, 1), entries.clone(), &Pace::default())
+                IdTable::build(
+                    &disk,
+                    &folder,
+                    &index_key(),
+                    binding(1, 1),
+                    entries.clone(),
+                    &BackgroundPace::default(),
+                )
             };
             build().unwrap_err();
             disk.fail(None);

@@ -22,8 +22,8 @@ fn key(number: u64) -> EventKey {
     EventKey(key)
 }
 
-fn known(number: u64) -> Known {
-    Known { position: Position::new(number + 1).unwrap(), content: number.to_be_bytes() }
+fn known(number: u64) -> KnownIdentity {
+    KnownIdentity { position: Position::new(number + 1).unwrap(), content: number.to_be_bytes() }
 }
 
 fn ids(numbers: std::ops::Range<u64>) -> Arc<Ids> {

@@ -10,7 +10,7 @@ use bitacora_formats::{
 use super::{Outcome, Progress, Replay, Stop, disk_error};
 use crate::disk::{DiskFile, OpenMode};
 use crate::fault::Fault;
-use crate::ids::{Known, SegmentIds};
+use crate::ids::{KnownIdentity, SegmentIds};
 use crate::leaves::SegmentLeaves;
 use crate::open_error::OpenError;
 use crate::segment_file::is_signed_by;
@@ -194,7 +194,7 @@ pub(super) fn take_in(
             progress.untold_tips.insert(stream, tip);
         }
         if let Some(ids) = &mut ids {
-            ids.insert(key, Known::new(position, &commitment));
+            ids.insert(key, KnownIdentity::new(position, &commitment));
         }
         position = position.next().ok_or("positions ran out")?;
     }
