@@ -24,7 +24,7 @@ use crate::staged::{Staged, Tip, Unplaceable};
 
 /// The effects of a request so far.
 #[derive(Default)]
-struct Reaction {
+struct RequestEffects {
     receipts: Vec<DerivedReceipt>,
     /// Bytes of its records.
     bytes: usize,
@@ -242,7 +242,7 @@ impl Admission {
         time: Micros,
         batch: &mut FrameBatch,
     ) -> Result<Vec<DerivedReceipt>, AppendError> {
-        let mut reaction = Reaction::default();
+        let mut reaction = RequestEffects::default();
         let news = request.events.iter().zip(placed.iter().zip(known)).filter(|(_, (_, k))| k.is_none());
         for (event, (place, _)) in news.filter(|(event, _)| event.concerns_reactor) {
             let Some(version) = place.stream_version else { continue };
@@ -261,7 +261,7 @@ impl Admission {
         cause: Position,
         caused: Vec<Derived>,
         time: Micros,
-        reaction: &mut Reaction,
+        reaction: &mut RequestEffects,
         batch: &mut FrameBatch,
     ) -> Result<(), AppendError> {
         let mut queue: VecDeque<_> = caused.into_iter().map(|derived| (cause, derived)).collect();

@@ -12,7 +12,7 @@ use crate::archive_records::SealedArchive;
 use crate::ledger::Ledger;
 use crate::own_events::append_own;
 use crate::read_error::ReadError;
-use crate::reader::Reader;
+use crate::reader::LogReader;
 use crate::segment_list::segment_header;
 use crate::segments::segments_folder;
 use crate::service_events::ServiceEvent;
@@ -64,7 +64,7 @@ impl Ledger {
         last: Position,
         show: &mut dyn FnMut(&PlainFrame<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        let mut reader = Reader::new(self.shared());
+        let mut reader = LogReader::new(self.shared());
         if last > reader.head.position {
             return Err(ReadError::PastHead { asked: last, head: reader.head.position });
         }
@@ -93,7 +93,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::read`].
     pub fn chain_link(&self, position: Position) -> Result<Option<ChainLink>, ReadError> {
-        let frame = Reader::new(self.shared()).frame_with(position)?;
+        let frame = LogReader::new(self.shared()).frame_with(position)?;
         let header = &frame.place.header;
         Ok(header.links.map(|links| ChainLink { frame: header.first_position, previous: links.previous }))
     }

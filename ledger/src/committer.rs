@@ -12,7 +12,7 @@ use crate::commits::{Commit, EndedSegment, FrameCommit};
 use crate::fold::RecordedFrame;
 use crate::key_map::KeyMap;
 use crate::leaves::LiveLeaves;
-use crate::messages::{Recall, Reply, RequestAnswer, RequestPlacement, give};
+use crate::messages::{IncompleteAnswer, Reply, RequestAnswer, RequestPlacement, give};
 use crate::reactor_state::HotState;
 use crate::recent::OpenFrame;
 use crate::segment_preallocator::BlankSegment;
@@ -59,7 +59,7 @@ impl CommitterHandle {
 pub(crate) struct Committer {
     shared: Arc<Shared>,
     hot: Option<HotState>,
-    recalls: Sender<Recall>,
+    recalls: Sender<IncompleteAnswer>,
     live: Option<BlankSegment>,
     leaves: LiveLeaves,
     /// Tips of the streams in the live segment.
@@ -68,7 +68,7 @@ pub(crate) struct Committer {
 }
 
 impl Committer {
-    pub(crate) fn new(shared: Arc<Shared>, hot: Option<HotState>, recalls: Sender<Recall>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, hot: Option<HotState>, recalls: Sender<IncompleteAnswer>) -> Self {
         let leaves = LiveLeaves::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
         Self { shared, hot, recalls, live: None, leaves, tips: KeyMap::default(), dead: false }
     }
@@ -190,7 +190,7 @@ impl Committer {
 
     /// Has the original receipts of duplicates read back, then answered.
     fn recall(&self, reply: Reply, accepted: RequestPlacement) {
-        if let Err(SendError(recall)) = self.recalls.send(Recall { reply, accepted }) {
+        if let Err(SendError(recall)) = self.recalls.send(IncompleteAnswer { reply, accepted }) {
             give(recall.reply, Err(AppendError::Unknown));
         }
     }

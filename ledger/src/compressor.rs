@@ -15,20 +15,20 @@ use crate::shared::Shared;
 
 /// The sequencer's side: it compresses small bodies itself where no larger one is before them, and has the packer compress
 /// the others.
-pub(crate) struct Packing {
+pub(crate) struct CompressionQueue {
     compressor: Compressor,
     bodies: Sender<Vec<u8>>,
     /// In their order; at most [`MAX_PACKS_AHEAD`].
-    away: VecDeque<Away>,
+    away: VecDeque<QueuedBatch>,
 }
 
 /// A batch whose body the packer has.
-struct Away {
+struct QueuedBatch {
     batch: FrameBatch,
     body_bytes: usize,
 }
 
-impl Packing {
+impl CompressionQueue {
     pub(crate) fn new(compressor: Compressor, bodies: Sender<Vec<u8>>) -> Self {
         Self { compressor, bodies, away: VecDeque::with_capacity(MAX_PACKS_AHEAD) }
     }
@@ -61,7 +61,7 @@ impl Packing {
         }
         match self.bodies.send(body) {
             Ok(()) => {
-                self.away.push_back(Away { batch, body_bytes });
+                self.away.push_back(QueuedBatch { batch, body_bytes });
                 None
             }
             Err(SendError(body)) if self.away.is_empty() => {
@@ -70,7 +70,7 @@ impl Packing {
             Err(SendError(body)) => {
                 // The packer is gone, and why comes back in the place of an earlier body: this one is given up with it.
                 let body_bytes = body.len();
-                self.away.push_back(Away { batch, body_bytes });
+                self.away.push_back(QueuedBatch { batch, body_bytes });
                 None
             }
         }

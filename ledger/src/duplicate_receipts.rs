@@ -3,19 +3,19 @@
 use std::sync::mpsc::Receiver;
 
 use crate::append_error::AppendError;
-use crate::messages::{EventPlacement, Recall, RequestPlacement, give};
-use crate::reader::Reader;
+use crate::messages::{EventPlacement, IncompleteAnswer, RequestPlacement, give};
+use crate::reader::LogReader;
 use crate::shared::Shared;
 
 /// The body of the recalling thread; ends when nobody can ask any more.
-pub(crate) fn run(shared: &Shared, recalls: &Receiver<Recall>) {
-    for Recall { reply, accepted } in recalls {
+pub(crate) fn run(shared: &Shared, recalls: &Receiver<IncompleteAnswer>) {
+    for IncompleteAnswer { reply, accepted } in recalls {
         give(reply, complete(shared, accepted));
     }
 }
 
 fn complete(shared: &Shared, mut accepted: RequestPlacement) -> Result<RequestPlacement, AppendError> {
-    let mut reader = Reader::new(shared);
+    let mut reader = LogReader::new(shared);
     let lacking = |placed: &&mut EventPlacement| placed.stream_version.is_none();
     let positions: Vec<_> =
         accepted.placed.iter_mut().filter(lacking).map(|placed| placed.position).collect();

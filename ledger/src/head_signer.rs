@@ -18,8 +18,8 @@ use crate::append_error::AppendError;
 use crate::heads::LiveHeads;
 use crate::history_check::Standing;
 use crate::inbox::{Lane, SequencerCommand};
-use crate::known_heads::{Recalled, size_of};
-use crate::messages::Queued;
+use crate::known_heads::{AnchorMemory, size_of};
+use crate::messages::QueuedRequest;
 use crate::options::HeadOptions;
 use crate::put_aside;
 use crate::read_back::{BackReader, ReadBack, is_gone};
@@ -43,7 +43,7 @@ pub(crate) struct HeadSignerStart {
     /// The end of the last segment of the epoch before.
     pub(crate) before: SegmentEnd,
     /// The anchor's memory.
-    pub(crate) anchored: Recalled,
+    pub(crate) anchored: AnchorMemory,
     /// `true` if an anchor that remembers nothing has nothing to remember yet; `false` if it has lost its memory then.
     pub(crate) may_begin_anchor: bool,
     /// The last head that was published before, if it still is the ledger's.
@@ -117,7 +117,7 @@ struct HeadSigner<'a> {
     heads: LiveHeads,
     reader: BackReader,
     /// The anchor's memory, as far as is known.
-    anchored: Recalled,
+    anchored: AnchorMemory,
     may_begin_anchor: bool,
     /// The note that was sent to the anchor without an answer: the anchor may remember it.
     attempted: Option<String>,
@@ -262,7 +262,7 @@ impl HeadSigner<'_> {
         let id = request.ids.first().map(String::as_str).unwrap_or_default();
         let (blind, _) = shared.preparer.keys().identity(&service_source(shared.id), id);
         let (reply, outcome) = oneshot::channel();
-        shared.inbox.put(Queued { request, reply }, Lane::Ordinary)?;
+        shared.inbox.put(QueuedRequest { request, reply }, Lane::Ordinary)?;
         let accepted = outcome.blocking_recv().unwrap_or(Err(AppendError::Unknown))?;
         let placed = accepted.placed.first().ok_or(AppendError::Unknown)?;
         Ok((placed.position, blind, record))
@@ -285,14 +285,14 @@ impl HeadSigner<'_> {
 
     fn swap(&mut self, anchor: &dyn Anchor, note: &str) -> Result<(), NotAnchored> {
         let name = &self.origin.name;
-        if self.anchored == Recalled::Unknown {
+        if self.anchored == AnchorMemory::Unknown {
             let recalled = self.compare(anchor.recall(name)?)?;
             if recalled.is_none() && !self.may_begin_anchor {
                 return Err(NotAnchored::Waiting(FORGOTTEN.to_owned()));
             }
-            self.anchored = Recalled::Known(recalled);
+            self.anchored = AnchorMemory::Known(recalled);
         }
-        let Recalled::Known(expected) = &self.anchored else { return Ok(()) };
+        let AnchorMemory::Known(expected) = &self.anchored else { return Ok(()) };
         match anchor.swap(name, expected.as_deref(), note) {
             Err(AnchorError::Moved { found: Some(found), .. }) if self.was_attempted(&found) => {
                 anchor.swap(name, Some(&found), note)
@@ -331,7 +331,7 @@ impl HeadSigner<'_> {
     }
 
     fn anchored(&mut self, note: &str) {
-        self.anchored = Recalled::Known(Some(note.to_owned()));
+        self.anchored = AnchorMemory::Known(Some(note.to_owned()));
         if self.attempted.take().is_some() {
             tracing::info!("the anchor remembers the last tree head again");
         }
@@ -374,7 +374,7 @@ impl From<AnchorError> for NotAnchored {
     }
 }
 
-impl Recalled {
+impl AnchorMemory {
     /// Events under the head that the anchor remembers; 0 where that is not known.
     fn size(&self) -> u64 {
         match self {

@@ -9,7 +9,7 @@ use bitacora_formats::{
 
 use crate::read_error::ReadError;
 use crate::receipt::Head;
-use crate::replay::Replayed;
+use crate::replay::ReplayedLog;
 use crate::rollback::Rollback;
 use crate::segments::Segment;
 use crate::service_events::{CREATED_KIND, RECOVERED_KIND};
@@ -24,8 +24,8 @@ pub(crate) struct Standing<'a> {
 
 impl<'a> Standing<'a> {
     /// Returns the standing of a ledger that was read.
-    pub(crate) fn of(replayed: &Replayed, signers: &'a SigningChain) -> Self {
-        let Replayed { ledger, generation, head, .. } = *replayed;
+    pub(crate) fn of(replayed: &ReplayedLog, signers: &'a SigningChain) -> Self {
+        let ReplayedLog { ledger, generation, head, .. } = *replayed;
         Self { ledger, generation, head, signers }
     }
 

@@ -23,7 +23,7 @@ use self::merge::TableMerge;
 use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::ids::KnownIdentity;
 use crate::index_folder::UNFINISHED;
-use crate::pace::{BackgroundPace, Rest};
+use crate::pace::{BackgroundPace, SliceRest};
 
 /// Blocks that are read at once where a whole table is read.
 const READ_BLOCKS: usize = 32;
@@ -89,7 +89,7 @@ impl IdTable {
         folder: &Path,
         index_key: &Secret,
         tables: &[Arc<Self>],
-        rest: Rest<'_>,
+        rest: SliceRest<'_>,
     ) -> io::Result<Self> {
         let (Some(first), Some(last)) = (tables.first(), tables.last()) else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no id tables to merge"));

@@ -21,20 +21,20 @@ use crate::disk::Disk;
 use crate::id_table::{IdTable, UnusableIdTable, is_unfinished, segments_of};
 use crate::ids::{KnownIdentity, SegmentIds};
 use crate::limits::{MAX_ID_TABLE_WRITE_ENTRIES, MAX_UNWRITTEN_IDS};
-use crate::pace::{BackgroundPace, Rest};
+use crate::pace::{BackgroundPace, SliceRest};
 use crate::read_error::ReadError;
 use crate::tiers;
 
 /// The identities of ended segments, for one ledger's life.
 pub(crate) struct IdTables {
-    place: Place,
-    published: ArcSwap<Published>,
+    place: IdTableFolder,
+    published: ArcSwap<PublishedTables>,
     /// Held while `published` is replaced.
     changing: Mutex<()>,
 }
 
 /// The folder of the tables, and the key and ledger that they are bound to.
-struct Place {
+struct IdTableFolder {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     index_key: Secret,
@@ -45,7 +45,7 @@ struct Place {
 
 /// The tables and segments as readers see them.
 #[derive(Clone, Default)]
-struct Published {
+struct PublishedTables {
     /// By their segments; no segment is in two.
     tables: Vec<Arc<IdTable>>,
     /// Segments that are in no table, by number.
@@ -75,7 +75,7 @@ impl IdTables {
     ) -> Self {
         let mut tables = Self::none(disk, folder, index_key, ledger, generation);
         let found = tables.place.load(end_of);
-        tables.published = ArcSwap::from_pointee(Published { tables: found, ended: Vec::new() });
+        tables.published = ArcSwap::from_pointee(PublishedTables { tables: found, ended: Vec::new() });
         tables
     }
 
@@ -88,7 +88,7 @@ impl IdTables {
         generation: Generation,
     ) -> Self {
         Self {
-            place: Place { disk, folder, index_key, ledger, generation, pace: Arc::default() },
+            place: IdTableFolder { disk, folder, index_key, ledger, generation, pace: Arc::default() },
             published: ArcSwap::default(),
             changing: Mutex::default(),
         }
@@ -182,7 +182,7 @@ impl IdTables {
             content: known.content,
         };
         let entries = run.iter().flat_map(|ended| ended.ids.iter().map(entry)).collect();
-        let Place { disk, folder, index_key, pace, .. } = &self.place;
+        let IdTableFolder { disk, folder, index_key, pace, .. } = &self.place;
         let table = IdTable::build(&**disk, folder, index_key, binding, entries, pace)?;
         self.change(|published| published.put(table));
         Ok(true)
@@ -207,10 +207,10 @@ impl IdTables {
     /// identities take much memory, and a merge takes long.
     ///
     /// After an error, of `between` too, the tables stay as they were, and the next call tries again.
-    pub(crate) fn merge_next(&self, between: Rest<'_>) -> io::Result<bool> {
+    pub(crate) fn merge_next(&self, between: SliceRest<'_>) -> io::Result<bool> {
         let published = self.published.load_full();
         let Some(tables) = published.next_merge() else { return Ok(false) };
-        let Place { disk, folder, index_key, .. } = &self.place;
+        let IdTableFolder { disk, folder, index_key, .. } = &self.place;
         let merged = IdTable::merge(&**disk, folder, index_key, tables, between)?;
         self.change(|published| published.put(merged));
         for table in tables {
@@ -219,9 +219,9 @@ impl IdTables {
         Ok(true)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Published)) {
+    fn change(&self, change: impl FnOnce(&mut PublishedTables)) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut published = Published::clone(&self.published.load());
+        let mut published = PublishedTables::clone(&self.published.load());
         change(&mut published);
         self.published.store(Arc::new(published));
     }
@@ -248,7 +248,7 @@ impl LookedUp {
     }
 }
 
-impl Published {
+impl PublishedTables {
     /// Puts a table in the place of all that it covers.
     fn put(&mut self, table: IdTable) {
         self.ended.retain(|ended| !table.covers(ended.number));
@@ -284,7 +284,7 @@ impl Published {
     }
 }
 
-impl Place {
+impl IdTableFolder {
     fn binding(&self, first: SegmentNumber, last: SegmentNumber, hash: ChainHash) -> IdTableBinding {
         IdTableBinding { ledger: self.ledger, generation: self.generation, first, last, hash }
     }

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::append_error::AppendError;
 use crate::compressed_body::CompressedBody;
 use crate::limits::{MAX_COMMITS_AHEAD, QUEUE_RETRY_AFTER_S, QUEUED_REQUEST_BYTES, RESERVED_QUEUE_BYTES};
-use crate::messages::Queued;
+use crate::messages::QueuedRequest;
 
 /// The lanes of requests; each keeps its own order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub(crate) struct Inbox {
 
 #[derive(Default)]
 struct State {
-    requests: Vec<Queued>,
-    reserved: VecDeque<Queued>,
+    requests: Vec<QueuedRequest>,
+    reserved: VecDeque<QueuedRequest>,
     /// The sequencer sleeps until there is one: only then is a request worth a wake-up, and only the first.
     awaits_requests: bool,
     bytes: usize,
@@ -57,7 +57,7 @@ struct State {
 /// The mail that the sequencer takes when it wakes.
 pub(crate) struct Mail {
     /// Those of the reserved lane first.
-    pub(crate) requests: Vec<Queued>,
+    pub(crate) requests: Vec<QueuedRequest>,
     pub(crate) commands: Vec<SequencerCommand>,
     pub(crate) closing: bool,
 }
@@ -72,7 +72,7 @@ impl Inbox {
     }
 
     /// Queues a request, or refuses it at once.
-    pub(crate) fn put(&self, queued: Queued, lane: Lane) -> Result<(), AppendError> {
+    pub(crate) fn put(&self, queued: QueuedRequest, lane: Lane) -> Result<(), AppendError> {
         let size = size_of(&queued);
         let mut state = self.lock();
         if state.closing {
@@ -101,7 +101,7 @@ impl Inbox {
     }
 
     /// The next request of the reserved lane, for a sequencer that is busy with ordinary ones.
-    pub(crate) fn take_reserved(&self) -> Option<Queued> {
+    pub(crate) fn take_reserved(&self) -> Option<QueuedRequest> {
         if self.reserved.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -241,7 +241,7 @@ impl State {
     }
 
     /// All of them, those of the reserved lane first.
-    fn take_requests(&mut self) -> Vec<Queued> {
+    fn take_requests(&mut self) -> Vec<QueuedRequest> {
         (self.bytes, self.reserved_bytes) = (0, 0);
         let ordinary = std::mem::take(&mut self.requests);
         if self.reserved.is_empty() {
@@ -253,6 +253,6 @@ impl State {
     }
 }
 
-fn size_of(queued: &Queued) -> usize {
+fn size_of(queued: &QueuedRequest) -> usize {
     queued.request.bytes() + QUEUED_REQUEST_BYTES * queued.request.events.len()
 }

@@ -14,7 +14,7 @@ use crate::index_folder::UNFINISHED;
 use crate::ledger::Ledger;
 use crate::proofs::root_after;
 use crate::read_error::ReadError;
-use crate::reader::Reader;
+use crate::reader::LogReader;
 use crate::replacement::replace;
 
 /// The progress of a replay.
@@ -131,7 +131,7 @@ impl Ledger {
         position: Position,
         state_bytes: u64,
     ) -> Result<StateSnapshotHeader, KeptReplayError> {
-        let mut reader = Reader::new(self.shared());
+        let mut reader = LogReader::new(self.shared());
         let frame = reader.frame_with(position)?;
         if frame.place.header.last_position() != position {
             return Err(KeptReplayError::WithinFrame(position));

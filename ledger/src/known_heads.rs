@@ -17,7 +17,7 @@ use crate::history_check::{SaidLoss, Standing, name_of};
 use crate::open_error::OpenError;
 use crate::options::{HeadOptions, Options};
 use crate::read_error::ReadError;
-use crate::replay::{Replayed, TailState};
+use crate::replay::{ReplayedLog, TailState};
 use crate::rollback::Rollback;
 use crate::segment_file::is_signed_by;
 use crate::segment_list::segment_header;
@@ -26,10 +26,10 @@ use crate::signer_handle::PublishedHead;
 use crate::witness::recovery::WitnessMemory;
 
 /// The memory of a ledger's tree heads, compared with the ledger.
-pub(crate) struct Remembered {
+pub(crate) struct KnownHeads {
     pub(crate) origin: Origin,
     /// The anchor's memory; unknown if the anchor could not be asked.
-    pub(crate) anchored: Recalled,
+    pub(crate) anchored: AnchorMemory,
     /// The last head beside the segments, and its file.
     kept: Option<(SignedTreeHead, String)>,
     /// The difference from the anchor's memory.
@@ -46,28 +46,28 @@ pub(crate) struct Remembered {
 
 /// The memory of an anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Recalled {
+pub(crate) enum AnchorMemory {
     /// It was not asked yet, or did not answer.
     Unknown,
     /// This note; `None` where it remembers nothing.
     Known(Option<String>),
 }
 
-impl Recalled {
+impl AnchorMemory {
     /// Returns `true` if a tree head is remembered, of any ledger.
     pub(crate) fn is_tree_head(&self) -> bool {
         matches!(self, Self::Known(Some(note)) if UnverifiedTreeHead::parse(note).is_ok())
     }
 }
 
-impl Remembered {
+impl KnownHeads {
     /// Asks the anchor, and looks beside the segments.
     pub(crate) fn recall(
         disk: &dyn Disk,
         folder: &Path,
         keyring: &Keyring,
         options: &HeadOptions,
-        replayed: &Replayed,
+        replayed: &ReplayedLog,
     ) -> Result<Self, OpenError> {
         let origin = Origin {
             name: replayed.name(disk, folder, keyring)?,
@@ -75,12 +75,12 @@ impl Remembered {
             generation: replayed.generation,
         };
         let anchored = match options.anchor.as_ref().map(|anchor| anchor.recall(&origin.name)) {
-            None => Recalled::Unknown,
-            Some(Ok(note)) => Recalled::Known(note),
+            None => AnchorMemory::Unknown,
+            Some(Ok(note)) => AnchorMemory::Known(note),
             Some(Err(error)) if options.anchor_required || error.is_damage() => return Err(error.into()),
             Some(Err(error)) => {
                 tracing::error!(%error, "the ledger opens without being compared with its anchor");
-                Recalled::Unknown
+                AnchorMemory::Unknown
             }
         };
         let signers = keyring.signing_chain();
@@ -91,10 +91,10 @@ impl Remembered {
         let any = kept.as_ref().map(|(head, _)| head.head().size);
         let any = any.or_else(|| Some(of_generation(None)?.0.head().size));
         let anchor_differs = match &anchored {
-            Recalled::Unknown => None,
-            Recalled::Known(_) if options.anchor_is_new && !anchored.is_tree_head() => None,
-            Recalled::Known(None) => any.map(|size| (Rollback::Forgotten { size }, None)),
-            Recalled::Known(Some(note)) => match standing.check(note, holding) {
+            AnchorMemory::Unknown => None,
+            AnchorMemory::Known(_) if options.anchor_is_new && !anchored.is_tree_head() => None,
+            AnchorMemory::Known(None) => any.map(|size| (Rollback::Forgotten { size }, None)),
+            AnchorMemory::Known(Some(note)) => match standing.check(note, holding) {
                 Err(Rollback::Generation { remembered, .. })
                     if remembered < replayed.generation && is_declared_lost(&replayed.segments, note)? =>
                 {
@@ -136,7 +136,7 @@ impl Remembered {
         folder: &Path,
         keyring: &Keyring,
         options: &HeadOptions,
-        replayed: &Replayed,
+        replayed: &ReplayedLog,
     ) -> Result<(), OpenError> {
         let (Some(anchor), Ok(name)) = (&options.anchor, replayed.name(disk, folder, keyring)) else {
             return Ok(());
@@ -191,7 +191,7 @@ impl Remembered {
         segments: &[Arc<Segment>],
     ) {
         let Some(anchor) = options.anchor.as_ref().filter(|_| !self.anchored.is_tree_head()) else { return };
-        let Recalled::Known(expected) = &self.anchored else { return };
+        let AnchorMemory::Known(expected) = &self.anchored else { return };
         let of_generation = |(head, _): &&(SignedTreeHead, String)| {
             head.head().origin.generation == self.origin.generation && self.kept_differs.is_none()
         };
@@ -199,11 +199,11 @@ impl Remembered {
         let first = || first_head(&self.origin, keyring, segments).map(|(note, _)| note);
         let Some(note) = kept.or_else(first) else { return };
         match anchor.swap(&self.origin.name, expected.as_deref(), &note) {
-            Ok(()) => self.anchored = Recalled::Known(Some(note)),
+            Ok(()) => self.anchored = AnchorMemory::Known(Some(note)),
             // It may have begun. The notary asks it, and tries again.
             Err(error) => {
                 tracing::warn!(%error, "the anchor does not begin yet");
-                self.anchored = Recalled::Unknown;
+                self.anchored = AnchorMemory::Unknown;
             }
         }
     }
@@ -258,8 +258,8 @@ impl Remembered {
     /// The note that the anchor remembers.
     pub(crate) fn anchored_note(&self) -> Option<String> {
         match &self.anchored {
-            Recalled::Known(note) => note.clone(),
-            Recalled::Unknown => None,
+            AnchorMemory::Known(note) => note.clone(),
+            AnchorMemory::Unknown => None,
         }
     }
 
@@ -298,13 +298,13 @@ pub(crate) fn is_declared_lost(segments: &[Arc<Segment>], note: &str) -> Result<
 }
 
 /// Returns `true` if the log records the loss that this generation, or one after it, began with.
-pub(crate) fn is_said(replayed: &Replayed, generation: Generation) -> Result<bool, OpenError> {
+pub(crate) fn is_said(replayed: &ReplayedLog, generation: Generation) -> Result<bool, OpenError> {
     let may_be_said = replayed.generation >= generation;
     Ok(may_be_said && last_said(&replayed.segments)?.is_some_and(|said| said.generation >= generation))
 }
 
 /// Returns `true` if the ledger has all that this head covers; for a head whose root nobody knows, as many events.
-pub(crate) fn is_reached(replayed: &Replayed, lost: &LostHead) -> bool {
+pub(crate) fn is_reached(replayed: &ReplayedLog, lost: &LostHead) -> bool {
     let Some(last) = Position::new(lost.size).filter(|last| *last <= replayed.head.position) else {
         return false;
     };
@@ -366,7 +366,7 @@ pub(crate) fn refuse_other_name(
     Err(Rollback::OtherName { expected: expected.clone(), found }.into())
 }
 
-impl Replayed {
+impl ReplayedLog {
     /// The name that the ledger was made under.
     pub(crate) fn name(
         &self,
@@ -410,7 +410,7 @@ pub(crate) fn ledger_name(
     })
 }
 
-pub(crate) fn first_segment(replayed: &Replayed) -> Option<Arc<Segment>> {
+pub(crate) fn first_segment(replayed: &ReplayedLog) -> Option<Arc<Segment>> {
     holding(&replayed.segments, Position::FIRST)
 }
 

@@ -6,7 +6,7 @@ use bitacora_formats::{LeafEntry, LeavesHeader, Position, SegmentNumber};
 
 use crate::leaves::EndedLeaves;
 use crate::read_error::ReadError;
-use crate::reader::Reader;
+use crate::reader::LogReader;
 use crate::shared::Shared;
 
 /// Has the leaves beside a segment made again, which cannot be read or are not those of the log; not while the segment is still being
@@ -40,7 +40,7 @@ fn made_again(shared: &Shared, ended: &EndedLeaves) -> io::Result<Option<Vec<u8>
 /// The file of a segment's leaves as it has to be, made from the log with its keys; the events up to `last` are in it.
 pub(crate) fn from_log(shared: &Shared, header: &LeavesHeader, last: Position) -> Result<Vec<u8>, ReadError> {
     let mut bytes = header.encode().to_vec();
-    let mut reader = Reader::new(shared);
+    let mut reader = LogReader::new(shared);
     let mut next = Some(reader.frame_with(header.first_position)?);
     while let Some(frame) = next {
         let time = frame.place.header.time;

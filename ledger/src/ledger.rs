@@ -21,7 +21,7 @@ use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
 use crate::log_fold;
 use crate::loss::DeclaredLoss;
 use crate::loss_record;
-use crate::messages::Queued;
+use crate::messages::QueuedRequest;
 use crate::open_error::OpenError;
 use crate::open_ledger::{CloseError, Inner};
 use crate::opening;
@@ -32,7 +32,7 @@ use crate::prepare::{PreparedRequest, RequestOrigin, check_seen};
 use crate::proofs::{ConsistencyProof, InclusionProof, TreeReader};
 use crate::query::{Filter, From, Page, PageEnd, ReadQuery, StoredEvent, TakeEvent};
 use crate::read_error::ReadError;
-use crate::reader::Reader;
+use crate::reader::LogReader;
 use crate::reading;
 use crate::receipt::Head;
 use crate::request::{AppendCondition, AppendRequest};
@@ -191,7 +191,7 @@ impl Ledger {
         let commitments = prepared.events.iter().map(|event| event.commitment);
         let events = ids.into_iter().zip(commitments).collect();
         let (reply, outcome) = oneshot::channel();
-        self.shared().inbox.put(Queued { request: prepared, reply }, lane)?;
+        self.shared().inbox.put(QueuedRequest { request: prepared, reply }, lane)?;
         Ok(PendingAppend::new(Arc::clone(self.shared()), outcome, events))
     }
 
@@ -373,7 +373,7 @@ impl Ledger {
     /// # Errors
     /// [`ReadError::PastHead`] if nothing stands there yet, or as [`Self::read`].
     pub fn event(&self, position: Position) -> Result<StoredEvent<'static>, ReadError> {
-        Reader::new(self.shared()).event(position)
+        LogReader::new(self.shared()).event(position)
     }
 
     /// Returns the state of the ledger.

@@ -5,7 +5,7 @@ use bitacora_formats::{After, Position};
 use crate::fold::{Fold, RecordedFrame};
 use crate::reactor_state::HotState;
 use crate::read_error::ReadError;
-use crate::reader::Reader;
+use crate::reader::LogReader;
 use crate::shared::Shared;
 
 /// Shows durable events from after `after` up to `until` to a fold, as long as it wants more.
@@ -15,7 +15,7 @@ pub(crate) fn fold(
     until: Position,
     into: &mut dyn Fold,
 ) -> Result<(), ReadError> {
-    let mut reader = Reader::new(shared);
+    let mut reader = LogReader::new(shared);
     let Some(first) = after.first_position().filter(|first| *first <= until) else { return Ok(()) };
     if until > reader.head.position {
         return Err(shared.past_head(until, reader.head.position));

@@ -14,7 +14,7 @@ use crate::index_folder::INDEX;
 use crate::leaves::{TREE, leaves_file_name};
 use crate::quarantine;
 use crate::receipt::Head;
-use crate::replay::{Replayed, TailState};
+use crate::replay::{ReplayedLog, TailState};
 use crate::segments::{SEGMENTS, segment_file_name, segment_number, segments_folder};
 
 /// The folder of the manifests of a ledger's archives.
@@ -80,7 +80,7 @@ pub(crate) fn forget_tables(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
 pub(crate) fn give_up_behind(
     disk: &dyn Disk,
     ledger: &Path,
-    replayed: &Replayed,
+    replayed: &ReplayedLog,
     fault: &Fault,
 ) -> io::Result<TailState> {
     let folder = segments_folder(ledger);
@@ -107,12 +107,12 @@ pub(crate) fn give_up_behind(
 }
 
 /// The same for what lies beside segments that are gone, be it that a crash came before.
-pub(crate) fn give_up_beside(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
+pub(crate) fn give_up_beside(disk: &dyn Disk, ledger: &Path, replayed: &ReplayedLog) -> io::Result<()> {
     set_aside_beside(disk, ledger, replayed, |number| number > replayed.last_segment)
 }
 
 /// The same for manifests of archives that reach past what is left: their positions are taken by other events now.
-pub(crate) fn give_up_manifests(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
+pub(crate) fn give_up_manifests(disk: &dyn Disk, ledger: &Path, replayed: &ReplayedLog) -> io::Result<()> {
     let entries = match disk.list(&ledger.join(MANIFESTS)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         listed => listed?,
@@ -129,7 +129,7 @@ pub(crate) fn give_up_manifests(disk: &dyn Disk, ledger: &Path, replayed: &Repla
 fn set_aside_beside(
     disk: &dyn Disk,
     ledger: &Path,
-    replayed: &Replayed,
+    replayed: &ReplayedLog,
     is_given_up: impl Fn(SegmentNumber) -> bool,
 ) -> io::Result<()> {
     let ending = format!("lost-g{}", replayed.generation);

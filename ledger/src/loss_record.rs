@@ -14,11 +14,11 @@ use crate::cosigned;
 use crate::disk::{Disk, OpenMode};
 use crate::fault::Fault;
 use crate::heads;
-use crate::known_heads::{self, Remembered};
+use crate::known_heads::{self, KnownHeads};
 use crate::loss::{self, DeclaredLoss};
 use crate::open_error::OpenError;
 use crate::replacement::replace;
-use crate::replay::{Replayed, TailState};
+use crate::replay::{ReplayedLog, TailState};
 use crate::segment_list::segment_header;
 use crate::segments::segments_folder;
 
@@ -39,7 +39,7 @@ pub(crate) enum Begun {
 
 impl Begun {
     /// Looks for one that the log does not say.
-    pub(crate) fn look(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> Result<Self, OpenError> {
+    pub(crate) fn look(disk: &dyn Disk, ledger: &Path, replayed: &ReplayedLog) -> Result<Self, OpenError> {
         let bytes = read(disk, ledger).map_err(in_step(ledger, "reading the loss that was declared"))?;
         let Some(bytes) = bytes else { return Ok(Self::Nothing) };
         match LossDeclaration::read_file(replayed.keys.index_key(), &bytes) {
@@ -51,7 +51,7 @@ impl Begun {
     }
 
     /// Returns why the ledger takes no appends before its owner declares the loss, to its end or again.
-    pub(crate) fn fault(&self, replayed: &Replayed) -> Option<Fault> {
+    pub(crate) fn fault(&self, replayed: &ReplayedLog) -> Option<Fault> {
         let what = match self {
             Self::Nothing => return None,
             Self::Declared(declared) => format!(
@@ -70,15 +70,15 @@ impl Begun {
     /// generation that says so; it gives nothing up.
     pub(crate) fn gives_up_nothing(
         &self,
-        replayed: &Replayed,
-        remembered: Option<&Remembered>,
+        replayed: &ReplayedLog,
+        remembered: Option<&KnownHeads>,
     ) -> Result<bool, OpenError> {
         let Self::Declared(declared) = self else { return Ok(false) };
         let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));
         if !declared.restored || !is_whole || replayed.head.position != declared.retained {
             return Ok(false);
         }
-        Ok(remembered.map(Remembered::lost_head).transpose()?.flatten().is_none())
+        Ok(remembered.map(KnownHeads::lost_head).transpose()?.flatten().is_none())
     }
 
     fn declared(&self) -> Option<&LossDeclaration> {
@@ -94,18 +94,18 @@ impl Begun {
 pub(crate) fn begin_generation(
     disk: &dyn Disk,
     ledger: &Path,
-    replayed: &mut Replayed,
-    remembered: Option<&mut Remembered>,
+    replayed: &mut ReplayedLog,
+    remembered: Option<&mut KnownHeads>,
     begun: &Begun,
     signers: &SigningChain,
 ) -> Result<DeclaredLoss, OpenError> {
-    let lost = remembered.as_deref().map(Remembered::lost_head).transpose()?.flatten();
+    let lost = remembered.as_deref().map(KnownHeads::lost_head).transpose()?.flatten();
     let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
     if lost.is_none() && !is_damaged && matches!(begun, Begun::Nothing) {
         return Err(OpenError::NothingLost);
     }
     let (declared, retained) = (begun.declared(), replayed.head);
-    let last = remembered.as_deref().map_or(replayed.generation, Remembered::last_generation);
+    let last = remembered.as_deref().map_or(replayed.generation, KnownHeads::last_generation);
     let next = last.next().unwrap_or(last);
     let generation = declared.map_or(next, |declared| declared.generation.max(next));
     if let Some(declared) =
@@ -114,7 +114,7 @@ pub(crate) fn begin_generation(
         return Err(OpenError::GenerationJumps { found: declared.generation, expected: next });
     }
     let lost = newer(declared.and_then(|declared| declared.lost.clone()), lost);
-    let anchored = remembered.as_deref().and_then(Remembered::anchored_note);
+    let anchored = remembered.as_deref().and_then(KnownHeads::anchored_note);
     let anchored = anchored.or_else(|| declared?.anchored.clone());
     let restored = declared.is_some_and(|declared| declared.restored);
     let declaration = LossDeclaration { generation, retained: retained.position, lost, anchored, restored };
@@ -176,13 +176,13 @@ fn is_explained(declared: &LossDeclaration, signers: &SigningChain) -> bool {
 }
 
 /// Returns `true` if the owner has put back what was declared lost. After a crash alone nothing stands behind what was retained.
-fn is_back(replayed: &Replayed, declared: &LossDeclaration) -> bool {
+fn is_back(replayed: &ReplayedLog, declared: &LossDeclaration) -> bool {
     let is_longer = replayed.head.position > declared.retained;
     let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));
     is_longer && is_whole && declared.lost.as_ref().is_none_or(|lost| known_heads::is_reached(replayed, lost))
 }
 
-fn give_up(disk: &dyn Disk, ledger: &Path, replayed: &mut Replayed) -> io::Result<()> {
+fn give_up(disk: &dyn Disk, ledger: &Path, replayed: &mut ReplayedLog) -> io::Result<()> {
     let (retained, generation) = (replayed.head.position, replayed.generation);
     match &replayed.tail {
         TailState::Corrupt(fault) => {

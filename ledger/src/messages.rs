@@ -13,7 +13,7 @@ use crate::staged::Tip;
 pub(crate) type Reply = oneshot::Sender<Result<RequestPlacement, AppendError>>;
 
 /// A request on its way to the sequencer.
-pub(crate) struct Queued {
+pub(crate) struct QueuedRequest {
     pub(crate) request: PreparedRequest,
     pub(crate) reply: Reply,
 }
@@ -62,7 +62,7 @@ pub(crate) fn give(reply: Reply, outcome: Result<RequestPlacement, AppendError>)
 }
 
 /// A duplicate's answer that lacks what only the log knows: stream versions and derived events.
-pub(crate) struct Recall {
+pub(crate) struct IncompleteAnswer {
     pub(crate) reply: Reply,
     pub(crate) accepted: RequestPlacement,
 }

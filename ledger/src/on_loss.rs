@@ -5,12 +5,12 @@ use std::path::Path;
 use bitacora_formats::Keyring;
 
 use crate::environment::Environment;
-use crate::known_heads::Remembered;
+use crate::known_heads::KnownHeads;
 use crate::loss::DeclaredLoss;
 use crate::loss_record::{self, Begun};
 use crate::open_error::OpenError;
 use crate::options::Options;
-use crate::replay::{Replayed, TailState};
+use crate::replay::{ReplayedLog, TailState};
 
 /// The handling of a loss that others remember, at an opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,14 +30,14 @@ pub(crate) fn face_loss(
     folder: &Path,
     keyring: &Keyring,
     options: &Options,
-    replayed: &mut Replayed,
+    replayed: &mut ReplayedLog,
     (on_loss, begun): (OnLoss, &Begun),
-) -> Result<(Option<Remembered>, Option<DeclaredLoss>), OpenError> {
+) -> Result<(Option<KnownHeads>, Option<DeclaredLoss>), OpenError> {
     let disk = &*environment.disk;
     let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
     let asks = !is_damaged || on_loss == OnLoss::Declare;
     let heads = options.heads.as_ref();
-    let recall = |heads| Remembered::recall(disk, folder, keyring, heads, replayed);
+    let recall = |heads| KnownHeads::recall(disk, folder, keyring, heads, replayed);
     let mut remembered = heads.filter(|_| asks).map(recall).transpose()?;
     if on_loss == OnLoss::Declare {
         refuse_archived(options, replayed)?;
@@ -49,7 +49,7 @@ pub(crate) fn face_loss(
         return Ok((remembered, Some(loss)));
     }
     if is_damaged {
-        heads.map_or(Ok(()), |heads| Remembered::refuse_another(disk, folder, keyring, heads, replayed))?;
+        heads.map_or(Ok(()), |heads| KnownHeads::refuse_another(disk, folder, keyring, heads, replayed))?;
         return Ok((None, None));
     }
     remembered.iter_mut().try_for_each(|known| known.refuse_rollback(&mut replayed.tail))?;
@@ -60,7 +60,7 @@ pub(crate) fn face_loss(
 }
 
 /// Refuses to declare events lost that lie in archives of this history, of whichever generation these are.
-fn refuse_archived(options: &Options, replayed: &Replayed) -> Result<(), OpenError> {
+fn refuse_archived(options: &Options, replayed: &ReplayedLog) -> Result<(), OpenError> {
     let retained = replayed.head.position;
     match options.archived {
         Some(through) if through > retained => Err(OpenError::Archived { retained, through }),

@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::limits::FRAME_OPENERS;
 use crate::read_error::ReadError;
-use crate::reader::{FrameLocation, Reader};
+use crate::reader::{FrameLocation, LogReader};
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
 
@@ -17,7 +17,7 @@ pub(crate) fn open_all(shared: &Shared, found: &[FrameLocation]) -> Vec<Result<O
     }
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut reader = Reader::new(shared);
+        let mut reader = LogReader::new(shared);
         let mut opened = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use crate::admission::Admission;
 use crate::background_scrub;
 use crate::commits::Commit;
 use crate::committer::{self, Committer, CommitterHandle};
-use crate::compressor::{self, Packing};
+use crate::compressor::{self, CompressionQueue};
 use crate::creation::LOCK;
 use crate::disk::Disk;
 use crate::duplicate_receipts;
@@ -22,14 +22,14 @@ use crate::head_signer::HeadSignerStart;
 use crate::heads;
 use crate::inbox::Inbox;
 use crate::index_folder::INDEX;
-use crate::known_heads::{Remembered, first_segment, refuse_other_name};
+use crate::known_heads::{KnownHeads, first_segment, refuse_other_name};
 use crate::leaf_repair::settle_tree;
 use crate::leaves;
 use crate::live_segment::{LiveSegment, LiveSegmentStart};
 use crate::log_fold::{begin_in_archives, fold_to_head};
 use crate::loss::{self, DeclaredLoss};
 use crate::loss_record::{self, Begun};
-use crate::messages::Recall;
+use crate::messages::IncompleteAnswer;
 use crate::on_loss::{OnLoss, face_loss};
 use crate::open_error::OpenError;
 use crate::open_ledger::Inner;
@@ -42,13 +42,13 @@ use crate::reactor_state::HotState;
 use crate::read_error::ReadError;
 use crate::recover;
 use crate::released_files;
-use crate::replay::{Replay, Replayed, TailState, refuse_wrong_keyring};
+use crate::replay::{Replay, ReplayedLog, TailState, refuse_wrong_keyring};
 use crate::segment_index::end_of_segment;
 use crate::segment_preallocator::Supply;
 use crate::segments::{Segments, released_number, segments_folder};
 use crate::sequencer::Sequencer;
 use crate::service_events::ServiceEvent;
-use crate::shared::{Parts, Shared};
+use crate::shared::{Shared, SharedParts};
 use crate::signing_keys;
 use crate::snapshot_open;
 use crate::snapshots::Snapshots;
@@ -122,7 +122,7 @@ fn open_with(
 
     let (reactor, governance) = options.governing.begin();
     if let Err(error) = refuse_wrong_keyring(disk, folder, &keyring) {
-        Remembered::refuse_foreign(disk, folder, &keyring, &options)?;
+        KnownHeads::refuse_foreign(disk, folder, &keyring, &options)?;
         return Err(error);
     }
     let replay = || {
@@ -132,7 +132,7 @@ fn open_with(
     };
     let replayed = replay();
     if let Err(OpenError::Keyring { .. }) = &replayed {
-        Remembered::refuse_foreign(disk, folder, &keyring, &options)?;
+        KnownHeads::refuse_foreign(disk, folder, &keyring, &options)?;
     }
     let mut replayed = match replayed {
         // Nothing before the damage can be read: there is nothing to write on. What is whole behind it is served.
@@ -254,12 +254,12 @@ fn open_with(
 /// Returns the initial state of the threads that make tree heads and bring them to witnesses.
 fn start_of_heads(
     options: HeadOptions,
-    remembered: Remembered,
+    remembered: KnownHeads,
     before: SegmentEnd,
 ) -> (HeadSignerStart, Option<WitnessPublisherStart>) {
     let latest = remembered.latest();
     let may_begin_anchor = options.anchor_is_new || !remembered.has_heads;
-    let Remembered { origin, anchored, cosigned, witnessed, .. } = remembered;
+    let KnownHeads { origin, anchored, cosigned, witnessed, .. } = remembered;
     let courier = options.witnesses.clone().map(|witnesses| WitnessPublisherStart {
         witnesses,
         origin: origin.clone(),
@@ -290,7 +290,7 @@ struct NextNumbers {
 
 impl NextNumbers {
     /// The numbers behind those of the log. None are used twice: data keys are derived from them.
-    fn of(replayed: &Replayed) -> Result<Self, OpenError> {
+    fn of(replayed: &ReplayedLog) -> Result<Self, OpenError> {
         let epoch = replayed.epoch.next().ok_or(OpenError::Exhausted("epochs"))?;
         let segment = replayed.last_segment.next().ok_or(OpenError::Exhausted("segment numbers"))?;
         Ok(Self { epoch, segment })
@@ -298,7 +298,7 @@ impl NextNumbers {
 }
 
 impl ThreadSetup {
-    fn start(self, replayed: Replayed) -> io::Result<Inner> {
+    fn start(self, replayed: ReplayedLog) -> io::Result<Inner> {
         let ThreadSetup { environment, anywhere, folder, keyring, options, reactor, governance, next } = self;
         let corrupt = match &replayed.tail {
             TailState::Corrupt(fault) => Some(fault.clone()),
@@ -333,7 +333,7 @@ impl ThreadSetup {
         let writer = corrupt
             .map(|fault| segments.bounded(fault))
             .map_or(WriterState::Ready, |fault| WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
-        let shared = Arc::new(Shared::new(Parts {
+        let shared = Arc::new(Shared::new(SharedParts {
             id: replayed.ledger,
             supply: Supply::new(&folder, next.segment, options.segment_bytes),
             folder,
@@ -381,7 +381,7 @@ impl ThreadSetup {
         let live = LiveSegment::new(start);
         let (commits, committed) = mpsc::channel();
         let (bodies, unpacked) = mpsc::channel();
-        let packing = Packing::new(compressor()?, bodies);
+        let packing = CompressionQueue::new(compressor()?, bodies);
         let committer = CommitterHandle::new(Committer::new(Arc::clone(&shared), hot, recalls));
         let sequencer = Sequencer::new(
             Arc::clone(&shared),
@@ -433,7 +433,7 @@ fn start_threads(
     packer: impl FnOnce(&Arc<Shared>) + Send + 'static,
     committer: CommitterHandle,
     committed: Receiver<Commit>,
-    recalled: Receiver<Recall>,
+    recalled: Receiver<IncompleteAnswer>,
 ) -> io::Result<Vec<JoinHandle<()>>> {
     let [for_sequencer, for_packer, for_committer, for_supply, for_recall, for_keeper] =
         [(); 6].map(|()| Arc::clone(shared));

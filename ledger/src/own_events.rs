@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 
 use crate::append_error::AppendError;
 use crate::inbox::Lane;
-use crate::messages::Queued;
+use crate::messages::QueuedRequest;
 use crate::prepare::PreparedRequest;
 use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
@@ -14,6 +14,6 @@ pub(crate) fn append_own(shared: &Shared, event: &ServiceEvent<'_>) -> Result<()
     let next = shared.head().position.next().ok_or(AppendError::Closing)?;
     let request: PreparedRequest = event.prepare(&shared.preparer, shared.id, next)?;
     let (reply, outcome) = oneshot::channel();
-    shared.inbox.put(Queued { request, reply }, Lane::Ordinary)?;
+    shared.inbox.put(QueuedRequest { request, reply }, Lane::Ordinary)?;
     outcome.blocking_recv().unwrap_or(Err(AppendError::Unknown)).map(|_| ())
 }

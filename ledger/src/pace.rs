@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::limits::BACKGROUND_REST;
 
 /// Called after each slice of a longer work; an error ends that.
-pub(crate) type Rest<'r> = &'r dyn Fn() -> io::Result<()>;
+pub(crate) type SliceRest<'r> = &'r dyn Fn() -> io::Result<()>;
 
 /// The pace of background work. It rests after each slice of [`FILL_SLICE_BYTES`], so that disk and core are left to the writer, unless
 /// the writer waits for it.

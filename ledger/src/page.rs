@@ -12,7 +12,7 @@ use crate::limits::{
 use crate::openers::open_all;
 use crate::query::{Filter, From, PageEnd, ReadQuery, TakeEvent};
 use crate::read_error::ReadError;
-use crate::reader::{EventSource, LocatedEntry, Reader};
+use crate::reader::{EventSource, LocatedEntry, LogReader};
 use crate::recent::OpenFrame;
 use crate::segments::Side;
 use crate::shared::Shared;
@@ -23,7 +23,7 @@ use crate::shared::Shared;
 /// [`Self::scan`]. Both check every event against the filter, and both end where the page's limits are met. So the page is the same with
 /// either.
 pub struct PageBuilder<'a> {
-    reader: Reader<'a>,
+    reader: LogReader<'a>,
     query: ReadQuery,
     limit: usize,
     /// The range of positions that may match and were not looked at yet; empty where `low` is past `high`.
@@ -72,7 +72,7 @@ impl<'a> PageBuilder<'a> {
         query: &ReadQuery,
         take: &'a mut TakeEvent<'a>,
     ) -> Result<Self, ReadError> {
-        let reader = Reader::new(shared);
+        let reader = LogReader::new(shared);
         let head = reader.head.position.get();
         let until = query.until.map_or(head, |until| until.get().min(head));
         // The damage that a page which reaches the end meets there.

@@ -12,7 +12,7 @@ use crate::disk::OpenMode;
 use crate::leaf_repair;
 use crate::leaves::{TREE, leaves_file_name};
 use crate::read_error::ReadError;
-use crate::reader::Reader;
+use crate::reader::LogReader;
 use crate::recent::OpenFrame;
 use crate::segments::Segment;
 use crate::shared::Shared;
@@ -221,7 +221,7 @@ impl<'a> TreeReader<'a> {
         let past_end = || tree_behind("positions run out");
         let end = Position::new(end).filter(|end| *end > first).ok_or_else(past_end)?;
         let keys = self.shared.preparer.keys();
-        let mut reader = Reader::new(self.shared);
+        let mut reader = LogReader::new(self.shared);
         let mut at = first;
         while at < end {
             let frame = reader.frame_with(at)?;

@@ -18,13 +18,13 @@ use bitacora_formats::{Decompressor, Keyring, Secret, SegmentEnd};
 use crate::disk::{Disk, DiskFile, OpenMode, Patch, PatchedDisk};
 use crate::environment::Environment;
 use crate::fault::Fault;
-use crate::known_heads::{Remembered, refuse_other_name};
+use crate::known_heads::{KnownHeads, refuse_other_name};
 use crate::on_loss::OnLoss;
 use crate::open_error::OpenError;
 use crate::options::Options;
 use crate::own_events::append_own;
 use crate::quarantine::{self, UnwrittenFrames};
-use crate::replay::{Replay, Replayed, TailState};
+use crate::replay::{Replay, ReplayedLog, TailState};
 use crate::segments::{SEGMENTS, segment_file_name, segments_folder};
 use crate::service_events::ServiceEvent;
 use crate::shared::Shared;
@@ -40,7 +40,7 @@ struct PutBack {
     positions: Range<u64>,
     /// The ledger as it would be.
     environment: Environment,
-    replayed: Replayed,
+    replayed: ReplayedLog,
 }
 
 impl PutBack {
@@ -49,7 +49,7 @@ impl PutBack {
         environment: &Environment,
         ledger: &Path,
         keyring: &Arc<Keyring>,
-        replayed: &Replayed,
+        replayed: &ReplayedLog,
     ) -> Result<Option<Self>, OpenError> {
         let disk = &environment.disk;
         let mut files = UnwrittenFrames::all(&**disk, ledger, replayed.keys.index_key()).map_err(looking)?;
@@ -63,7 +63,8 @@ impl PutBack {
             tried.insert(path, Patch { offset: frames.offset, bytes: Arc::new(frames.bytes.clone()) });
             let patched = PatchedDisk { disk: Arc::clone(disk), patches: tried.clone() };
             let environment = Environment { disk: Arc::new(patched), ..environment.clone() };
-            let goes_on = |with: &Replayed| with.head.position > head && with.generation == frames.generation;
+            let goes_on =
+                |with: &ReplayedLog| with.head.position > head && with.generation == frames.generation;
             let Some(replayed) = replay(&environment, ledger, keyring)?.filter(goes_on) else { continue };
             head = replayed.head.position;
             taken.push(frames);
@@ -100,7 +101,7 @@ impl PutBack {
         let (disk, replayed) = (&*self.environment.disk, &mut self.replayed);
         refuse_other_name(options.name.as_ref(), || replayed.name(disk, ledger, keyring))?;
         if let Some(heads) = &options.heads {
-            let mut remembered = Remembered::recall(disk, ledger, keyring, heads, replayed)?;
+            let mut remembered = KnownHeads::recall(disk, ledger, keyring, heads, replayed)?;
             remembered.refuse_rollback(&mut replayed.tail)?;
         }
         match &replayed.tail {
@@ -143,7 +144,7 @@ pub(crate) fn face(
     ledger: &Path,
     keyring: &Arc<Keyring>,
     options: &Options,
-    replayed: &mut Replayed,
+    replayed: &mut ReplayedLog,
     on_loss: OnLoss,
 ) -> Result<(), OpenError> {
     let in_step = |source| OpenError::Disk { what: "putting frames back".to_owned(), source };
@@ -238,7 +239,7 @@ fn replay(
     environment: &Environment,
     ledger: &Path,
     keyring: &Arc<Keyring>,
-) -> Result<Option<Replayed>, OpenError> {
+) -> Result<Option<ReplayedLog>, OpenError> {
     let decompressor = Decompressor::new().map_err(io::Error::other).map_err(looking)?;
     match Replay::new(environment, ledger, keyring, decompressor).of_trial().run() {
         Ok(replayed) if matches!(replayed.tail, TailState::Corrupt(_)) => Ok(None),

@@ -18,7 +18,7 @@ use crate::shared::Shared;
 use crate::subjects::SubjectsError;
 
 /// A reader over what is durable. Blocks on the disk; opens each frame before any byte of it leaves.
-pub(crate) struct Reader<'a> {
+pub(crate) struct LogReader<'a> {
     shared: &'a Shared,
     /// Taken from the pool, and given back at the end.
     decompressor: Option<Decompressor>,
@@ -110,7 +110,7 @@ enum Flow {
     Stop,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> LogReader<'a> {
     pub(crate) fn new(shared: &'a Shared) -> Self {
         Self { shared, decompressor: shared.decompressors.take(), head: shared.head() }
     }
@@ -438,7 +438,7 @@ enum OpenedPart {
     Unreadable,
 }
 
-impl Drop for Reader<'_> {
+impl Drop for LogReader<'_> {
     fn drop(&mut self) {
         self.shared.decompressors.put(self.decompressor.take());
     }

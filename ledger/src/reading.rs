@@ -30,7 +30,7 @@ use crate::segment_index::SegmentIndex;
 use crate::segment_list::SegmentList;
 use crate::segment_preallocator::Supply;
 use crate::segments::{Segment, Segments, released_file_name, segment_file_name, segments_folder};
-use crate::shared::{Parts, Shared};
+use crate::shared::{Shared, SharedParts};
 use crate::subjects::Subjects;
 use crate::table_writer::TableWriter;
 use crate::tip_tables::TipTables;
@@ -303,7 +303,7 @@ fn start(
     let fault = fault.map(|fault| segments.bounded(fault));
     let reason = fault.map_or(ReadOnlyReason::ForReading, ReadOnlyReason::Corrupt);
     let tree = Tree::of_reader(disk(), folder, &header, &end);
-    let shared = Arc::new(Shared::new(Parts {
+    let shared = Arc::new(Shared::new(SharedParts {
         id: ledger,
         supply: Supply::new(folder, header.number, options.segment_bytes),
         keyring,

@@ -7,12 +7,12 @@ use crate::disk::{Disk, OpenMode};
 use crate::leaves;
 use crate::limits::FILL_SLICE_BYTES;
 use crate::quarantine;
-use crate::replay::{Replayed, TailState};
+use crate::replay::{ReplayedLog, TailState};
 use crate::segments::{segment_number, segments_folder};
 
 /// Returned `Ok` ⇒ every byte that the replay read above the last tree head is durable, and nothing stands behind it. The cut bytes lie
 /// in quarantine. After a crash at any point the next opening does the same.
-pub(crate) fn settle(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
+pub(crate) fn settle(disk: &dyn Disk, ledger: &Path, replayed: &ReplayedLog) -> io::Result<()> {
     let folder = segments_folder(ledger);
     if matches!(replayed.tail, TailState::Corrupt(_)) {
         return Ok(());
@@ -61,7 +61,7 @@ fn trim(disk: &dyn Disk, path: &Path, end: u64) -> io::Result<()> {
 fn quarantine_tail(
     disk: &dyn Disk,
     ledger: &Path,
-    replayed: &Replayed,
+    replayed: &ReplayedLog,
     (path, name): (&Path, &str),
     bytes: std::ops::Range<u64>,
 ) -> io::Result<()> {

@@ -67,7 +67,7 @@ impl Redactor {
 
     /// The same JSON with secrets replaced, and how many; `None` where there is none.
     fn redact_json(&self, json: &[u8]) -> Option<(Vec<u8>, u32)> {
-        let mut output = Redacted::of(json);
+        let mut output = RedactedJson::of(json);
         let mut string = StringAhead::default();
         let mut from = 0;
         while let Some(found) = self.literals.find(Input::new(json).range(from..)) {
@@ -89,7 +89,7 @@ impl Redactor {
 }
 
 /// The JSON as it will be kept, up to what was copied.
-struct Redacted<'j> {
+struct RedactedJson<'j> {
     json: &'j [u8],
     bytes: Vec<u8>,
     /// The end of the copied part of `json`: 0, or the end of the last secret.
@@ -97,7 +97,7 @@ struct Redacted<'j> {
     replaced: u32,
 }
 
-impl<'j> Redacted<'j> {
+impl<'j> RedactedJson<'j> {
     fn of(json: &'j [u8]) -> Self {
         Self { json, bytes: Vec::new(), copied: 0, replaced: 0 }
     }

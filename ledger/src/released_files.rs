@@ -9,7 +9,7 @@ use bitacora_formats::{Keyring, LedgerKeys, Position, ReleasedSegment, SegmentNu
 use crate::disk::Disk;
 use crate::fault::Fault;
 use crate::replacement::replace;
-use crate::replay::Replayed;
+use crate::replay::ReplayedLog;
 use crate::segment_list::{copies_folder, read_released, released_bytes, released_copy, segment_header};
 use crate::segments::{SEGMENTS, Segment, released_file_name, segments_folder};
 use crate::service_events::signed_release_id;
@@ -44,7 +44,7 @@ pub(crate) fn unsigned_again(
     disk: &dyn Disk,
     folder: &Path,
     keyring: &Keyring,
-    replayed: &Replayed,
+    replayed: &ReplayedLog,
 ) -> io::Result<Option<Fault>> {
     let (folder, keys) = (segments_folder(folder), LedgerKeys::new(keyring, replayed.ledger));
     let source = service_source(replayed.ledger);

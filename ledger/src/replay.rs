@@ -33,7 +33,7 @@ use crate::tip_tables::{EndedState, TipTables};
 use crate::tree::TreeGrowth;
 
 /// The contents of the log, up to its end or to the first byte that is not what it must be.
-pub(crate) struct Replayed {
+pub(crate) struct ReplayedLog {
     pub(crate) ledger: LedgerId,
     pub(crate) keys: LedgerKeys,
     pub(crate) generation: Generation,
@@ -137,7 +137,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Changes nothing on the disk but tables, which can be made again.
-    pub(crate) fn run(mut self) -> Result<Replayed, OpenError> {
+    pub(crate) fn run(mut self) -> Result<ReplayedLog, OpenError> {
         let list = SegmentList::read(&*self.disk, &self.folder)?;
         let disk = Arc::clone(&self.disk);
         let folder = self.folder.clone();
@@ -222,7 +222,7 @@ impl<'a> Replay<'a> {
         progress: Option<Progress>,
         tail: Option<TailState>,
         unwritten: Vec<PathBuf>,
-    ) -> Result<Replayed, OpenError> {
+    ) -> Result<ReplayedLog, OpenError> {
         let folder = self.folder.display().to_string();
         let missing = || OpenError::Missing(folder.clone());
         let (mut progress, tail) = match (progress, tail) {
@@ -232,7 +232,7 @@ impl<'a> Replay<'a> {
         let position = Position::new(progress.end.next_position.get() - 1).ok_or_else(missing)?;
         let (_, tip_tables) = self.tables.take().ok_or_else(missing)?;
         let untold = progress.untold(&tail);
-        Ok(Replayed {
+        Ok(ReplayedLog {
             ledger: progress.end.ledger,
             tier: self.tier(progress.end.ledger),
             generation: progress.end.generation,

@@ -15,11 +15,11 @@ use crate::clock_watch::{ClockJump, ClockWatch};
 use crate::commits::{Commit, FrameCommit};
 use crate::committer::CommitterHandle;
 use crate::compressed_body::CompressedBody;
-use crate::compressor::Packing;
+use crate::compressor::CompressionQueue;
 use crate::inbox::{Mail, SequencerCommand};
 use crate::limits::{EARLY_PACK_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::live_segment::LiveSegment;
-use crate::messages::{Queued, RequestAnswer};
+use crate::messages::{QueuedRequest, RequestAnswer};
 use crate::prepare::PreparedRequest;
 use crate::segment_preallocator::Outlook;
 use crate::service_events::ServiceEvent;
@@ -34,7 +34,7 @@ pub(crate) struct Sequencer {
     committer: CommitterHandle,
     admission: Admission,
     batch: FrameBatch,
-    packing: Packing,
+    packing: CompressionQueue,
     live: LiveSegment,
     /// The largest frame that an empty segment always has room for, in bytes.
     frame_bytes: usize,
@@ -50,7 +50,7 @@ impl Sequencer {
         commits: Sender<Commit>,
         committer: CommitterHandle,
         admission: Admission,
-        packing: Packing,
+        packing: CompressionQueue,
         live: LiveSegment,
         frame_bytes: usize,
     ) -> Self {
@@ -161,8 +161,8 @@ impl Sequencer {
         }
     }
 
-    fn stage(&mut self, queued: Queued) {
-        let Queued { request, reply } = queued;
+    fn stage(&mut self, queued: QueuedRequest) {
+        let QueuedRequest { request, reply } = queued;
         let outcome = self.tell_jump().and_then(|()| self.make_room(&request)).and_then(|()| {
             let time = self.frame_time();
             self.admission.admit(&request, time, &mut self.batch)

@@ -75,7 +75,7 @@ pub(crate) struct Shared {
 }
 
 /// The parts a [`Shared`] is put together from.
-pub(crate) struct Parts {
+pub(crate) struct SharedParts {
     pub(crate) id: LedgerId,
     pub(crate) folder: PathBuf,
     pub(crate) environment: Environment,
@@ -98,9 +98,9 @@ pub(crate) struct Parts {
 }
 
 impl Shared {
-    pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { id, folder, environment, anywhere, keyring, preparer, inbox, supply, .. } = parts;
-        let Parts {
+    pub(crate) fn new(parts: SharedParts) -> Self {
+        let SharedParts { id, folder, environment, anywhere, keyring, preparer, inbox, supply, .. } = parts;
+        let SharedParts {
             segments,
             tier,
             tips,

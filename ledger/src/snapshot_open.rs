@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::heads;
 use crate::history_check::Standing;
 use crate::index_folder::INDEX;
-use crate::known_heads::{Recalled, Remembered, is_declared_lost, size_of};
+use crate::known_heads::{AnchorMemory, KnownHeads, is_declared_lost, size_of};
 use crate::log_fold::{begin_in_archives, fold_to_head};
 use crate::open_error::OpenError;
 use crate::open_ledger::Inner;
@@ -44,12 +44,12 @@ pub(crate) fn open(
     let disk = &*environment.disk;
     // Before the log is looked at, which is never behind its anchor: another process may be writing.
     let asked = options.heads.as_ref().zip(name);
-    let anchored = asked.map_or(Ok(Recalled::Unknown), |(heads, name)| recall(heads, name))?;
+    let anchored = asked.map_or(Ok(AnchorMemory::Unknown), |(heads, name)| recall(heads, name))?;
     let (reactor, governance) = options.governing.begin();
     let read = reading::open(environment, folder, Arc::clone(keyring), name, governance);
     if let Err(OpenError::Keyring { .. }) = &read {
         let named = Options { name: name.cloned(), ..options.clone() };
-        Remembered::refuse_foreign(disk, folder, keyring, &named)?;
+        KnownHeads::refuse_foreign(disk, folder, keyring, &named)?;
     }
     let Read { inner, generation, end } = read?;
     // Derived state is made again where it does not open, or is of another log.
@@ -82,14 +82,14 @@ pub(crate) fn open_damaged(
 }
 
 /// Returns the anchor's memory; unknown if the anchor does not answer and need not.
-fn recall(heads: &HeadOptions, name: &LedgerName) -> Result<Recalled, AnchorError> {
+fn recall(heads: &HeadOptions, name: &LedgerName) -> Result<AnchorMemory, AnchorError> {
     match heads.anchor.as_ref().map(|anchor| anchor.recall(name)) {
-        None => Ok(Recalled::Unknown),
-        Some(Ok(note)) => Ok(Recalled::Known(note)),
+        None => Ok(AnchorMemory::Unknown),
+        Some(Ok(note)) => Ok(AnchorMemory::Known(note)),
         Some(Err(error)) if heads.anchor_required || error.is_damage() => Err(error),
         Some(Err(error)) => {
             tracing::error!(%error, "the ledger is asked without being compared with its anchor");
-            Ok(Recalled::Unknown)
+            Ok(AnchorMemory::Unknown)
         }
     }
 }
@@ -108,7 +108,7 @@ impl SnapshotLog<'_> {
 
     /// Refuses a ledger that is not the one which the anchor remembers. That a damaged one is shorter shows nothing; one that
     /// has less than the heads beside its segments say, or other events, is damaged.
-    fn refuse_rollback(&self, anchored: &Recalled, is_new: bool) -> Result<(), OpenError> {
+    fn refuse_rollback(&self, anchored: &AnchorMemory, is_new: bool) -> Result<(), OpenError> {
         let shared = self.shared;
         let signers = shared.keyring.signing_chain();
         let standing =
@@ -116,14 +116,14 @@ impl SnapshotLog<'_> {
         let holding = |position| shared.segments.holding(position);
         let kept = |generation| heads::last_head(self.disk(), &shared.folder, shared.id, generation, signers);
         match anchored {
-            Recalled::Unknown => {}
-            Recalled::Known(_) if is_new && !anchored.is_tree_head() => {}
-            Recalled::Known(None) => {
+            AnchorMemory::Unknown => {}
+            AnchorMemory::Known(_) if is_new && !anchored.is_tree_head() => {}
+            AnchorMemory::Known(None) => {
                 if let Some((head, _)) = kept(Some(self.generation)).or_else(|| kept(None)) {
                     return Err(Rollback::Forgotten { size: head.head().size }.into());
                 }
             }
-            Recalled::Known(Some(note)) => match standing.check(note, holding) {
+            AnchorMemory::Known(Some(note)) => match standing.check(note, holding) {
                 Ok(_) => {}
                 Err(Rollback::Shorter { .. }) if shared.is_corrupt() => {}
                 Err(Rollback::Generation { remembered, .. })

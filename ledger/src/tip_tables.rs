@@ -19,7 +19,7 @@ pub(crate) use self::file::opens;
 use self::file::{file_name, is_unfinished, read_header, read_into, segments_of, write};
 use crate::disk::Disk;
 use crate::key_map::KeyMap;
-use crate::pace::Rest;
+use crate::pace::SliceRest;
 use crate::staged::Tip;
 use crate::tiers;
 
@@ -43,12 +43,12 @@ impl EndedState {
 
 /// The tables of one ledger, which follow one another from segment 1.
 pub(crate) struct TipTables {
-    place: Place,
-    tables: Vec<Table>,
+    place: TipTableFolder,
+    tables: Vec<TipTable>,
 }
 
 /// The folder of the tables, and the key and ledger that they are bound to.
-struct Place {
+struct TipTableFolder {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     index_key: Secret,
@@ -57,7 +57,7 @@ struct Place {
 
 /// A table whose header fits the log; its chunks are authenticated when they are read.
 #[derive(Debug, Clone, Copy)]
-struct Table {
+struct TipTable {
     first: SegmentNumber,
     last: SegmentNumber,
     entries: u64,
@@ -81,7 +81,7 @@ impl TipTables {
 
     /// No table, whatever the folder holds; that stays as it is.
     pub(crate) fn none(disk: Arc<dyn Disk>, folder: PathBuf, index_key: Secret, ledger: LedgerId) -> Self {
-        Self { place: Place { disk, folder, index_key, ledger }, tables: Vec::new() }
+        Self { place: TipTableFolder { disk, folder, index_key, ledger }, tables: Vec::new() }
     }
 
     /// Returns the state of the log at the end of the last segment that tables cover, none after `limit`; `None` if they cover none.
@@ -110,14 +110,14 @@ impl TipTables {
 
     /// Writes a table of what ended right after the last one. For the background thread.
     pub(crate) fn write(&mut self, state: &EndedState) -> io::Result<()> {
-        let Place { disk, folder, index_key, .. } = &self.place;
+        let TipTableFolder { disk, folder, index_key, .. } = &self.place;
         let header = TipTableHeader {
             first: state.first,
             end: state.end,
             frontier: state.frontier.clone(),
             entries: state.tips.len() as u64,
         };
-        let table = Table { first: header.first, last: header.end.number, entries: header.entries };
+        let table = TipTable { first: header.first, last: header.end.number, entries: header.entries };
         if self.tables.last().map_or(Some(SegmentNumber(1)), |last| last.last.next()) != Some(table.first) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a tip table that follows none"));
         }
@@ -128,7 +128,7 @@ impl TipTables {
 
     /// Merges a few neighbouring tables into one; `false` where no merge is worth it. For the background thread, which does
     /// what is more urgent in `between` slices of the work; an error of that ends it.
-    pub(crate) fn merge_next(&mut self, between: Rest<'_>) -> io::Result<bool> {
+    pub(crate) fn merge_next(&mut self, between: SliceRest<'_>) -> io::Result<bool> {
         let sizes: Vec<u64> = self.tables.iter().map(|table| table.entries.max(1)).collect();
         let Some(run) = tiers::next_merge(&sizes) else { return Ok(false) };
         let merged = self.tables.get(run.clone()).unwrap_or_default().to_vec();
@@ -142,11 +142,11 @@ impl TipTables {
             between()?;
         }
         let Some(state) = state else { return Ok(false) };
-        let Place { disk, folder, index_key, .. } = &self.place;
+        let TipTableFolder { disk, folder, index_key, .. } = &self.place;
         let entries = state.tips.len() as u64;
         let header =
             TipTableHeader { first: state.first, end: state.end, frontier: state.frontier.clone(), entries };
-        let table = Table { first: header.first, last: header.end.number, entries };
+        let table = TipTable { first: header.first, last: header.end.number, entries };
         write(&**disk, folder, index_key, header, &state.tips)?;
         self.tables.splice(run, [table]);
         merged.iter().for_each(|table| self.place.remove(&table.name()));
@@ -162,15 +162,15 @@ impl TipTables {
     }
 }
 
-impl Table {
+impl TipTable {
     fn name(&self) -> String {
         file_name(self.first, self.last)
     }
 }
 
-impl Place {
+impl TipTableFolder {
     /// The tables that fit the log, from segment 1 without a gap. A folder that cannot even be listed has none.
-    fn list(&self, end_of: impl Fn(SegmentNumber) -> Option<ChainHash>) -> Vec<Table> {
+    fn list(&self, end_of: impl Fn(SegmentNumber) -> Option<ChainHash>) -> Vec<TipTable> {
         let entries = self.disk.list(&self.folder).unwrap_or_else(|error| {
             tracing::warn!(%error, "the tip tables cannot be listed; the log is read instead");
             Vec::new()
@@ -180,7 +180,7 @@ impl Place {
         let mut found: Vec<_> = names().filter_map(segments_of).collect();
         // The widest first: what it covers is what a crash left of a merge.
         found.sort_by_key(|(first, last)| (*first, std::cmp::Reverse(*last)));
-        let mut tables: Vec<Table> = Vec::new();
+        let mut tables: Vec<TipTable> = Vec::new();
         for (first, last) in found {
             let expected = tables.last().map_or(Some(SegmentNumber(1)), |table| table.last.next());
             let table = (expected == Some(first)).then(|| self.fitting(first, last, end_of(last))).flatten();
@@ -192,16 +192,21 @@ impl Place {
         tables
     }
 
-    fn fitting(&self, first: SegmentNumber, last: SegmentNumber, hash: Option<ChainHash>) -> Option<Table> {
+    fn fitting(
+        &self,
+        first: SegmentNumber,
+        last: SegmentNumber,
+        hash: Option<ChainHash>,
+    ) -> Option<TipTable> {
         let header = read_header(&*self.disk, &self.folder.join(file_name(first, last))).ok()?;
         let fits = header.first == first
             && header.end.number == last
             && header.end.ledger == self.ledger
             && Some(header.end.tip.hash) == hash;
-        fits.then_some(Table { first, last, entries: header.entries })
+        fits.then_some(TipTable { first, last, entries: header.entries })
     }
 
-    fn read(&self, table: &Table) -> io::Result<EndedState> {
+    fn read(&self, table: &TipTable) -> io::Result<EndedState> {
         read_into(&*self.disk, &self.folder.join(table.name()), &self.index_key)
     }
 

@@ -6,7 +6,7 @@ use crate::ledger::Ledger;
 use crate::limits::MAX_PIECE_STRETCH;
 use crate::proofs::root_after;
 use crate::read_error::ReadError;
-use crate::reader::Reader;
+use crate::reader::LogReader;
 use crate::recent::OpenFrame;
 use crate::shared::Shared;
 
@@ -72,7 +72,7 @@ pub(crate) fn records(
     until: Position,
     visit: &mut dyn FnMut(&VisitedRecord<'_>),
 ) -> Result<(), ReadError> {
-    let mut reader = Reader::new(shared);
+    let mut reader = LogReader::new(shared);
     let Some(first) = after.first_position().filter(|first| *first <= until) else { return Ok(()) };
     if until > reader.head.position {
         return Err(shared.past_head(until, reader.head.position));
@@ -88,7 +88,7 @@ pub(crate) fn records(
 }
 
 fn show(
-    reader: &Reader<'_>,
+    reader: &LogReader<'_>,
     frame: &OpenFrame,
     first: Position,
     until: Position,
@@ -135,7 +135,7 @@ pub(crate) fn divide(
 
 /// The frame that holds `position`, opened, so that what it says of itself is authentic.
 pub(crate) fn frame_of(shared: &Shared, position: Position) -> Result<FrameMark, ReadError> {
-    let mut reader = Reader::new(shared);
+    let mut reader = LogReader::new(shared);
     let frame = reader.frame_with(position)?;
     let header = &frame.place.header;
     Ok(FrameMark {

@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::heads;
 use crate::read_error::ReadError;
 use crate::receipt::Head;
-use crate::replay::{Replayed, TailState};
+use crate::replay::{ReplayedLog, TailState};
 use crate::segment_index::{FrameStorage, IndexedSegment};
 use crate::segment_list::SegmentList;
 use crate::segments::{
@@ -59,7 +59,7 @@ pub(crate) fn take_in(
     disk: &dyn Disk,
     folder: &Path,
     keyring: &Keyring,
-    replayed: &mut Replayed,
+    replayed: &mut ReplayedLog,
 ) -> io::Result<()> {
     let TailState::Corrupt(fault) = &replayed.tail else { return Ok(()) };
     let whole = DamagedLedger { disk, folder, keyring, fault }

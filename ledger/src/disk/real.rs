@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rustix::fs::CWD;
 
-use self::folder::{Place, RealFolder};
+use self::folder::{FolderPath, RealFolder};
 use super::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode};
 
 /// The disk of the machine, by paths as they lead at each call.
@@ -20,8 +20,8 @@ use super::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode};
 pub struct RealDisk;
 
 /// As the process sees it.
-fn anywhere(path: &Path) -> Place<'_> {
-    Place { folder: CWD, path }
+fn anywhere(path: &Path) -> FolderPath<'_> {
+    FolderPath { folder: CWD, path }
 }
 
 impl Disk for RealDisk {

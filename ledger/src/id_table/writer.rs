@@ -11,7 +11,7 @@ use bitacora_formats::{
 use super::file_name;
 use crate::disk::{Disk, DiskFile};
 use crate::index_folder::{UNFINISHED, make_folder};
-use crate::pace::Rest;
+use crate::pace::SliceRest;
 use crate::replacement::replace;
 
 /// Bytes that are gathered for one write and one sync: small enough that a sync of the live segment waits for little.
@@ -28,7 +28,7 @@ pub(super) fn write(
     index_key: &Secret,
     header: IdTableHeader,
     entries: impl Iterator<Item = io::Result<IdEntry>>,
-    rest: Rest<'_>,
+    rest: SliceRest<'_>,
 ) -> io::Result<()> {
     make_folder(disk, folder)?;
     let name = file_name(header.binding.first, header.binding.last);
@@ -42,7 +42,7 @@ pub(super) fn write(
 }
 
 struct Writer<'r> {
-    rest: Rest<'r>,
+    rest: SliceRest<'r>,
     file: &'r dyn DiskFile,
     /// The file offset of the gathered bytes.
     offset: u64,
@@ -62,7 +62,7 @@ impl<'r> Writer<'r> {
         file: &'r dyn DiskFile,
         index_key: &Secret,
         header: IdTableHeader,
-        rest: Rest<'r>,
+        rest: SliceRest<'r>,
     ) -> io::Result<Self> {
         let mut writer = Self {
             rest,

@@ -361,7 +361,7 @@ fn a_new_table_takes_a_bounded_number_of_identities() {
         ids: ids(0..count),
     };
     let most = MAX_ID_TABLE_WRITE_ENTRIES as u64;
-    let published = |ended: Vec<EndedSegment>| Published { tables: Vec::new(), ended };
+    let published = |ended: Vec<EndedSegment>| PublishedTables { tables: Vec::new(), ended };
     assert_eq!(published(vec![ended(1, most - 1), ended(2, 1), ended(3, 1)]).oldest_run().len(), 2);
     assert_eq!(published(vec![ended(1, most + 1), ended(2, 1)]).oldest_run().len(), 1, "one is taken whole");
     assert_eq!(published(vec![]).oldest_run().len(), 0);

@@ -40,7 +40,7 @@ fn escaped_unit(digits: [u8; 4]) -> Option<u8> {
 
 /// Characters of one class, one after another.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct CharacterRun {
     /// The end of the run, in bytes.
     pub(super) end: usize,
     /// The number of characters.
@@ -51,8 +51,8 @@ pub(super) struct Run {
 }
 
 /// The run from `at` of at most `most` characters that are `allowed`.
-pub(super) fn run(json: &[u8], at: usize, most: usize, allowed: impl Fn(u8) -> bool) -> Run {
-    let mut run = Run { end: at, length: 0, digits: 0, longest_word: 0 };
+pub(super) fn run(json: &[u8], at: usize, most: usize, allowed: impl Fn(u8) -> bool) -> CharacterRun {
+    let mut run = CharacterRun { end: at, length: 0, digits: 0, longest_word: 0 };
     let mut word = 0;
     while run.length < most
         && let Some((character, bytes)) = character(json, run.end)

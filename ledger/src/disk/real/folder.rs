@@ -25,12 +25,12 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLO
 
 /// A path from an open folder.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct FolderPath<'a> {
     pub(super) folder: BorrowedFd<'a>,
     pub(super) path: &'a Path,
 }
 
-impl Place<'_> {
+impl FolderPath<'_> {
     pub(super) fn open(self, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         let how = match mode {
             OpenMode::Read => OFlags::RDONLY,
@@ -92,7 +92,7 @@ impl Place<'_> {
         Ok(mkdirat(self.folder, self.path, FOLDER_MODE)?)
     }
 
-    pub(super) fn rename(self, to: Place<'_>) -> io::Result<()> {
+    pub(super) fn rename(self, to: FolderPath<'_>) -> io::Result<()> {
         Ok(renameat(self.folder, self.path, to.folder, to.path)?)
     }
 
@@ -124,7 +124,7 @@ impl Place<'_> {
             TryLockError::Error(error) => error,
         })?;
         // Someone may have replaced the file since it was opened, or the folder: its lock would then exclude nobody.
-        let there = Place { folder: CWD, path: named }.identity()?;
+        let there = FolderPath { folder: CWD, path: named }.identity()?;
         if !identity::of_file(&file)?.identity.is_same_file(&there) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -153,11 +153,11 @@ pub(super) struct RealFolder {
 }
 
 impl RealFolder {
-    pub(super) fn open(place: Place<'_>, named: &Path) -> io::Result<Self> {
+    pub(super) fn open(place: FolderPath<'_>, named: &Path) -> io::Result<Self> {
         Ok(Self { handle: place.file(FOLDER)?.into(), named: named.to_owned() })
     }
 
-    fn place<'a>(&'a self, path: &'a Path) -> io::Result<Place<'a>> {
+    fn place<'a>(&'a self, path: &'a Path) -> io::Result<FolderPath<'a>> {
         let inner = path.strip_prefix(&self.named).ok();
         let inner = inner.filter(|inner| inner.components().all(|part| matches!(part, Component::Normal(_))));
         let inner = inner.ok_or_else(|| {
@@ -165,7 +165,7 @@ impl RealFolder {
             io::Error::new(io::ErrorKind::InvalidInput, what)
         })?;
         let path = if inner.as_os_str().is_empty() { Path::new(".") } else { inner };
-        Ok(Place { folder: self.handle.as_fd(), path })
+        Ok(FolderPath { folder: self.handle.as_fd(), path })
     }
 }
 
@@ -176,8 +176,8 @@ impl Disk for RealFolder {
 
     fn path_for_libraries(&self, path: &Path) -> PathBuf {
         let through = PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()));
-        let own = Place { folder: self.handle.as_fd(), path: Path::new(".") }.identity();
-        let there = Place { folder: CWD, path: &through }.identity();
+        let own = FolderPath { folder: self.handle.as_fd(), path: Path::new(".") }.identity();
+        let there = FolderPath { folder: CWD, path: &through }.identity();
         let leads_there = own.is_ok_and(|own| there.is_ok_and(|there| own.is_same_file(&there)));
         match self.place(path) {
             Ok(place) if leads_there => through.join(place.path),
@@ -220,7 +220,7 @@ impl Disk for RealFolder {
     /// By the whole path, as others find it: a folder that was moved, or another one in its place, is noticed so.
     fn identity(&self, path: &Path) -> io::Result<FileIdentity> {
         self.place(path)?;
-        Place { folder: CWD, path }.identity()
+        FolderPath { folder: CWD, path }.identity()
     }
 
     fn mode(&self, path: &Path) -> Option<u32> {
