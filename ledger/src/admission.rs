@@ -20,7 +20,7 @@ use crate::prepare::{PreparedEvent, PreparedRequest, Preparer, RequestOrigin};
 use crate::reactor_state::BrokenReactor;
 use crate::receipt::DerivedReceipt;
 use crate::request::{AppendRequest, ExpectedVersion};
-use crate::staged::{Staged, Tip, Unplaceable};
+use crate::staged::{StagedState, Tip, Unplaceable};
 
 /// The effects of a request so far.
 #[derive(Default)]
@@ -32,7 +32,7 @@ struct RequestEffects {
 
 /// Admits requests one by one onto a batch. A request that is refused leaves no trace.
 pub(crate) struct Admission {
-    staged: Staged,
+    staged: StagedState,
     ids: Arc<IdTables>,
     reactor: Option<Box<dyn ReactorState>>,
     /// Encodes what the reactor derives; shared with the callers' threads.
@@ -43,7 +43,7 @@ pub(crate) struct Admission {
 
 impl Admission {
     pub(crate) fn new(
-        staged: Staged,
+        staged: StagedState,
         ids: Arc<IdTables>,
         reactor: Option<Box<dyn ReactorState>>,
         preparer: Arc<Preparer>,

@@ -5,14 +5,14 @@ use bitacora_formats::{Commitment, LeafEntry, Position, TILE_WIDTH};
 
 use crate::limits::TREE_READ_EVENTS;
 use crate::proofs::TreeReader;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// Leaves of a group.
 const GROUP: u64 = TILE_WIDTH as u64;
 
 /// The commitments of a stretch of events.
 pub(crate) struct Commitments<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedState,
     /// The last durable position.
     head: Position,
     /// The group that was read last, and its leaves, which are those of the tree.
@@ -23,7 +23,7 @@ pub(crate) struct Commitments<'a> {
 
 impl<'a> Commitments<'a> {
     /// Those of `events` events up to `head`; too few of them would not be worth a group.
-    pub(crate) fn of_many(shared: &'a Shared, head: Position, events: u64) -> Option<Self> {
+    pub(crate) fn of_many(shared: &'a SharedState, head: Position, events: u64) -> Option<Self> {
         (events >= TREE_READ_EVENTS).then_some(Self { shared, head, group: None, is_of_use: true })
     }
 

@@ -17,7 +17,7 @@ use crate::reactor_state::HotState;
 use crate::recent::OpenFrame;
 use crate::segment_preallocator::BlankSegment;
 use crate::segments::FramePlace;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::snapshots::StateAtEnd;
 use crate::staged::Tip;
 use crate::tip_tables::EndedState;
@@ -57,7 +57,7 @@ impl CommitterHandle {
 
 /// Owns the live file. After the first failed write or sync it is dead: it syncs nothing and acknowledges nothing.
 pub(crate) struct Committer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     hot: Option<HotState>,
     recalls: Sender<IncompleteAnswer>,
     live: Option<BlankSegment>,
@@ -68,7 +68,11 @@ pub(crate) struct Committer {
 }
 
 impl Committer {
-    pub(crate) fn new(shared: Arc<Shared>, hot: Option<HotState>, recalls: Sender<IncompleteAnswer>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<SharedState>,
+        hot: Option<HotState>,
+        recalls: Sender<IncompleteAnswer>,
+    ) -> Self {
         let leaves = LiveLeaves::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
         Self { shared, hot, recalls, live: None, leaves, tips: KeyMap::default(), dead: false }
     }
@@ -234,7 +238,7 @@ impl Committer {
 }
 
 /// Refuses all commits after the committer failed: writes nothing, and tells every caller so.
-pub(crate) fn refuse_all(shared: &Shared, commits: &Receiver<Commit>) {
+pub(crate) fn refuse_all(shared: &SharedState, commits: &Receiver<Commit>) {
     shared.inbox.commit_ends();
     for commit in commits {
         let answers = match commit {

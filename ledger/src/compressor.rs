@@ -11,7 +11,7 @@ use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
 use crate::batch::FrameBatch;
 use crate::compressed_body::CompressedBody;
 use crate::limits::{MAX_PACKS_AHEAD, PACK_AHEAD_BYTES};
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// The sequencer's side: it compresses small bodies itself where no larger one is before them, and has the packer compress
 /// the others.
@@ -88,7 +88,7 @@ impl CompressionQueue {
 }
 
 /// The body of the packer's thread; ends when the sequencer is gone.
-pub(crate) fn run(shared: &Arc<Shared>, mut compressor: Compressor, bodies: &Receiver<Vec<u8>>) {
+pub(crate) fn run(shared: &Arc<SharedState>, mut compressor: Compressor, bodies: &Receiver<Vec<u8>>) {
     for body in bodies {
         let packed = catch_unwind(AssertUnwindSafe(|| CompressedBody::new(&mut compressor, body)));
         let failed = packed.is_err();

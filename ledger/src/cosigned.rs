@@ -53,7 +53,7 @@ impl KeptCosigned {
 
 /// The rank of a cosigned head beside another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct CosignedExtent {
     pub(crate) segment: SegmentNumber,
     pub(crate) size: u64,
     /// The number of witnesses that cosigned it.
@@ -62,7 +62,7 @@ pub(crate) struct Standing {
     pub(crate) is_met: bool,
 }
 
-impl Standing {
+impl CosignedExtent {
     /// Returns `true` if it takes the place of `there`. A head that meets the quorum gives way only to another that does.
     pub(crate) fn displaces(&self, there: Option<&Self>) -> bool {
         let Some(there) = there else { return self.cosigned > 0 };

@@ -5,16 +5,16 @@ use std::sync::mpsc::Receiver;
 use crate::append_error::AppendError;
 use crate::messages::{EventPlacement, IncompleteAnswer, RequestPlacement, give};
 use crate::reader::LogReader;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// The body of the recalling thread; ends when nobody can ask any more.
-pub(crate) fn run(shared: &Shared, recalls: &Receiver<IncompleteAnswer>) {
+pub(crate) fn run(shared: &SharedState, recalls: &Receiver<IncompleteAnswer>) {
     for IncompleteAnswer { reply, accepted } in recalls {
         give(reply, complete(shared, accepted));
     }
 }
 
-fn complete(shared: &Shared, mut accepted: RequestPlacement) -> Result<RequestPlacement, AppendError> {
+fn complete(shared: &SharedState, mut accepted: RequestPlacement) -> Result<RequestPlacement, AppendError> {
     let mut reader = LogReader::new(shared);
     let lacking = |placed: &&mut EventPlacement| placed.stream_version.is_none();
     let positions: Vec<_> =

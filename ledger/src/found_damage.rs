@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use crate::fault::Fault;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
-impl Shared {
+impl SharedState {
     /// Hears from now on of damage that reads find.
     pub(crate) fn hear_of_damage(self: &Arc<Self>) {
         let ledger = Arc::downgrade(self);

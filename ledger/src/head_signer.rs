@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use crate::anchor::{Anchor, AnchorError};
 use crate::append_error::AppendError;
 use crate::heads::LiveHeads;
-use crate::history_check::Standing;
+use crate::history_check::HistoryCheck;
 use crate::inbox::{Lane, SequencerCommand};
 use crate::known_heads::{AnchorMemory, size_of};
 use crate::messages::QueuedRequest;
@@ -24,7 +24,7 @@ use crate::options::HeadOptions;
 use crate::put_aside;
 use crate::read_back::{BackReader, ReadBack, is_gone};
 use crate::service_events::ServiceEvent;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::signer_handle::PublishedHead;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
@@ -64,14 +64,14 @@ enum NoHead {
 }
 
 /// Tells other threads what is known before the thread runs.
-pub(crate) fn begin(shared: &Shared, start: &HeadSignerStart) {
+pub(crate) fn begin(shared: &SharedState, start: &HeadSignerStart) {
     let verifier_key = start.origin.keys(shared.keyring.signing_chain()).pop();
     let anchored = start.options.anchor.as_ref().map(|_| start.anchored.size());
     shared.notary.begin(verifier_key, start.latest.clone(), anchored);
 }
 
 /// The body of the thread; ends after the last head.
-pub(crate) fn run(shared: &Shared, start: HeadSignerStart) {
+pub(crate) fn run(shared: &SharedState, start: HeadSignerStart) {
     let HeadSignerStart { options, origin, before, anchored, may_begin_anchor, latest } = start;
     let heads = LiveHeads::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
     let covered = latest.as_ref().map_or(0, |head| head.size);
@@ -111,7 +111,7 @@ struct UnsavedHead {
 
 /// Makes one head after the other.
 struct HeadSigner<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedState,
     options: HeadOptions,
     origin: Origin,
     heads: LiveHeads,
@@ -318,7 +318,7 @@ impl HeadSigner<'_> {
     fn compare(&self, note: Option<String>) -> Result<Option<String>, NotAnchored> {
         let shared = self.shared;
         let (ledger, generation, head) = (shared.id, self.origin.generation, shared.head());
-        let standing = Standing { ledger, generation, head, signers: shared.keyring.signing_chain() };
+        let standing = HistoryCheck { ledger, generation, head, signers: shared.keyring.signing_chain() };
         let compared = note.as_deref().map(|note| standing.check(note, |last| shared.segments.holding(last)));
         compared.transpose().map_err(|error| NotAnchored::Diverged(error.to_string()))?;
         Ok(note)

@@ -15,14 +15,14 @@ use crate::segments::Segment;
 use crate::service_events::{CREATED_KIND, RECOVERED_KIND};
 
 /// The facts about a ledger that others may remember.
-pub(crate) struct Standing<'a> {
+pub(crate) struct HistoryCheck<'a> {
     pub(crate) ledger: LedgerId,
     pub(crate) generation: Generation,
     pub(crate) head: Head,
     pub(crate) signers: &'a SigningChain,
 }
 
-impl<'a> Standing<'a> {
+impl<'a> HistoryCheck<'a> {
     /// Returns the standing of a ledger that was read.
     pub(crate) fn of(replayed: &ReplayedLog, signers: &'a SigningChain) -> Self {
         let ReplayedLog { ledger, generation, head, .. } = *replayed;
@@ -81,13 +81,13 @@ pub(crate) fn name_of(
 }
 
 /// A declared loss, as the segment's first event records it.
-pub(crate) struct SaidLoss {
+pub(crate) struct RecordedLoss {
     pub(crate) generation: Generation,
     /// The note of the head that is lost, and the one that the anchor remembered, as far as they are known.
     pub(crate) notes: Vec<String>,
 }
 
-impl SaidLoss {
+impl RecordedLoss {
     /// `None` if the segment's first event declares no loss.
     pub(crate) fn of(segment: &Segment, decompressor: &mut Decompressor) -> Result<Option<Self>, ReadError> {
         let Some(said) = first_data(segment, RECOVERED_KIND, decompressor)? else { return Ok(None) };

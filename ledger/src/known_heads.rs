@@ -13,7 +13,7 @@ use crate::cosigned::{self, KeptCosigned};
 use crate::disk::Disk;
 use crate::fault::Fault;
 use crate::heads;
-use crate::history_check::{SaidLoss, Standing, name_of};
+use crate::history_check::{HistoryCheck, RecordedLoss, name_of};
 use crate::open_error::OpenError;
 use crate::options::{HeadOptions, Options};
 use crate::read_error::ReadError;
@@ -84,7 +84,7 @@ impl KnownHeads {
             }
         };
         let signers = keyring.signing_chain();
-        let standing = Standing::of(replayed, signers);
+        let standing = HistoryCheck::of(replayed, signers);
         let holding = |position| holding(&replayed.segments, position);
         let of_generation = |generation| heads::last_head(disk, folder, replayed.ledger, generation, signers);
         let kept = of_generation(Some(replayed.generation));
@@ -150,7 +150,7 @@ impl KnownHeads {
             Ok(None) => return Ok(()),
             Ok(Some(note)) => note,
         };
-        let standing = Standing::of(replayed, keyring.signing_chain());
+        let standing = HistoryCheck::of(replayed, keyring.signing_chain());
         match standing.check(&note, |position| holding(&replayed.segments, position)) {
             Ok(_) | Err(Rollback::Shorter { .. }) => Ok(()),
             Err(Rollback::Generation { remembered, .. }) if remembered < replayed.generation => Ok(()),
@@ -316,10 +316,10 @@ pub(crate) fn is_reached(replayed: &ReplayedLog, lost: &LostHead) -> bool {
 }
 
 /// The last loss that the log says.
-fn last_said(segments: &[Arc<Segment>]) -> Result<Option<SaidLoss>, OpenError> {
+fn last_said(segments: &[Arc<Segment>]) -> Result<Option<RecordedLoss>, OpenError> {
     let mut decompressor = decompressor()?;
     for segment in segments.iter().rev() {
-        let said = SaidLoss::of(segment, &mut decompressor).map_err(unread)?;
+        let said = RecordedLoss::of(segment, &mut decompressor).map_err(unread)?;
         if said.is_some() {
             return Ok(said);
         }

@@ -7,11 +7,11 @@ use bitacora_formats::{LeafEntry, LeavesHeader, Position, SegmentNumber};
 use crate::leaves::EndedLeaves;
 use crate::read_error::ReadError;
 use crate::reader::LogReader;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// Has the leaves beside a segment made again, which cannot be read or are not those of the log; not while the segment is still being
 /// written.
-pub(crate) fn doubt(shared: &Shared, number: SegmentNumber, first: Position) {
+pub(crate) fn doubt(shared: &SharedState, number: SegmentNumber, first: Position) {
     let held = shared.segments.holding(first).filter(|held| !held.is_released());
     let is_ended = held.and_then(|held| shared.segments.after(&held)).is_some();
     if is_ended && shared.tree.doubt(number, first) {
@@ -20,12 +20,12 @@ pub(crate) fn doubt(shared: &Shared, number: SegmentNumber, first: Position) {
 }
 
 /// Makes durable what the tree knows of ended segments.
-pub(crate) fn settle_tree(shared: &Shared) {
+pub(crate) fn settle_tree(shared: &SharedState) {
     shared.tree.settle(&|ended| made_again(shared, ended));
 }
 
 /// Returns the leaves of an ended segment, made from its events; `None` if it was released.
-fn made_again(shared: &Shared, ended: &EndedLeaves) -> io::Result<Option<Vec<u8>>> {
+fn made_again(shared: &SharedState, ended: &EndedLeaves) -> io::Result<Option<Vec<u8>>> {
     let segment = shared.segments.holding(ended.first).ok_or(io::ErrorKind::NotFound)?;
     if segment.is_released() {
         return Ok(None);
@@ -38,7 +38,11 @@ fn made_again(shared: &Shared, ended: &EndedLeaves) -> io::Result<Option<Vec<u8>
 }
 
 /// The file of a segment's leaves as it has to be, made from the log with its keys; the events up to `last` are in it.
-pub(crate) fn from_log(shared: &Shared, header: &LeavesHeader, last: Position) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn from_log(
+    shared: &SharedState,
+    header: &LeavesHeader,
+    last: Position,
+) -> Result<Vec<u8>, ReadError> {
     let mut bytes = header.encode().to_vec();
     let mut reader = LogReader::new(shared);
     let mut next = Some(reader.frame_with(header.first_position)?);

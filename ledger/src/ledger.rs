@@ -23,7 +23,7 @@ use crate::loss::DeclaredLoss;
 use crate::loss_record;
 use crate::messages::QueuedRequest;
 use crate::open_error::OpenError;
-use crate::open_ledger::{CloseError, Inner};
+use crate::open_ledger::{CloseError, OpenLedger};
 use crate::opening;
 use crate::options::Options;
 use crate::page::PageBuilder;
@@ -37,7 +37,7 @@ use crate::reading;
 use crate::receipt::Head;
 use crate::request::{AppendCondition, AppendRequest};
 use crate::segments::Side;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::signer_handle::PublishedHead;
 use crate::snapshot_open;
 use crate::status::Status;
@@ -46,7 +46,7 @@ use crate::writer_state::WriterState;
 /// A ledger, open in this process. Cheap to clone; the last clone that goes closes it.
 #[derive(Clone)]
 pub struct Ledger {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<OpenLedger>,
 }
 
 impl Ledger {
@@ -432,7 +432,7 @@ impl Ledger {
         self.inner.close()
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<SharedState> {
         &self.inner.shared
     }
 }

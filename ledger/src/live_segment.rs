@@ -14,7 +14,7 @@ use crate::limits::MAX_SEGMENT_EVENTS;
 use crate::receipt::Head;
 use crate::segment_preallocator::BlankSegment;
 use crate::segments::Segment;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// Seals frames one after another, in the live segment or at the start of the next one.
 pub(crate) struct LiveSegment {
@@ -68,7 +68,7 @@ impl LiveSegment {
     /// Encrypts, chains and signs the batch. Without a live segment it begins one, from the supply.
     pub(crate) fn seal(
         &mut self,
-        shared: &Shared,
+        shared: &SharedState,
         batch: FrameBatch,
         packed: CompressedBody,
     ) -> Result<FrameCommit, String> {
@@ -124,7 +124,7 @@ impl LiveSegment {
         })
     }
 
-    fn begin(&self, shared: &Shared, first: Position, time: Micros) -> Result<CurrentSegment, String> {
+    fn begin(&self, shared: &SharedState, first: Position, time: Micros) -> Result<CurrentSegment, String> {
         let blank = shared.supply.take().ok_or("no blank segment is ready")?;
         let mut entropy_error = None;
         let mut random = |bytes: &mut [u8]| {

@@ -6,11 +6,11 @@ use crate::fold::{Fold, RecordedFrame};
 use crate::reactor_state::HotState;
 use crate::read_error::ReadError;
 use crate::reader::LogReader;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// Shows durable events from after `after` up to `until` to a fold, as long as it wants more.
 pub(crate) fn fold(
-    shared: &Shared,
+    shared: &SharedState,
     after: After,
     until: Position,
     into: &mut dyn Fold,
@@ -47,13 +47,13 @@ pub(crate) fn fold(
 }
 
 /// Folds what is durable after `after`.
-pub(crate) fn fold_to_head(shared: &Shared, after: After, into: &mut dyn Fold) -> Result<(), ReadError> {
+pub(crate) fn fold_to_head(shared: &SharedState, after: After, into: &mut dyn Fold) -> Result<(), ReadError> {
     fold(shared, after, shared.head().position, into)
 }
 
 /// Puts the newest state that archives keep into `hot`; after which event the log is still to be folded. Where they give none, all
 /// of it is, archives included, and what stands against that is heard of then.
-pub(crate) fn begin_in_archives(shared: &Shared, hot: &mut HotState, reactor: u32) -> After {
+pub(crate) fn begin_in_archives(shared: &SharedState, hot: &mut HotState, reactor: u32) -> After {
     let state = shared.tier.state(shared.head().position, reactor).unwrap_or_else(|error| {
         tracing::warn!(%error, "the state that archives keep cannot be read; events are folded instead");
         None

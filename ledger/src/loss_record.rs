@@ -28,7 +28,7 @@ const FILE: &str = "declared-loss";
 const UNFINISHED: &str = ".new";
 
 /// A declaration that was begun, as an opening finds it.
-pub(crate) enum Begun {
+pub(crate) enum LossProgress {
     /// None, or one that the log has said, or whose loss is none any more.
     Nothing,
     /// One that this ledger's keys sealed. Its owner goes on with it, no opening does so by itself.
@@ -37,7 +37,7 @@ pub(crate) enum Begun {
     Unbelieved(DeclaredLossError),
 }
 
-impl Begun {
+impl LossProgress {
     /// Looks for one that the log does not say.
     pub(crate) fn look(disk: &dyn Disk, ledger: &Path, replayed: &ReplayedLog) -> Result<Self, OpenError> {
         let bytes = read(disk, ledger).map_err(in_step(ledger, "reading the loss that was declared"))?;
@@ -96,12 +96,12 @@ pub(crate) fn begin_generation(
     ledger: &Path,
     replayed: &mut ReplayedLog,
     remembered: Option<&mut KnownHeads>,
-    begun: &Begun,
+    begun: &LossProgress,
     signers: &SigningChain,
 ) -> Result<DeclaredLoss, OpenError> {
     let lost = remembered.as_deref().map(KnownHeads::lost_head).transpose()?.flatten();
     let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
-    if lost.is_none() && !is_damaged && matches!(begun, Begun::Nothing) {
+    if lost.is_none() && !is_damaged && matches!(begun, LossProgress::Nothing) {
         return Err(OpenError::NothingLost);
     }
     let (declared, retained) = (begun.declared(), replayed.head);

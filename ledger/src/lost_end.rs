@@ -5,7 +5,7 @@ use bitacora_formats::Position;
 use crate::fault::Fault;
 use crate::ledger::Ledger;
 use crate::read_error::ReadError;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
 impl Ledger {
@@ -41,7 +41,7 @@ impl Ledger {
     }
 }
 
-impl Shared {
+impl SharedState {
     /// Returns the damage that events behind the head are lost by. Reads before the head meet damage there themselves.
     pub(crate) fn lost_end(&self) -> Option<Fault> {
         match self.writer() {

@@ -7,7 +7,7 @@ use bitacora_formats::Keyring;
 use crate::environment::Environment;
 use crate::known_heads::KnownHeads;
 use crate::loss::DeclaredLoss;
-use crate::loss_record::{self, Begun};
+use crate::loss_record::{self, LossProgress};
 use crate::open_error::OpenError;
 use crate::options::Options;
 use crate::replay::{ReplayedLog, TailState};
@@ -31,7 +31,7 @@ pub(crate) fn face_loss(
     keyring: &Keyring,
     options: &Options,
     replayed: &mut ReplayedLog,
-    (on_loss, begun): (OnLoss, &Begun),
+    (on_loss, begun): (OnLoss, &LossProgress),
 ) -> Result<(Option<KnownHeads>, Option<DeclaredLoss>), OpenError> {
     let disk = &*environment.disk;
     let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use crate::disk::FolderLock;
 use crate::head_signer::{self, HeadSignerStart};
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::threads::named;
 use crate::witness::handle::WitnessPublisherStart;
 use crate::witness_publisher::{self, WitnessPublisher};
@@ -21,8 +21,8 @@ pub enum CloseError {
 }
 
 /// A ledger that stands: its shared state, its threads and its lock.
-pub(crate) struct Inner {
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct OpenLedger {
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     /// Ends before the others: its last head needs them.
     notary: Mutex<Option<JoinHandle<()>>>,
@@ -31,8 +31,8 @@ pub(crate) struct Inner {
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
 }
 
-impl Inner {
-    pub(crate) fn without_threads(shared: Arc<Shared>) -> Self {
+impl OpenLedger {
+    pub(crate) fn without_threads(shared: Arc<SharedState>) -> Self {
         Self {
             shared,
             threads: Mutex::default(),
@@ -100,7 +100,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for OpenLedger {
     fn drop(&mut self) {
         if let Err(error) = self.close() {
             tracing::error!(%error, "the ledger did not end cleanly");

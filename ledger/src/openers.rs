@@ -8,10 +8,10 @@ use crate::limits::FRAME_OPENERS;
 use crate::read_error::ReadError;
 use crate::reader::{FrameLocation, LogReader};
 use crate::recent::OpenFrame;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// Opens all of them, on this thread and on some that end with the call. The results are in the same order.
-pub(crate) fn open_all(shared: &Shared, found: &[FrameLocation]) -> Vec<Result<OpenFrame, ReadError>> {
+pub(crate) fn open_all(shared: &SharedState, found: &[FrameLocation]) -> Vec<Result<OpenFrame, ReadError>> {
     for found in found {
         found.expect_read();
     }

@@ -28,11 +28,11 @@ use crate::leaves;
 use crate::live_segment::{LiveSegment, LiveSegmentStart};
 use crate::log_fold::{begin_in_archives, fold_to_head};
 use crate::loss::{self, DeclaredLoss};
-use crate::loss_record::{self, Begun};
+use crate::loss_record::{self, LossProgress};
 use crate::messages::IncompleteAnswer;
 use crate::on_loss::{OnLoss, face_loss};
 use crate::open_error::OpenError;
-use crate::open_ledger::Inner;
+use crate::open_ledger::OpenLedger;
 use crate::options::{HeadOptions, Options};
 use crate::own_events::append_own;
 use crate::prepare::Preparer;
@@ -44,15 +44,15 @@ use crate::recover;
 use crate::released_files;
 use crate::replay::{Replay, ReplayedLog, TailState, refuse_wrong_keyring};
 use crate::segment_index::end_of_segment;
-use crate::segment_preallocator::Supply;
+use crate::segment_preallocator::SegmentPreallocator;
 use crate::segments::{Segments, released_number, segments_folder};
 use crate::sequencer::Sequencer;
 use crate::service_events::ServiceEvent;
-use crate::shared::{Shared, SharedParts};
+use crate::shared::{SharedParts, SharedState};
 use crate::signing_keys;
 use crate::snapshot_open;
 use crate::snapshots::Snapshots;
-use crate::staged::Staged;
+use crate::staged::StagedState;
 use crate::subjects::Subjects;
 use crate::table_writer::TableWriter;
 use crate::threads::named;
@@ -68,7 +68,7 @@ pub(crate) fn open(
     folder: &Path,
     keyring: Arc<Keyring>,
     options: Options,
-) -> Result<Inner, OpenError> {
+) -> Result<OpenLedger, OpenError> {
     open_with(environment, folder, keyring, options, OnLoss::Refuse).map(|(inner, _)| inner)
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn declare_loss(
     folder: &Path,
     keyring: Arc<Keyring>,
     options: Options,
-) -> Result<(Inner, DeclaredLoss), OpenError> {
+) -> Result<(OpenLedger, DeclaredLoss), OpenError> {
     let (inner, loss) = open_with(environment, folder, keyring, options, OnLoss::Declare)?;
     loss.map(|loss| (inner, loss)).ok_or(OpenError::NothingLost)
 }
@@ -91,7 +91,7 @@ pub(crate) fn put_back(
     folder: &Path,
     keyring: Arc<Keyring>,
     options: Options,
-) -> Result<Inner, OpenError> {
+) -> Result<OpenLedger, OpenError> {
     open_with(environment, folder, keyring, options, OnLoss::PutBack).map(|(inner, _)| inner)
 }
 
@@ -101,7 +101,7 @@ fn open_with(
     keyring: Arc<Keyring>,
     options: Options,
     on_loss: OnLoss,
-) -> Result<(Inner, Option<DeclaredLoss>), OpenError> {
+) -> Result<(OpenLedger, Option<DeclaredLoss>), OpenError> {
     options.check()?;
     let in_step = |what: &str| {
         let what = format!("{what} of {}", folder.display());
@@ -166,7 +166,7 @@ fn open_with(
     }
     NextNumbers::of(&replayed)?;
     put_back::face(environment, folder, &keyring, &options, &mut replayed, on_loss)?;
-    let begun = Begun::look(disk, folder, &replayed)?;
+    let begun = LossProgress::look(disk, folder, &replayed)?;
     let (remembered, mut loss) =
         face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &begun))?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
@@ -298,7 +298,7 @@ impl NextNumbers {
 }
 
 impl ThreadSetup {
-    fn start(self, replayed: ReplayedLog) -> io::Result<Inner> {
+    fn start(self, replayed: ReplayedLog) -> io::Result<OpenLedger> {
         let ThreadSetup { environment, anywhere, folder, keyring, options, reactor, governance, next } = self;
         let corrupt = match &replayed.tail {
             TailState::Corrupt(fault) => Some(fault.clone()),
@@ -333,9 +333,9 @@ impl ThreadSetup {
         let writer = corrupt
             .map(|fault| segments.bounded(fault))
             .map_or(WriterState::Ready, |fault| WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
-        let shared = Arc::new(Shared::new(SharedParts {
+        let shared = Arc::new(SharedState::new(SharedParts {
             id: replayed.ledger,
-            supply: Supply::new(&folder, next.segment, options.segment_bytes),
+            supply: SegmentPreallocator::new(&folder, next.segment, options.segment_bytes),
             folder,
             environment,
             anywhere,
@@ -360,14 +360,14 @@ impl ThreadSetup {
             governance,
         }));
         shared.hear_of_damage();
-        let inner = Inner::without_threads(Arc::clone(&shared));
+        let inner = OpenLedger::without_threads(Arc::clone(&shared));
         if let Some(hot) = &mut hot {
             catch_up(&shared, hot, &replayed.end)?;
         }
         if shared.is_corrupt() {
             return Ok(inner);
         }
-        let staged = Staged::new(next_position, replayed.head.time, tips);
+        let staged = StagedState::new(next_position, replayed.head.time, tips);
         let staged_state = hot.as_ref().map(HotState::fork);
         let admission = Admission::new(staged, replayed.ids, staged_state, preparer, options.derived_bytes());
         let start = LiveSegmentStart {
@@ -393,7 +393,7 @@ impl ThreadSetup {
             options.frame_body_bytes(),
         );
         let packer = compressor()?;
-        let packer = move |shared: &Arc<Shared>| compressor::run(shared, packer, &unpacked);
+        let packer = move |shared: &Arc<SharedState>| compressor::run(shared, packer, &unpacked);
         let mut threads = start_threads(&shared, sequencer, packer, committer, committed, recalled)?;
         match replayed.unread {
             None => shared.set_proven(),
@@ -411,7 +411,7 @@ impl ThreadSetup {
 }
 
 /// Brings the state that decides to the head: what a snapshot holds, then what came after it.
-fn catch_up(shared: &Shared, hot: &mut HotState, end: &SegmentEnd) -> io::Result<()> {
+fn catch_up(shared: &SharedState, hot: &mut HotState, end: &SegmentEnd) -> io::Result<()> {
     let folder = segments_folder(&shared.folder);
     let end_of = |number| end_of_segment(&*shared.environment.disk, &folder, number, end);
     let mut after = shared.keeper.restore(hot, end_of);
@@ -428,9 +428,9 @@ fn catch_up(shared: &Shared, hot: &mut HotState, end: &SegmentEnd) -> io::Result
 }
 
 fn start_threads(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedState>,
     sequencer: Sequencer,
-    packer: impl FnOnce(&Arc<Shared>) + Send + 'static,
+    packer: impl FnOnce(&Arc<SharedState>) + Send + 'static,
     committer: CommitterHandle,
     committed: Receiver<Commit>,
     recalled: Receiver<IncompleteAnswer>,
@@ -467,7 +467,7 @@ fn start_threads(
 
 /// The first words of an epoch: what was cut, and that it began. Where the disk is full they stay unsaid; cuts are then
 /// recorded by a later opening.
-fn record_opening(shared: &Shared, cuts: &[CutRecord], epoch: Epoch, reactor: u32) {
+fn record_opening(shared: &SharedState, cuts: &[CutRecord], epoch: Epoch, reactor: u32) {
     for cut in cuts {
         match append_own(shared, &ServiceEvent::TailCut(cut)) {
             Ok(()) => {

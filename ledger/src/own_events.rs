@@ -7,10 +7,10 @@ use crate::inbox::Lane;
 use crate::messages::QueuedRequest;
 use crate::prepare::PreparedRequest;
 use crate::service_events::ServiceEvent;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// Appends one of the ledger's own events and waits for its sync. Returned `Ok` ⇒ durable.
-pub(crate) fn append_own(shared: &Shared, event: &ServiceEvent<'_>) -> Result<(), AppendError> {
+pub(crate) fn append_own(shared: &SharedState, event: &ServiceEvent<'_>) -> Result<(), AppendError> {
     let next = shared.head().position.next().ok_or(AppendError::Closing)?;
     let request: PreparedRequest = event.prepare(&shared.preparer, shared.id, next)?;
     let (reply, outcome) = oneshot::channel();

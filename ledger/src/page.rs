@@ -15,7 +15,7 @@ use crate::read_error::ReadError;
 use crate::reader::{EventSource, LocatedEntry, LogReader};
 use crate::recent::OpenFrame;
 use crate::segments::Side;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// A page that is being made; its events are given away one by one.
 ///
@@ -68,7 +68,7 @@ struct Ahead {
 
 impl<'a> PageBuilder<'a> {
     pub(crate) fn new(
-        shared: &'a Shared,
+        shared: &'a SharedState,
         query: &ReadQuery,
         take: &'a mut TakeEvent<'a>,
     ) -> Result<Self, ReadError> {

@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 use crate::append_error::AppendError;
 use crate::messages::RequestPlacement;
 use crate::receipt::{Appended, EventReceipt, ReceiptStatus};
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// An append that the sequencer has. Resolved `Ok` ⇒ durable. Dropping it does not take the append back.
 #[must_use = "an append is only known to be durable once this has resolved"]
 pub struct PendingAppend {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     outcome: oneshot::Receiver<Result<RequestPlacement, AppendError>>,
     /// The id and commitment of each event.
     events: Vec<(String, Commitment)>,
@@ -24,7 +24,7 @@ pub struct PendingAppend {
 
 impl PendingAppend {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SharedState>,
         outcome: oneshot::Receiver<Result<RequestPlacement, AppendError>>,
         events: Vec<(String, Commitment)>,
     ) -> Self {

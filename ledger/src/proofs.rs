@@ -15,7 +15,7 @@ use crate::read_error::ReadError;
 use crate::reader::LogReader;
 use crate::recent::OpenFrame;
 use crate::segments::Segment;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::tree::GroupCheck;
 
 /// Leaves of a group.
@@ -53,7 +53,7 @@ pub struct ConsistencyProof {
 
 /// A reader of one ledger's tree. Blocks on the disk.
 pub(crate) struct TreeReader<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedState,
     /// Durable events, when it was made.
     head: Position,
     /// The groups that were read last: a proof needs at most one for each end of its ranges.
@@ -61,7 +61,7 @@ pub(crate) struct TreeReader<'a> {
 }
 
 impl<'a> TreeReader<'a> {
-    pub(crate) fn new(shared: &'a Shared) -> Self {
+    pub(crate) fn new(shared: &'a SharedState) -> Self {
         Self { shared, head: shared.head().position, groups: Vec::new() }
     }
 
@@ -261,7 +261,7 @@ impl<'a> TreeReader<'a> {
 }
 
 /// The root over all events up to the end of a frame.
-pub(crate) fn root_after(shared: &Shared, frame: &OpenFrame) -> Result<TreeHash, ReadError> {
+pub(crate) fn root_after(shared: &SharedState, frame: &OpenFrame) -> Result<TreeHash, ReadError> {
     let header = &frame.place.header;
     match header.links {
         Some(links) => Ok(links.tree_root),

@@ -7,11 +7,11 @@ use bitacora_formats::Generation;
 
 use crate::quarantine::UnwrittenFrames;
 use crate::segments::segment_file_name;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// Ends the taking of appends, then keeps in quarantine what was written since it was last read back. `bitacora recover --put-back`
 /// puts it in its place.
-pub(crate) fn end_appends(shared: &Shared, generation: Generation, found: &io::Error) {
+pub(crate) fn end_appends(shared: &SharedState, generation: Generation, found: &io::Error) {
     shared.poison(format!(
         "{found}; what memory still has of it is put in quarantine: stop the service, then run `bitacora recover --put-back`"
     ));

@@ -27,7 +27,7 @@ use crate::quarantine::{self, UnwrittenFrames};
 use crate::replay::{Replay, ReplayedLog, TailState};
 use crate::segments::{SEGMENTS, segment_file_name, segments_folder};
 use crate::service_events::ServiceEvent;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// Files of quarantine that are looked at; a loss leaves one for each segment that was written since the head before.
 const MAX_FILES: usize = 16;
@@ -174,7 +174,7 @@ pub(crate) fn face(
 }
 
 /// Has the log of an open ledger say which frames were put back. Files of others, which are none of this log, are named so.
-pub(crate) fn record(shared: &Shared) {
+pub(crate) fn record(shared: &SharedState) {
     let (disk, ledger) = (&*shared.environment.disk, &*shared.folder);
     let key = shared.preparer.keys().index_key();
     let recorded = split(disk, ledger, key).and_then(|(back, others)| {

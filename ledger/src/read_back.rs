@@ -17,7 +17,7 @@ use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::leaf_repair;
 use crate::leaves::{self, TREE, leaves_file_name};
 use crate::segments::{segment_file_name, segments_folder};
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// Bytes that are read at once; a frame that is longer is read whole.
 const WINDOW_BYTES: usize = 512 * 1024;
@@ -62,7 +62,7 @@ struct Files {
 
 impl BackReader {
     /// Begins behind the segment that ends so.
-    pub(crate) fn new(shared: &Shared, before: SegmentEnd) -> Self {
+    pub(crate) fn new(shared: &SharedState, before: SegmentEnd) -> Self {
         let (disk, folder) = (Arc::clone(&shared.environment.disk), shared.folder.clone());
         Self { disk, folder, before, tree: Frontier::new(), segment: None, window: Vec::new() }
     }
@@ -71,7 +71,7 @@ impl BackReader {
     ///
     /// # Errors
     /// What the disk says, or what is not as it was written: nothing of it may be signed.
-    pub(crate) fn read_through(&mut self, shared: &Shared, position: Position) -> io::Result<ReadBack> {
+    pub(crate) fn read_through(&mut self, shared: &SharedState, position: Position) -> io::Result<ReadBack> {
         loop {
             let mut segment = match self.segment.take() {
                 Some(segment) => segment,
@@ -114,7 +114,7 @@ impl BackReader {
     /// Reads on in a segment; `None` if it ends before the frame with `position`.
     fn read_segment(
         &mut self,
-        shared: &Shared,
+        shared: &SharedState,
         segment: &mut OpenSegment,
         files: &Files,
         position: Position,
@@ -129,29 +129,29 @@ impl BackReader {
             let found = self.read_window(shared, segment, files, &window, position);
             self.window = window;
             match found? {
-                Windowed::Found(found) => return Ok(Some(found)),
-                Windowed::Closed => return Ok(None),
-                Windowed::More { .. } if read < wanted => return Err(differs("the end of a frame")),
-                Windowed::More { needed } => wanted = needed.max(WINDOW_BYTES),
+                WindowEnd::Found(found) => return Ok(Some(found)),
+                WindowEnd::Closed => return Ok(None),
+                WindowEnd::More { .. } if read < wanted => return Err(differs("the end of a frame")),
+                WindowEnd::More { needed } => wanted = needed.max(WINDOW_BYTES),
             }
         }
     }
 
     fn read_window(
         &mut self,
-        shared: &Shared,
+        shared: &SharedState,
         segment: &mut OpenSegment,
         files: &Files,
         window: &[u8],
         position: Position,
-    ) -> io::Result<Windowed> {
+    ) -> io::Result<WindowEnd> {
         let start = segment.pass.offset();
         loop {
             let at = usize::try_from(segment.pass.offset() - start).unwrap_or(usize::MAX);
             let frame = match segment.pass.step(window.get(at..).unwrap_or_default()) {
                 PassStep::Frame(frame) => frame,
-                PassStep::More { needed } => return Ok(Windowed::More { needed }),
-                PassStep::Zeros => return Ok(Windowed::Closed),
+                PassStep::More { needed } => return Ok(WindowEnd::More { needed }),
+                PassStep::Zeros => return Ok(WindowEnd::Closed),
                 PassStep::Doubt => return Err(differs("a frame")),
             };
             let header = frame.stored.header();
@@ -163,7 +163,7 @@ impl BackReader {
                 }
                 let (root, hash, end) = (header.tree_root, frame.tip.hash, segment.pass.offset());
                 let segment = segment.header.number;
-                return Ok(Windowed::Found(ReadBack { segment, size, root, hash, end }));
+                return Ok(WindowEnd::Found(ReadBack { segment, size, root, hash, end }));
             }
         }
     }
@@ -171,7 +171,7 @@ impl BackReader {
     /// Puts the leaves of a frame into the tree, as they lie beside the segment; if they do not, as its records give them.
     fn read_leaves(
         &mut self,
-        shared: &Shared,
+        shared: &SharedState,
         segment: &mut OpenSegment,
         files: &Files,
         frame: &FrameHeader,
@@ -213,7 +213,7 @@ impl BackReader {
 }
 
 /// The end of a window's reading.
-enum Windowed {
+enum WindowEnd {
     Found(ReadBack),
     /// The segment has ended.
     Closed,

@@ -14,12 +14,12 @@ use crate::read_error::ReadError;
 use crate::receipt::{DerivedReceipt, Head};
 use crate::recent::OpenFrame;
 use crate::segments::{FramePlace, Segment};
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::subjects::SubjectsError;
 
 /// A reader over what is durable. Blocks on the disk; opens each frame before any byte of it leaves.
 pub(crate) struct LogReader<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedState,
     /// Taken from the pool, and given back at the end.
     decompressor: Option<Decompressor>,
     pub(crate) head: Head,
@@ -111,11 +111,11 @@ enum Flow {
 }
 
 impl<'a> LogReader<'a> {
-    pub(crate) fn new(shared: &'a Shared) -> Self {
+    pub(crate) fn new(shared: &'a SharedState) -> Self {
         Self { shared, decompressor: shared.decompressors.take(), head: shared.head() }
     }
 
-    pub(crate) fn shared(&self) -> &'a Shared {
+    pub(crate) fn shared(&self) -> &'a SharedState {
         self.shared
     }
 

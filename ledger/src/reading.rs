@@ -20,7 +20,7 @@ use crate::inbox::Inbox;
 use crate::index_folder::INDEX;
 use crate::known_heads::{ledger_name, refuse_other_name};
 use crate::open_error::OpenError;
-use crate::open_ledger::Inner;
+use crate::open_ledger::OpenLedger;
 use crate::options::Options;
 use crate::prepare::Preparer;
 use crate::put_back;
@@ -28,9 +28,9 @@ use crate::receipt::Head;
 use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_index::SegmentIndex;
 use crate::segment_list::SegmentList;
-use crate::segment_preallocator::Supply;
+use crate::segment_preallocator::SegmentPreallocator;
 use crate::segments::{Segment, Segments, released_file_name, segment_file_name, segments_folder};
-use crate::shared::{Shared, SharedParts};
+use crate::shared::{SharedParts, SharedState};
 use crate::subjects::Subjects;
 use crate::table_writer::TableWriter;
 use crate::tip_tables::TipTables;
@@ -40,15 +40,15 @@ use crate::whole_behind::{DamagedLedger, WholeBehind};
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// A log as it was read.
-pub(crate) struct Read {
-    pub(crate) inner: Inner,
+pub(crate) struct ReadOnlyOpen {
+    pub(crate) inner: OpenLedger,
     pub(crate) generation: Generation,
     /// The end of its last segment.
     pub(crate) end: SegmentEnd,
 }
 
 /// The end of a log at the time it was looked at.
-struct Standing {
+struct LogEnd {
     /// The last segment with a whole frame.
     header: SegmentHeader,
     end: SegmentEnd,
@@ -63,7 +63,7 @@ pub(crate) fn open(
     keyring: Arc<Keyring>,
     name: Option<&LedgerName>,
     governance: Option<Arc<Governance>>,
-) -> Result<Read, OpenError> {
+) -> Result<ReadOnlyOpen, OpenError> {
     let in_step = |what: &str| {
         let what = format!("{what} of {}", folder.display());
         move |source: io::Error| OpenError::Disk { what, source }
@@ -105,7 +105,7 @@ pub(crate) fn open(
         let first = inner.shared.segments.holding(Position::FIRST);
         ledger_name(disk, folder, inner.shared.id, &inner.shared.keyring, first)
     })?;
-    Ok(Read { inner, generation, end })
+    Ok(ReadOnlyOpen { inner, generation, end })
 }
 
 /// The readable part of a log.
@@ -125,8 +125,8 @@ impl Readable {
         Self { header, end, segments, fault, lost_end }
     }
 
-    fn of_outline(outline: SegmentIndex<'_>, standing: Standing, tier: &Arc<dyn ColdTier>) -> Option<Self> {
-        let Standing { header, end, frames_end, fault } = standing;
+    fn of_outline(outline: SegmentIndex<'_>, standing: LogEnd, tier: &Arc<dyn ColdTier>) -> Option<Self> {
+        let LogEnd { header, end, frames_end, fault } = standing;
         let position = Position::new(end.next_position.get() - 1)?;
         let segments = outline.segments_until(&header, frames_end, position, tier)?;
         Some(Self { header, end, segments, fault, lost_end: None })
@@ -140,7 +140,7 @@ fn known(
     keyring: &Keyring,
     list: &SegmentList,
     outline: &SegmentIndex<'_>,
-) -> Result<Result<Standing, Fault>, OpenError> {
+) -> Result<Result<LogEnd, Fault>, OpenError> {
     let in_step = |what: &str| {
         let what = format!("{what} of {}", folder.display());
         move |source: io::Error| OpenError::Disk { what, source }
@@ -200,7 +200,7 @@ fn is_written_after(
 
 /// Walks over the last segment, or over the one before while a first frame is still being written. The result is durable: the file is
 /// synced first.
-fn standing(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<Option<Standing>> {
+fn standing(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<Option<LogEnd>> {
     for number in (1..=last.0).rev().map(SegmentNumber) {
         let path = folder.join(segment_file_name(number));
         let bytes = match load_segment(disk, &path) {
@@ -224,7 +224,7 @@ fn standing(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<O
         let proven = frames.iter().rev().find(|(first, _)| *first < end.next_position);
         let fault = damage.map(|damage| fault(number, damage.offset, &end, &damage.kind.to_string()));
         if let Some((_, frames_end)) = proven {
-            return Ok(Some(Standing { header, end, frames_end: *frames_end, fault }));
+            return Ok(Some(LogEnd { header, end, frames_end: *frames_end, fault }));
         }
     }
     Ok(None)
@@ -285,7 +285,7 @@ fn start(
     keyring: Arc<Keyring>,
     what: Readable,
     governance: Option<Arc<Governance>>,
-) -> io::Result<Inner> {
+) -> io::Result<OpenLedger> {
     let Readable { header, end, segments: known, fault, lost_end } = what;
     let (options, ledger) = (Options::default(), header.ledger);
     let keys = LedgerKeys::new(&keyring, ledger);
@@ -303,9 +303,9 @@ fn start(
     let fault = fault.map(|fault| segments.bounded(fault));
     let reason = fault.map_or(ReadOnlyReason::ForReading, ReadOnlyReason::Corrupt);
     let tree = Tree::of_reader(disk(), folder, &header, &end);
-    let shared = Arc::new(Shared::new(SharedParts {
+    let shared = Arc::new(SharedState::new(SharedParts {
         id: ledger,
-        supply: Supply::new(folder, header.number, options.segment_bytes),
+        supply: SegmentPreallocator::new(folder, header.number, options.segment_bytes),
         keyring,
         preparer: Arc::new(Preparer::new(
             ledger,
@@ -332,5 +332,5 @@ fn start(
         governance,
     }));
     shared.hear_of_damage();
-    Ok(Inner::without_threads(shared))
+    Ok(OpenLedger::without_threads(shared))
 }

@@ -21,7 +21,7 @@ use crate::segment_file::is_signed_by;
 use crate::segment_list::segment_header;
 use crate::segments::{SEGMENTS, Segment, segment_file_name, segment_number, segments_folder};
 use crate::service_events::ServiceEvent;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// The reasons for which no segment was let go, or not all of those that may go.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ impl Ledger {
 
 /// The last position that is remembered outside of the folder, by all who are asked to remember; the last that a tree head covers
 /// where nobody is, and the last of all where none are signed.
-fn remembered(shared: &Shared) -> Option<Position> {
+fn remembered(shared: &SharedState) -> Option<Position> {
     let passed = shared.environment.clock.passed();
     if shared.notary.verifier_key().is_none() {
         return Some(shared.head().position);
@@ -109,7 +109,7 @@ fn remembered(shared: &Shared) -> Option<Position> {
 }
 
 /// Removes the files of released segments that a crash brought back.
-fn remove_returned(shared: &Shared) -> Result<(), ReleaseError> {
+fn remove_returned(shared: &SharedState) -> Result<(), ReleaseError> {
     let folder = segments_folder(&shared.folder);
     let disk = &*shared.environment.disk;
     let released = shared.segments.all().into_iter().take_while(|segment| segment.is_released());
@@ -125,7 +125,7 @@ fn remove_returned(shared: &Shared) -> Result<(), ReleaseError> {
 }
 
 /// Has the log say of a segment that it goes. Returned `Ok` ⇒ durable.
-fn say(shared: &Shared, released: &Released, reason: &str) -> Result<(), ReleaseError> {
+fn say(shared: &SharedState, released: &Released, reason: &str) -> Result<(), ReleaseError> {
     match append_own(shared, &ServiceEvent::Released { released, reason }) {
         // It was said, of these very events: before they were brought back, from archives into segments of another length.
         Err(AppendError::IdReused { .. }) => Ok(()),
@@ -136,7 +136,12 @@ fn say(shared: &Shared, released: &Released, reason: &str) -> Result<(), Release
 /// Returned `Ok` ⇒ the log says that the segment goes, its remainder is durable, and its file is gone unless a crash brings it back.
 ///
 /// Syscalls: `openat`, `pread64`; those of an append; those of [`crate::released_files`]; `unlink`, `fsync` of the folder.
-fn let_go(shared: &Shared, segment: &Segment, last: Position, reason: &str) -> Result<u64, ReleaseError> {
+fn let_go(
+    shared: &SharedState,
+    segment: &Segment,
+    last: Position,
+    reason: &str,
+) -> Result<u64, ReleaseError> {
     let folder = segments_folder(&shared.folder);
     let disk = &*shared.environment.disk;
     let name = segment_file_name(segment.number);
@@ -168,7 +173,7 @@ fn let_go(shared: &Shared, segment: &Segment, last: Position, reason: &str) -> R
 }
 
 /// The root of the tree at the end of the segment; the header of the next one goes on from what is left.
-fn released_before(shared: &Shared, released: &ReleasedSegment, next: &Segment) -> io::Result<TreeHash> {
+fn released_before(shared: &SharedState, released: &ReleasedSegment, next: &Segment) -> io::Result<TreeHash> {
     let folder = segments_folder(&shared.folder);
     let header =
         segment_header(&*shared.environment.disk, &folder, next.number)?.ok_or(io::ErrorKind::InvalidData)?;
@@ -178,7 +183,7 @@ fn released_before(shared: &Shared, released: &ReleasedSegment, next: &Segment) 
 
 /// Returns the remainder of a segment, made from its file, and the size of that in bytes.
 fn what_is_left(
-    shared: &Shared,
+    shared: &SharedState,
     segment: &Segment,
     last: Position,
 ) -> Result<(ReleasedSegment, u64), ReleaseError> {

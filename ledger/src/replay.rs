@@ -156,11 +156,11 @@ impl<'a> Replay<'a> {
             if index < *released {
                 match self.released_segment(*number, &mut progress) {
                     Ok(()) => continue,
-                    Err(Stop::Damage(fault)) => {
+                    Err(ReplayStop::Damage(fault)) => {
                         tail = Some(TailState::Corrupt(fault));
                         break;
                     }
-                    Err(Stop::Open(error)) => return Err(error),
+                    Err(ReplayStop::Open(error)) => return Err(error),
                 }
             }
             let name = segment_file_name(*number);
@@ -194,11 +194,11 @@ impl<'a> Replay<'a> {
                         break;
                     }
                 }
-                Err(Stop::Damage(fault)) => {
+                Err(ReplayStop::Damage(fault)) => {
                     tail = Some(TailState::Corrupt(fault));
                     break;
                 }
-                Err(Stop::Open(error)) => return Err(error),
+                Err(ReplayStop::Open(error)) => return Err(error),
             }
         }
         if let Some(gap) = gap.filter(|_| !matches!(tail, Some(TailState::Corrupt(_)))) {
@@ -266,7 +266,7 @@ impl<'a> Replay<'a> {
 }
 
 /// The reasons for which a segment's replay stops.
-enum Stop {
+enum ReplayStop {
     Damage(Fault),
     Open(OpenError),
 }

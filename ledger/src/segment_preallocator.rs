@@ -22,7 +22,7 @@ pub(crate) struct BlankSegment {
 }
 
 /// Makes one segment ahead of need. A refusal for space is told, and tried again until it succeeds.
-pub(crate) struct Supply {
+pub(crate) struct SegmentPreallocator {
     state: Mutex<State>,
     wake: Condvar,
     folder: PathBuf,
@@ -47,8 +47,8 @@ pub(crate) enum Outlook {
     Failed(ReadOnlyReason),
 }
 
-impl Supply {
-    /// Begins with the segment of this number; [`Supply::run`] does the work.
+impl SegmentPreallocator {
+    /// Begins with the segment of this number; [`SegmentPreallocator::run`] does the work.
     pub(crate) fn new(ledger: &Path, first: SegmentNumber, segment_bytes: u64) -> Self {
         let state = Mutex::new(State { stage: Stage::Making(first), closing: false });
         Self { state, wake: Condvar::new(), folder: segments_folder(ledger), segment_bytes }

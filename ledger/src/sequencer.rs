@@ -23,13 +23,13 @@ use crate::messages::{QueuedRequest, RequestAnswer};
 use crate::prepare::PreparedRequest;
 use crate::segment_preallocator::Outlook;
 use crate::service_events::ServiceEvent;
-use crate::shared::{Shared, SharedCounters};
+use crate::shared::{SharedCounters, SharedState};
 use crate::table_writer::Backlog;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// Owns the staged state. Everything it tells anyone goes through the committer, in order.
 pub(crate) struct Sequencer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     commits: Sender<Commit>,
     committer: CommitterHandle,
     admission: Admission,
@@ -46,7 +46,7 @@ pub(crate) struct Sequencer {
 
 impl Sequencer {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SharedState>,
         commits: Sender<Commit>,
         committer: CommitterHandle,
         admission: Admission,

@@ -21,7 +21,7 @@ use crate::pace::BackgroundPace;
 use crate::prepare::Preparer;
 use crate::receipt::Head;
 use crate::recent::{RecentFrames, RevisitedFrames};
-use crate::segment_preallocator::{Outlook, Supply};
+use crate::segment_preallocator::{Outlook, SegmentPreallocator};
 use crate::segments::Segments;
 use crate::signer_handle::HeadSignerHandle;
 use crate::staged::{DurableTips, Tip};
@@ -32,7 +32,7 @@ use crate::witness::handle::WitnessPublisherHandle;
 use crate::writer_state::{Counters, ReadOnlyReason, WriterState};
 
 /// Shared by the sequencer, the committer, the supply and every handle.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) id: LedgerId,
     pub(crate) folder: PathBuf,
     /// Its disk is the ledger's folder.
@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) preparer: Arc<Preparer>,
     pub(crate) inbox: Inbox,
-    pub(crate) supply: Supply,
+    pub(crate) supply: SegmentPreallocator,
     pub(crate) segments: Segments,
     /// The archives of released segments' frames.
     pub(crate) tier: Arc<dyn ColdTier>,
@@ -74,7 +74,7 @@ pub(crate) struct Shared {
     pub(crate) found: OnceLock<Fault>,
 }
 
-/// The parts a [`Shared`] is put together from.
+/// The parts a [`SharedState`] is put together from.
 pub(crate) struct SharedParts {
     pub(crate) id: LedgerId,
     pub(crate) folder: PathBuf,
@@ -83,7 +83,7 @@ pub(crate) struct SharedParts {
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) preparer: Arc<Preparer>,
     pub(crate) inbox: Inbox,
-    pub(crate) supply: Supply,
+    pub(crate) supply: SegmentPreallocator,
     pub(crate) segments: Segments,
     pub(crate) tier: Arc<dyn ColdTier>,
     pub(crate) tips: DurableTips,
@@ -97,7 +97,7 @@ pub(crate) struct SharedParts {
     pub(crate) governance: Option<Arc<Governance>>,
 }
 
-impl Shared {
+impl SharedState {
     pub(crate) fn new(parts: SharedParts) -> Self {
         let SharedParts { id, folder, environment, anywhere, keyring, preparer, inbox, supply, .. } = parts;
         let SharedParts {

@@ -16,21 +16,21 @@ use crate::disk::Disk;
 use crate::environment::Environment;
 use crate::fault::Fault;
 use crate::heads;
-use crate::history_check::Standing;
+use crate::history_check::HistoryCheck;
 use crate::index_folder::INDEX;
 use crate::known_heads::{AnchorMemory, KnownHeads, is_declared_lost, size_of};
 use crate::log_fold::{begin_in_archives, fold_to_head};
 use crate::open_error::OpenError;
-use crate::open_ledger::Inner;
+use crate::open_ledger::OpenLedger;
 use crate::options::{HeadOptions, Options};
 use crate::reactor_state::HotState;
 use crate::read_error::ReadError;
-use crate::reading::{self, Read};
+use crate::reading::{self, ReadOnlyOpen};
 use crate::replay::refuse_wrong_keyring;
 use crate::rollback::Rollback;
 use crate::segment_index::end_of_segment;
 use crate::segments::segments_folder;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::snapshots::Snapshots;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
@@ -40,7 +40,7 @@ pub(crate) fn open(
     keyring: &Arc<Keyring>,
     name: Option<&LedgerName>,
     options: &Options,
-) -> Result<Inner, OpenError> {
+) -> Result<OpenLedger, OpenError> {
     let disk = &*environment.disk;
     // Before the log is looked at, which is never behind its anchor: another process may be writing.
     let asked = options.heads.as_ref().zip(name);
@@ -51,7 +51,7 @@ pub(crate) fn open(
         let named = Options { name: name.cloned(), ..options.clone() };
         KnownHeads::refuse_foreign(disk, folder, keyring, &named)?;
     }
-    let Read { inner, generation, end } = read?;
+    let ReadOnlyOpen { inner, generation, end } = read?;
     // Derived state is made again where it does not open, or is of another log.
     refuse_wrong_keyring(disk, folder, keyring)?;
     derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
@@ -71,7 +71,7 @@ pub(crate) fn open_damaged(
     keyring: &Arc<Keyring>,
     options: &Options,
     fault: Fault,
-) -> Result<Inner, OpenError> {
+) -> Result<OpenLedger, OpenError> {
     let inner = match open(environment, folder, keyring, options.name.as_ref(), options) {
         Err(OpenError::Corrupt(_)) => return Err(OpenError::Corrupt(fault)),
         opened => opened?,
@@ -96,7 +96,7 @@ fn recall(heads: &HeadOptions, name: &LedgerName) -> Result<AnchorMemory, Anchor
 
 /// A log that was opened for reading.
 struct SnapshotLog<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedState,
     generation: Generation,
     end: SegmentEnd,
 }
@@ -112,7 +112,7 @@ impl SnapshotLog<'_> {
         let shared = self.shared;
         let signers = shared.keyring.signing_chain();
         let standing =
-            Standing { ledger: shared.id, generation: self.generation, head: shared.head(), signers };
+            HistoryCheck { ledger: shared.id, generation: self.generation, head: shared.head(), signers };
         let holding = |position| shared.segments.holding(position);
         let kept = |generation| heads::last_head(self.disk(), &shared.folder, shared.id, generation, signers);
         match anchored {

@@ -20,8 +20,8 @@ pub(crate) struct Tip {
 /// Stream tips as the disk has them; written at publish, read by anyone.
 pub(crate) type DurableTips = Arc<RwLock<KeyMap<StreamKey, Tip>>>;
 
-/// State ahead of the disk. [`Staged::discard`] undoes all changes of one request.
-pub(crate) struct Staged {
+/// State ahead of the disk. [`StagedState::discard`] undoes all changes of one request.
+pub(crate) struct StagedState {
     next: Position,
     /// The time of the frame staged last.
     pub(crate) time: Micros,
@@ -55,7 +55,7 @@ struct Undo {
     position: Position,
 }
 
-impl Staged {
+impl StagedState {
     /// The state after the last durable position.
     pub(crate) fn new(next: Position, time: Micros, durable_tips: DurableTips) -> Self {
         Self {

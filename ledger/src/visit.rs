@@ -8,7 +8,7 @@ use crate::proofs::root_after;
 use crate::read_error::ReadError;
 use crate::reader::LogReader;
 use crate::recent::OpenFrame;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// A durable record, borrowed from its opened frame. The content of a data subject's part is not in it.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Ledger {
 
 /// Shows the records from after `after` up to `until` in order. Returned `Ok` ⇒ each of them was shown, once.
 pub(crate) fn records(
-    shared: &Shared,
+    shared: &SharedState,
     after: After,
     until: Position,
     visit: &mut dyn FnMut(&VisitedRecord<'_>),
@@ -113,7 +113,7 @@ fn show(
 /// Frames are not opened for this, so the contents of their headers are not proven: every division is right, this one is fast. Readers of
 /// the pieces find damage.
 pub(crate) fn divide(
-    shared: &Shared,
+    shared: &SharedState,
     after: After,
     until: Position,
     events: u64,
@@ -134,7 +134,7 @@ pub(crate) fn divide(
 }
 
 /// The frame that holds `position`, opened, so that what it says of itself is authentic.
-pub(crate) fn frame_of(shared: &Shared, position: Position) -> Result<FrameMark, ReadError> {
+pub(crate) fn frame_of(shared: &SharedState, position: Position) -> Result<FrameMark, ReadError> {
     let mut reader = LogReader::new(shared);
     let frame = reader.frame_with(position)?;
     let header = &frame.place.header;

@@ -12,12 +12,12 @@ use bitacora_formats::{
     WitnessPolicy,
 };
 
-use crate::cosigned::{self, KeptCosigned, Standing};
+use crate::cosigned::{self, CosignedExtent, KeptCosigned};
 use crate::limits::{WITNESS_CATCH_UPS, WITNESS_PATIENCE};
 use crate::proofs::{ConsistencyProof, TreeReader};
 use crate::read_error::ReadError;
 use crate::rollback::Rollback;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::signer_handle::PublishedHead;
 use crate::witness::WitnessError;
 use crate::witness::client::{NoCosignature, WitnessClient, contradiction};
@@ -33,13 +33,13 @@ pub(crate) struct WitnessPublisher {
     keys: Vec<WitnessKey>,
     correspondents: Vec<WitnessClient>,
     carried: Option<CarriedHead>,
-    kept: Option<Standing>,
+    kept: Option<CosignedExtent>,
     is_unmet: bool,
 }
 
 impl WitnessPublisher {
     /// Begins where the opening found the witnesses, and what was kept before it.
-    pub(crate) fn begin(shared: &Shared, start: WitnessPublisherStart) -> Self {
+    pub(crate) fn begin(shared: &SharedState, start: WitnessPublisherStart) -> Self {
         let WitnessPublisherStart { witnesses, origin, kept, sizes } = start;
         let keys: Vec<WitnessKey> = witnesses.witnesses.iter().map(|witness| witness.key().clone()).collect();
         let mut round = Self {
@@ -68,7 +68,7 @@ impl WitnessPublisher {
     }
 
     /// Takes up what was kept before the opening, if its cosignatures hold.
-    fn resume(&mut self, shared: &Shared, kept: KeptCosigned) {
+    fn resume(&mut self, shared: &SharedState, kept: KeptCosigned) {
         let (file, head) = (kept.file(), kept.head);
         let cosignatures = match head.note().cosigned_by(&self.keys) {
             Ok(cosignatures) => cosignatures,
@@ -84,14 +84,14 @@ impl WitnessPublisher {
             }
         }
         let (is_met, cosigned) = (self.is_met(&head), cosignatures.len());
-        self.kept = Some(Standing { segment: kept.segment, size, cosigned, is_met });
+        self.kept = Some(CosignedExtent { segment: kept.segment, size, cosigned, is_met });
         if is_met {
             shared.courier.publish(published(&head));
         }
         self.carried = Some(CarriedHead { head, cosigned });
     }
 
-    fn take_turn(&mut self, shared: &Shared) {
+    fn take_turn(&mut self, shared: &SharedState) {
         // Answers that came too late for the turn before.
         for answer in shared.courier.letters.gather(Duration::ZERO) {
             self.hear(shared, answer);
@@ -121,7 +121,7 @@ impl WitnessPublisher {
 
     /// Takes up a head, unless it is carried already, and has those asked who did not cosign it. `false` for a head of another
     /// generation.
-    fn carry(&mut self, shared: &Shared, latest: &PublishedHead) -> Result<bool, TreeHeadError> {
+    fn carry(&mut self, shared: &SharedState, latest: &PublishedHead) -> Result<bool, TreeHeadError> {
         if self.carried.as_ref().is_none_or(|carried| carried.head.head().size != latest.size) {
             let head = UnverifiedTreeHead::parse(&latest.note)?;
             let head = head.verify_with_chain(shared.keyring.signing_chain())?;
@@ -140,7 +140,7 @@ impl WitnessPublisher {
     }
 
     /// Asks all that are due; whether there were any.
-    fn ask(&mut self, shared: &Shared, latest: &PublishedHead) -> bool {
+    fn ask(&mut self, shared: &SharedState, latest: &PublishedHead) -> bool {
         let mut has_asked = false;
         for (place, correspondent) in self.correspondents.iter_mut().enumerate() {
             if !std::mem::take(&mut correspondent.is_due) || correspondent.size > latest.size {
@@ -162,7 +162,7 @@ impl WitnessPublisher {
         has_asked
     }
 
-    fn hear(&mut self, shared: &Shared, answer: WitnessAnswer) {
+    fn hear(&mut self, shared: &SharedState, answer: WitnessAnswer) {
         let place = answer.place;
         let Some(correspondent) = self.correspondents.get_mut(place) else { return };
         let Some(asked) = correspondent.asked.take() else { return };
@@ -208,7 +208,7 @@ impl WitnessPublisher {
         Ok(size)
     }
 
-    fn note(&mut self, shared: &Shared, place: usize, heard: Result<u64, NoCosignature>) {
+    fn note(&mut self, shared: &SharedState, place: usize, heard: Result<u64, NoCosignature>) {
         let Some(correspondent) = self.correspondents.get_mut(place) else { return };
         let mut state = shared.courier.lock();
         let status = state.status.as_mut().and_then(|status| status.witnesses.get_mut(place));
@@ -232,7 +232,7 @@ impl WitnessPublisher {
     }
 
     /// Keeps what was cosigned, and publishes it where it makes a quorum.
-    fn keep(&mut self, shared: &Shared) {
+    fn keep(&mut self, shared: &SharedState) {
         let Some(is_met) = self.carried.as_ref().map(|carried| self.is_met(&carried.head)) else { return };
         self.tell_quorum(shared, is_met);
         let Some(carried) = &self.carried else { return };
@@ -240,7 +240,7 @@ impl WitnessPublisher {
         let Some(segment) = Position::new(size).and_then(|last| shared.segments.holding(last)) else {
             return;
         };
-        let new = Standing { segment: segment.number, size, cosigned: carried.cosigned, is_met };
+        let new = CosignedExtent { segment: segment.number, size, cosigned: carried.cosigned, is_met };
         if !new.displaces(self.kept.as_ref()) {
             return;
         }
@@ -257,7 +257,7 @@ impl WitnessPublisher {
         }
     }
 
-    fn tell_quorum(&mut self, shared: &Shared, is_met: bool) {
+    fn tell_quorum(&mut self, shared: &SharedState, is_met: bool) {
         let passed = shared.environment.clock.passed();
         let mut state = shared.courier.lock();
         if is_met {
@@ -281,7 +281,7 @@ impl WitnessPublisher {
 }
 
 /// The body of the thread; ends after the turn that follows the close.
-pub(crate) fn run(shared: &Shared, mut round: WitnessPublisher) {
+pub(crate) fn run(shared: &SharedState, mut round: WitnessPublisher) {
     loop {
         let is_last = shared.courier.letters.rest(round.every);
         round.take_turn(shared);
@@ -306,7 +306,7 @@ enum NoProof {
     Root { size: u64 },
 }
 
-fn diverge(shared: &Shared, rollback: &Rollback) {
+fn diverge(shared: &SharedState, rollback: &Rollback) {
     tracing::error!(%rollback, "a witness has seen another history; nothing more is taken or signed");
     shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Diverged(rollback.to_string())));
 }
@@ -316,12 +316,12 @@ fn tell_unkept(error: &io::Error) {
 }
 
 /// Returns `true` if the ledger is right as far as is known; otherwise witnesses are shown nothing.
-fn is_right(shared: &Shared) -> bool {
+fn is_right(shared: &SharedState) -> bool {
     let writer = shared.writer();
     !matches!(writer, WriterState::Poisoned(_)) && !writer.is_wrong()
 }
 
-fn proof(shared: &Shared, old: u64, latest: &PublishedHead) -> Result<Vec<TreeHash>, NoProof> {
+fn proof(shared: &SharedState, old: u64, latest: &PublishedHead) -> Result<Vec<TreeHash>, NoProof> {
     of_the_signed(TreeReader::new(shared).consistency(old, latest.size)?, latest)
 }
 

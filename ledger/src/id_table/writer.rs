@@ -33,7 +33,7 @@ pub(super) fn write(
     make_folder(disk, folder)?;
     let name = file_name(header.binding.first, header.binding.last);
     replace(disk, folder, &name, UNFINISHED, |file| {
-        let mut writer = Writer::start(file, index_key, header, rest)?;
+        let mut writer = IdTableWriter::start(file, index_key, header, rest)?;
         for entry in entries {
             writer.push(entry?)?;
         }
@@ -41,7 +41,7 @@ pub(super) fn write(
     })
 }
 
-struct Writer<'r> {
+struct IdTableWriter<'r> {
     rest: SliceRest<'r>,
     file: &'r dyn DiskFile,
     /// The file offset of the gathered bytes.
@@ -57,7 +57,7 @@ struct Writer<'r> {
     last: Option<IdEntry>,
 }
 
-impl<'r> Writer<'r> {
+impl<'r> IdTableWriter<'r> {
     fn start(
         file: &'r dyn DiskFile,
         index_key: &Secret,

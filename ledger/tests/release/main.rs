@@ -28,15 +28,15 @@ const WHY: &str = "it is tried";
 
 /// Frames by the position of their first event.
 #[derive(Debug, Default, Clone)]
-struct Shelf(Arc<Mutex<BTreeMap<Position, ColdFrame>>>);
+struct FrameArchives(Arc<Mutex<BTreeMap<Position, ColdFrame>>>);
 
-impl ColdArchives for Shelf {
+impl ColdArchives for FrameArchives {
     fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>, _: ColdAccess) -> Arc<dyn ColdTier> {
         Arc::new(self.clone())
     }
 }
 
-impl ColdTier for Shelf {
+impl ColdTier for FrameArchives {
     fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
         let shelf = self.0.lock().unwrap();
         let found = shelf.range(..=position).next_back().map(|(_, frame)| frame.clone());
@@ -49,7 +49,7 @@ impl ColdTier for Shelf {
     }
 }
 
-impl Shelf {
+impl FrameArchives {
     /// Puts every frame of the ledger there.
     fn fill(&self, ledger: &Ledger) {
         let mut shelf = self.0.lock().unwrap();
@@ -77,7 +77,7 @@ struct Scene {
     path: PathBuf,
     keyring: Arc<Keyring>,
     environment: Environment,
-    shelf: Shelf,
+    shelf: FrameArchives,
 }
 
 impl Scene {
@@ -85,7 +85,7 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("main");
         let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
-        let shelf = Shelf::default();
+        let shelf = FrameArchives::default();
         let environment = Environment { archives: Arc::new(shelf.clone()), ..Environment::real() };
         let name = &"main".parse().unwrap();
         Ledger::create(&environment, &path, name, &keyring, &Options::small()).unwrap();
