@@ -127,7 +127,7 @@ impl Admission {
         } else {
             self.staged.discard();
             batch.drop_after(&mark);
-            self.discard_reaction()?;
+            self.discard_effects()?;
         }
         staged
     }
@@ -242,16 +242,16 @@ impl Admission {
         time: Micros,
         batch: &mut FrameBatch,
     ) -> Result<Vec<DerivedReceipt>, AppendError> {
-        let mut reaction = RequestEffects::default();
+        let mut effects = RequestEffects::default();
         let news = request.events.iter().zip(placed.iter().zip(known)).filter(|(_, (_, k))| k.is_none());
         for (event, (place, _)) in news.filter(|(event, _)| event.concerns_reactor) {
             let Some(version) = place.stream_version else { continue };
             let tip = Tip { version, position: place.position };
             let examination = event.examination.as_deref();
             let caused = self.ask_reactor(request, event, tip, time, (false, examination))?;
-            self.stage_derived(tip.position, caused, time, &mut reaction, batch)?;
+            self.stage_derived(tip.position, caused, time, &mut effects, batch)?;
         }
-        Ok(reaction.receipts)
+        Ok(effects.receipts)
     }
 
     /// Stages what an event caused, and what that causes in turn, before the reactor sees the next event of the request. Each
@@ -261,7 +261,7 @@ impl Admission {
         cause: Position,
         caused: Vec<Derived>,
         time: Micros,
-        reaction: &mut RequestEffects,
+        effects: &mut RequestEffects,
         batch: &mut FrameBatch,
     ) -> Result<(), AppendError> {
         let mut queue: VecDeque<_> = caused.into_iter().map(|derived| (cause, derived)).collect();
@@ -269,9 +269,9 @@ impl Admission {
             event.causationid = Some(cause.to_string().into());
             let (id, kind, stream) = (event.id.to_string(), event.kind.to_string(), event.stream.to_string());
             let request = self.preparer.prepare(AppendRequest::of(vec![event]), RequestOrigin::Service)?;
-            reaction.bytes += request.bytes() + ENTRY_BYTES;
-            if reaction.bytes > self.derived_bytes {
-                return Err(AppendError::TooLarge { found: reaction.bytes, max: self.derived_bytes });
+            effects.bytes += request.bytes() + ENTRY_BYTES;
+            if effects.bytes > self.derived_bytes {
+                return Err(AppendError::TooLarge { found: effects.bytes, max: self.derived_bytes });
             }
             let event = request.events.first().ok_or(AppendError::EmptyRequest)?;
             let tip = self.place_derived(&request, event, &id, batch)?;
@@ -280,7 +280,7 @@ impl Admission {
             let written = meaning.clone().map(Examination::Derived);
             let caused = self.ask_reactor(&request, event, tip, time, (true, written.as_ref()))?;
             queue.extend(caused.into_iter().map(|derived| (tip.position, derived)));
-            reaction.receipts.push(DerivedReceipt {
+            effects.receipts.push(DerivedReceipt {
                 id,
                 kind,
                 stream,
@@ -313,7 +313,7 @@ impl Admission {
             examination,
         };
         match catch_unwind(AssertUnwindSafe(|| reactor.react(&observed))) {
-            Ok(reaction) => Ok(reaction?),
+            Ok(effects) => Ok(effects?),
             Err(_) => Err(broken(&"the reactor panicked on it")),
         }
     }
@@ -332,7 +332,7 @@ impl Admission {
     }
 
     /// A reactor that cannot even drop its scratch copy judges nothing more: every later request is refused.
-    fn discard_reaction(&mut self) -> Result<(), AppendError> {
+    fn discard_effects(&mut self) -> Result<(), AppendError> {
         let Some(mut reactor) = self.reactor.take() else { return Ok(()) };
         if catch_unwind(AssertUnwindSafe(|| reactor.discard())).is_ok() {
             self.reactor = Some(reactor);

@@ -152,7 +152,7 @@ fn pass_released(
 
 fn complete_tree(shared: &SharedState, groups: Vec<TreeHash>) {
     if shared.tree.complete(groups) {
-        shared.keeper.tree_changed();
+        shared.table_writer.tree_changed();
         tracing::info!("the tree was made again from its leaves");
     } else {
         tracing::error!("the tree that the leaves make is not that of the log; proofs cannot be given");

@@ -136,7 +136,7 @@ impl Committer {
     fn announce_write(&self, live: &BlankSegment, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let announced = self.shared.unproven.push(live.number, offset, bytes);
         if announced.map_err(|WritesEnded| io::Error::other(NOT_ON_DISK))? == UnprovenBacklog::Much {
-            self.shared.notary.is_due();
+            self.shared.head_signer.is_due();
         }
         Ok(())
     }
@@ -217,17 +217,17 @@ impl Committer {
         if let Err(error) = live.file.set_len(bytes).and_then(|()| live.file.sync_all()) {
             tracing::warn!(path = %live.path.display(), %error, "an ended segment could not be trimmed");
         }
-        self.shared.notary.is_due();
+        self.shared.head_signer.is_due();
         if let Some(leaves) = self.leaves.end() {
             self.shared.tree.segment_ended(leaves);
         }
-        let (keeper, tips) = (&self.shared.keeper, std::mem::take(&mut self.tips));
+        let (table_writer, tips) = (&self.shared.table_writer, std::mem::take(&mut self.tips));
         if let Some(hot) = &self.hot
-            && keeper.wants_snapshot(&end, self.shared.inbox.is_closing())
+            && table_writer.wants_snapshot(&end, self.shared.inbox.is_closing())
         {
-            keeper.keep_snapshot(StateAtEnd { end, state: hot.to_save() });
+            table_writer.keep_snapshot(StateAtEnd { end, state: hot.to_save() });
         }
-        keeper.segment_ended(EndedState { first: end.number, end, frontier, tips });
+        table_writer.segment_ended(EndedState { first: end.number, end, frontier, tips });
     }
 
     fn die(&mut self, what: &str, error: &io::Error) {

@@ -13,7 +13,7 @@ use crate::compressed_body::CompressedBody;
 use crate::limits::{MAX_PACKS_AHEAD, PACK_AHEAD_BYTES};
 use crate::shared::SharedState;
 
-/// The sequencer's side: it compresses small bodies itself where no larger one is before them, and has the packer compress
+/// The sequencer's side: it compresses small bodies itself where no larger one is before them, and has the compressor compress
 /// the others.
 pub(crate) struct CompressionQueue {
     compressor: Compressor,
@@ -22,7 +22,7 @@ pub(crate) struct CompressionQueue {
     away: VecDeque<QueuedBatch>,
 }
 
-/// A batch whose body the packer has.
+/// A batch whose body the compressor has.
 struct QueuedBatch {
     batch: FrameBatch,
     body_bytes: usize,
@@ -37,22 +37,22 @@ impl CompressionQueue {
         !self.away.is_empty()
     }
 
-    /// Returns `true` if the packer takes no more before one came back.
+    /// Returns `true` if the compressor takes no more before one came back.
     pub(crate) fn is_full(&self) -> bool {
         self.away.len() >= MAX_PACKS_AHEAD
     }
 
-    /// The most bytes of their segments that the batches the packer has can take: what is stored of a body is no larger.
+    /// The most bytes of their segments that the batches the compressor has can take: what is stored of a body is no larger.
     pub(crate) fn away_bytes(&self) -> usize {
         self.away.iter().map(|away| away.body_bytes + MAX_FRAME_OVERHEAD_BYTES).sum()
     }
 
-    /// The batches that the packer has, in their order.
+    /// The batches that the compressor has, in their order.
     pub(crate) fn away(&self) -> impl Iterator<Item = &FrameBatch> {
         self.away.iter().map(|away| &away.batch)
     }
 
-    /// Gives the body to the packer, which must not be full, and keeps the batch until then. A small one comes back at once
+    /// Gives the body to the compressor, which must not be full, and keeps the batch until then. A small one comes back at once
     /// if none is before it.
     pub(crate) fn begin(&mut self, batch: FrameBatch, body: Vec<u8>) -> Option<(FrameBatch, CompressedBody)> {
         let body_bytes = body.len();
@@ -68,7 +68,7 @@ impl CompressionQueue {
                 Some((batch, CompressedBody::new(&mut self.compressor, body)))
             }
             Err(SendError(body)) => {
-                // The packer is gone, and why comes back in the place of an earlier body: this one is given up with it.
+                // The compressor is gone, and why comes back in the place of an earlier body: this one is given up with it.
                 let body_bytes = body.len();
                 self.away.push_back(QueuedBatch { batch, body_bytes });
                 None
@@ -87,7 +87,7 @@ impl CompressionQueue {
     }
 }
 
-/// The body of the packer's thread; ends when the sequencer is gone.
+/// The body of the compressor's thread; ends when the sequencer is gone.
 pub(crate) fn run(shared: &Arc<SharedState>, mut compressor: Compressor, bodies: &Receiver<Vec<u8>>) {
     for body in bodies {
         let packed = catch_unwind(AssertUnwindSafe(|| CompressedBody::new(&mut compressor, body)));

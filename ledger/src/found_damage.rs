@@ -24,7 +24,7 @@ impl SharedState {
         self.found.get_or_init(|| fault.clone());
         if self.set_writer_once(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault.clone()))) {
             tracing::error!(%fault, "the log is damaged; nothing more is taken until the file is restored");
-            self.keeper.distrust();
+            self.table_writer.distrust();
         }
     }
 }

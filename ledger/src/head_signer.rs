@@ -36,7 +36,7 @@ const FORGOTTEN: &str =
 /// The most doublings of the pause between two tries.
 const MAX_DOUBLINGS: u32 = 6;
 
-/// The notary's share of an opening.
+/// The head signer's share of an opening.
 pub(crate) struct HeadSignerStart {
     pub(crate) options: HeadOptions,
     pub(crate) origin: Origin,
@@ -67,7 +67,7 @@ enum NoHead {
 pub(crate) fn begin(shared: &SharedState, start: &HeadSignerStart) {
     let verifier_key = start.origin.keys(shared.keyring.signing_chain()).pop();
     let anchored = start.options.anchor.as_ref().map(|_| start.anchored.size());
-    shared.notary.begin(verifier_key, start.latest.clone(), anchored);
+    shared.head_signer.begin(verifier_key, start.latest.clone(), anchored);
 }
 
 /// The body of the thread; ends after the last head.
@@ -76,7 +76,7 @@ pub(crate) fn run(shared: &SharedState, start: HeadSignerStart) {
     let heads = LiveHeads::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
     let covered = latest.as_ref().map_or(0, |head| head.size);
     let reader = BackReader::new(shared, before);
-    let mut herald = HeadSigner {
+    let mut signer = HeadSigner {
         shared,
         options,
         origin,
@@ -92,10 +92,10 @@ pub(crate) fn run(shared: &SharedState, start: HeadSignerStart) {
         failures: 0,
     };
     loop {
-        let is_last = shared.notary.wait(herald.pause());
+        let is_last = shared.head_signer.wait(signer.pause());
         // A head that could not be kept before covers less than there is by now, and after the last one no other comes.
-        let turns = if is_last && herald.unkept.is_some() { 2 } else { 1 };
-        (0..turns).for_each(|_| herald.take_turn());
+        let turns = if is_last && signer.unkept.is_some() { 2 } else { 1 };
+        (0..turns).for_each(|_| signer.take_turn());
         if is_last {
             return;
         }
@@ -182,12 +182,12 @@ impl HeadSigner<'_> {
                 self.made_at = self.shared.environment.clock.passed();
                 // An anchor may take seconds, in which damage can be found.
                 if self.may_sign() && self.anchor(&head.note) && self.may_sign() {
-                    self.shared.notary.publish(head);
+                    self.shared.head_signer.publish(head);
                 }
             }
             Err(NoHead::Wrong) => {}
             Err(error) => {
-                self.shared.notary.head_failed();
+                self.shared.head_signer.head_failed();
                 if self.failures == 0 {
                     tracing::error!(%error, "no tree head could be signed; it is tried again");
                 }
@@ -318,14 +318,14 @@ impl HeadSigner<'_> {
     fn compare(&self, note: Option<String>) -> Result<Option<String>, NotAnchored> {
         let shared = self.shared;
         let (ledger, generation, head) = (shared.id, self.origin.generation, shared.head());
-        let standing = HistoryCheck { ledger, generation, head, signers: shared.keyring.signing_chain() };
-        let compared = note.as_deref().map(|note| standing.check(note, |last| shared.segments.holding(last)));
+        let history = HistoryCheck { ledger, generation, head, signers: shared.keyring.signing_chain() };
+        let compared = note.as_deref().map(|note| history.check(note, |last| shared.segments.holding(last)));
         compared.transpose().map_err(|error| NotAnchored::Diverged(error.to_string()))?;
         Ok(note)
     }
 
     fn anchor_again(&mut self) {
-        if let Some(note) = self.shared.notary.latest().map(|head| head.note.clone()) {
+        if let Some(note) = self.shared.head_signer.latest().map(|head| head.note.clone()) {
             self.anchor(&note);
         }
     }
@@ -335,7 +335,7 @@ impl HeadSigner<'_> {
         if self.attempted.take().is_some() {
             tracing::info!("the anchor remembers the last tree head again");
         }
-        self.shared.notary.anchor_moved(size_of(note));
+        self.shared.head_signer.anchor_moved(size_of(note));
         self.shared.anchor_is_back();
     }
 
@@ -350,7 +350,7 @@ impl HeadSigner<'_> {
             tracing::warn!(what, "the anchor could not be moved; it is tried again");
         }
         let passed = self.shared.environment.clock.passed();
-        self.shared.notary.anchor_failed(passed);
+        self.shared.head_signer.anchor_failed(passed);
         if self.options.anchor_required {
             self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::NoAnchor(what)));
         }

@@ -28,7 +28,7 @@ pub(crate) fn heads_file_name(number: SegmentNumber) -> String {
     format!("{:010}{SUFFIX}", number.0)
 }
 
-/// The file that heads are added to; the notary owns it.
+/// The file that heads are added to; the head signer owns it.
 pub(crate) struct LiveHeads {
     disk: Arc<dyn Disk>,
     folder: PathBuf,

@@ -221,7 +221,7 @@ impl Inbox {
         state.awaited_commits = None;
     }
 
-    /// Waits until the supply of segments has something new to say.
+    /// Waits until the preallocator of segments has something new to say.
     pub(crate) fn wait_for_supply(&self) {
         let nothing = |state: &mut State| !state.supply_news;
         let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);

@@ -84,7 +84,7 @@ impl KnownHeads {
             }
         };
         let signers = keyring.signing_chain();
-        let standing = HistoryCheck::of(replayed, signers);
+        let history = HistoryCheck::of(replayed, signers);
         let holding = |position| holding(&replayed.segments, position);
         let of_generation = |generation| heads::last_head(disk, folder, replayed.ledger, generation, signers);
         let kept = of_generation(Some(replayed.generation));
@@ -94,7 +94,7 @@ impl KnownHeads {
             AnchorMemory::Unknown => None,
             AnchorMemory::Known(_) if options.anchor_is_new && !anchored.is_tree_head() => None,
             AnchorMemory::Known(None) => any.map(|size| (Rollback::Forgotten { size }, None)),
-            AnchorMemory::Known(Some(note)) => match standing.check(note, holding) {
+            AnchorMemory::Known(Some(note)) => match history.check(note, holding) {
                 Err(Rollback::Generation { remembered, .. })
                     if remembered < replayed.generation && is_declared_lost(&replayed.segments, note)? =>
                 {
@@ -104,7 +104,7 @@ impl KnownHeads {
             },
         };
         let differs = |head: &SignedTreeHead, file: &str| {
-            let rollback = standing.check_head(head, holding).err()?;
+            let rollback = history.check_head(head, holding).err()?;
             Some((rollback, head.note().to_string(), file.to_owned()))
         };
         let mut kept_differs = kept.as_ref().and_then(|(head, file)| differs(head, file));
@@ -150,8 +150,8 @@ impl KnownHeads {
             Ok(None) => return Ok(()),
             Ok(Some(note)) => note,
         };
-        let standing = HistoryCheck::of(replayed, keyring.signing_chain());
-        match standing.check(&note, |position| holding(&replayed.segments, position)) {
+        let history = HistoryCheck::of(replayed, keyring.signing_chain());
+        match history.check(&note, |position| holding(&replayed.segments, position)) {
             Ok(_) | Err(Rollback::Shorter { .. }) => Ok(()),
             Err(Rollback::Generation { remembered, .. }) if remembered < replayed.generation => Ok(()),
             Err(rollback) => Err(rollback.into()),
@@ -200,7 +200,7 @@ impl KnownHeads {
         let Some(note) = kept.or_else(first) else { return };
         match anchor.swap(&self.origin.name, expected.as_deref(), &note) {
             Ok(()) => self.anchored = AnchorMemory::Known(Some(note)),
-            // It may have begun. The notary asks it, and tries again.
+            // It may have begun. The head signer asks it, and tries again.
             Err(error) => {
                 tracing::warn!(%error, "the anchor does not begin yet");
                 self.anchored = AnchorMemory::Unknown;

@@ -15,7 +15,7 @@ pub(crate) fn doubt(shared: &SharedState, number: SegmentNumber, first: Position
     let held = shared.segments.holding(first).filter(|held| !held.is_released());
     let is_ended = held.and_then(|held| shared.segments.after(&held)).is_some();
     if is_ended && shared.tree.doubt(number, first) {
-        shared.keeper.tree_changed();
+        shared.table_writer.tree_changed();
     }
 }
 

@@ -388,8 +388,8 @@ impl Ledger {
             queue_requests,
             segments: shared.segments.len(),
             is_proven: shared.is_proven(),
-            heads: shared.notary.status(shared.environment.clock.passed()),
-            witnessed: shared.courier.status(shared.environment.clock.passed()),
+            heads: shared.head_signer.status(shared.environment.clock.passed()),
+            witnessed: shared.witness_publisher.status(shared.environment.clock.passed()),
             counters: shared.counters.snapshot(),
         }
     }
@@ -397,20 +397,20 @@ impl Ledger {
     /// The last tree head that was signed, durable and published; `None` until there is one.
     #[must_use]
     pub fn tree_head(&self) -> Option<Arc<PublishedHead>> {
-        self.shared().notary.latest()
+        self.shared().head_signer.latest()
     }
 
     /// The last tree head that a quorum of the witnesses cosigned, with the cosignatures; `None` until there is one, and without
     /// witnesses.
     #[must_use]
     pub fn witnessed_head(&self) -> Option<Arc<PublishedHead>> {
-        self.shared().courier.latest()
+        self.shared().witness_publisher.latest()
     }
 
     /// Returns the key that tree heads of this ledger are verified with, for callers that want it beforehand; `None` if it signs none.
     #[must_use]
     pub fn verifier_key(&self) -> Option<VerifierKey> {
-        self.shared().notary.verifier_key()
+        self.shared().head_signer.verifier_key()
     }
 
     /// Ends the live segment, so that it gets its footer and the next event begins another one.

@@ -65,7 +65,7 @@ impl LiveSegment {
         self.current.as_ref().is_some_and(|live| live.events >= MAX_SEGMENT_EVENTS)
     }
 
-    /// Encrypts, chains and signs the batch. Without a live segment it begins one, from the supply.
+    /// Encrypts, chains and signs the batch. Without a live segment it begins one, from the preallocator.
     pub(crate) fn seal(
         &mut self,
         shared: &SharedState,
@@ -125,7 +125,7 @@ impl LiveSegment {
     }
 
     fn begin(&self, shared: &SharedState, first: Position, time: Micros) -> Result<CurrentSegment, String> {
-        let blank = shared.supply.take().ok_or("no blank segment is ready")?;
+        let blank = shared.preallocator.take().ok_or("no blank segment is ready")?;
         let mut entropy_error = None;
         let mut random = |bytes: &mut [u8]| {
             if let Err(error) = shared.environment.entropy.fill(bytes) {

@@ -71,14 +71,14 @@ impl LossProgress {
     pub(crate) fn gives_up_nothing(
         &self,
         replayed: &ReplayedLog,
-        remembered: Option<&KnownHeads>,
+        known_heads: Option<&KnownHeads>,
     ) -> Result<bool, OpenError> {
         let Self::Declared(declared) = self else { return Ok(false) };
         let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));
         if !declared.restored || !is_whole || replayed.head.position != declared.retained {
             return Ok(false);
         }
-        Ok(remembered.map(KnownHeads::lost_head).transpose()?.flatten().is_none())
+        Ok(known_heads.map(KnownHeads::lost_head).transpose()?.flatten().is_none())
     }
 
     fn declared(&self) -> Option<&LossDeclaration> {
@@ -95,17 +95,17 @@ pub(crate) fn begin_generation(
     disk: &dyn Disk,
     ledger: &Path,
     replayed: &mut ReplayedLog,
-    remembered: Option<&mut KnownHeads>,
+    known_heads: Option<&mut KnownHeads>,
     begun: &LossProgress,
     signers: &SigningChain,
 ) -> Result<DeclaredLoss, OpenError> {
-    let lost = remembered.as_deref().map(KnownHeads::lost_head).transpose()?.flatten();
+    let lost = known_heads.as_deref().map(KnownHeads::lost_head).transpose()?.flatten();
     let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
     if lost.is_none() && !is_damaged && matches!(begun, LossProgress::Nothing) {
         return Err(OpenError::NothingLost);
     }
     let (declared, retained) = (begun.declared(), replayed.head);
-    let last = remembered.as_deref().map_or(replayed.generation, KnownHeads::last_generation);
+    let last = known_heads.as_deref().map_or(replayed.generation, KnownHeads::last_generation);
     let next = last.next().unwrap_or(last);
     let generation = declared.map_or(next, |declared| declared.generation.max(next));
     if let Some(declared) =
@@ -114,7 +114,7 @@ pub(crate) fn begin_generation(
         return Err(OpenError::GenerationJumps { found: declared.generation, expected: next });
     }
     let lost = newer(declared.and_then(|declared| declared.lost.clone()), lost);
-    let anchored = remembered.as_deref().and_then(KnownHeads::anchored_note);
+    let anchored = known_heads.as_deref().and_then(KnownHeads::anchored_note);
     let anchored = anchored.or_else(|| declared?.anchored.clone());
     let restored = declared.is_some_and(|declared| declared.restored);
     let declaration = LossDeclaration { generation, retained: retained.position, lost, anchored, restored };
@@ -127,8 +127,8 @@ pub(crate) fn begin_generation(
         OpenError::Unrecorded { what, generation, source }
     };
     give_up(disk, ledger, replayed).map_err(unrecorded)?;
-    if let Some(remembered) = remembered {
-        remembered.begin_generation(generation);
+    if let Some(known_heads) = known_heads {
+        known_heads.begin_generation(generation);
     }
     replayed.generation = generation;
     let LossDeclaration { lost, anchored, .. } = declaration;

@@ -31,32 +31,32 @@ pub(crate) fn face_loss(
     keyring: &Keyring,
     options: &Options,
     replayed: &mut ReplayedLog,
-    (on_loss, begun): (OnLoss, &LossProgress),
+    (on_loss, progress): (OnLoss, &LossProgress),
 ) -> Result<(Option<KnownHeads>, Option<DeclaredLoss>), OpenError> {
     let disk = &*environment.disk;
     let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
     let asks = !is_damaged || on_loss == OnLoss::Declare;
     let heads = options.heads.as_ref();
     let recall = |heads| KnownHeads::recall(disk, folder, keyring, heads, replayed);
-    let mut remembered = heads.filter(|_| asks).map(recall).transpose()?;
+    let mut known_heads = heads.filter(|_| asks).map(recall).transpose()?;
     if on_loss == OnLoss::Declare {
         refuse_archived(options, replayed)?;
     }
-    if on_loss == OnLoss::Declare || begun.gives_up_nothing(replayed, remembered.as_ref())? {
+    if on_loss == OnLoss::Declare || progress.gives_up_nothing(replayed, known_heads.as_ref())? {
         let signers = keyring.signing_chain();
         let loss =
-            loss_record::begin_generation(disk, folder, replayed, remembered.as_mut(), begun, signers)?;
-        return Ok((remembered, Some(loss)));
+            loss_record::begin_generation(disk, folder, replayed, known_heads.as_mut(), progress, signers)?;
+        return Ok((known_heads, Some(loss)));
     }
     if is_damaged {
         heads.map_or(Ok(()), |heads| KnownHeads::refuse_another(disk, folder, keyring, heads, replayed))?;
         return Ok((None, None));
     }
-    remembered.iter_mut().try_for_each(|known| known.refuse_rollback(&mut replayed.tail))?;
-    if let Some(fault) = begun.fault(replayed) {
+    known_heads.iter_mut().try_for_each(|known| known.refuse_rollback(&mut replayed.tail))?;
+    if let Some(fault) = progress.fault(replayed) {
         replayed.tail = TailState::Corrupt(fault);
     }
-    Ok((remembered, None))
+    Ok((known_heads, None))
 }
 
 /// Refuses to declare events lost that lie in archives of this history, of whichever generation these are.

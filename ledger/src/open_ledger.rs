@@ -25,9 +25,9 @@ pub(crate) struct OpenLedger {
     pub(crate) shared: Arc<SharedState>,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     /// Ends before the others: its last head needs them.
-    notary: Mutex<Option<JoinHandle<()>>>,
-    /// Ends after the notary, and brings that head to the witnesses.
-    courier: Mutex<Option<JoinHandle<()>>>,
+    head_signer: Mutex<Option<JoinHandle<()>>>,
+    /// Ends after the head signer, and brings that head to the witnesses.
+    witness_publisher: Mutex<Option<JoinHandle<()>>>,
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
 }
 
@@ -36,8 +36,8 @@ impl OpenLedger {
         Self {
             shared,
             threads: Mutex::default(),
-            notary: Mutex::default(),
-            courier: Mutex::default(),
+            head_signer: Mutex::default(),
+            witness_publisher: Mutex::default(),
             lock: Mutex::default(),
         }
     }
@@ -47,19 +47,19 @@ impl OpenLedger {
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
     }
 
-    pub(crate) fn start_notary(&self, start: HeadSignerStart) -> io::Result<()> {
+    pub(crate) fn start_head_signer(&self, start: HeadSignerStart) -> io::Result<()> {
         head_signer::begin(&self.shared, &start);
         let shared = Arc::clone(&self.shared);
         let thread = named("notary").spawn(move || head_signer::run(&shared, start))?;
-        *self.notary.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        *self.head_signer.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }
 
-    pub(crate) fn start_courier(&self, start: WitnessPublisherStart) -> io::Result<()> {
-        let round = WitnessPublisher::begin(&self.shared, start);
+    pub(crate) fn start_witness_publisher(&self, start: WitnessPublisherStart) -> io::Result<()> {
+        let publisher = WitnessPublisher::begin(&self.shared, start);
         let shared = Arc::clone(&self.shared);
-        let thread = named("courier").spawn(move || witness_publisher::run(&shared, round))?;
-        *self.courier.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        let thread = named("courier").spawn(move || witness_publisher::run(&shared, publisher))?;
+        *self.witness_publisher.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }
 
@@ -69,16 +69,16 @@ impl OpenLedger {
         if matches!(before, WriterState::Ready | WriterState::ReadOnly(_)) {
             self.shared.set_writer(WriterState::Closing);
         }
-        self.shared.notary.close();
-        let notary = self.notary.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if notary.is_some_and(|notary| notary.join().is_err()) {
+        self.shared.head_signer.close();
+        let head_signer = self.head_signer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if head_signer.is_some_and(|head_signer| head_signer.join().is_err()) {
             tracing::error!(
                 "the thread that signs tree heads panicked; what was appended is durable all the same"
             );
         }
-        self.shared.courier.close();
-        let courier = self.courier.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if courier.is_some_and(|courier| courier.join().is_err()) {
+        self.shared.witness_publisher.close();
+        let witness_publisher = self.witness_publisher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if witness_publisher.is_some_and(|witness_publisher| witness_publisher.join().is_err()) {
             tracing::error!(
                 "the thread that brings tree heads to witnesses panicked; nothing appended is concerned"
             );

@@ -166,9 +166,9 @@ fn open_with(
     }
     NextNumbers::of(&replayed)?;
     put_back::face(environment, folder, &keyring, &options, &mut replayed, on_loss)?;
-    let begun = LossProgress::look(disk, folder, &replayed)?;
-    let (remembered, mut loss) =
-        face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &begun))?;
+    let progress = LossProgress::look(disk, folder, &replayed)?;
+    let (known_heads, mut loss) =
+        face_loss(environment, folder, &keyring, &options, &mut replayed, (on_loss, &progress))?;
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     if let Some(loss) = &mut loss {
         // The rest is read again: the ids, the leaves and the last hash of the segment that was cut are unknown.
@@ -207,7 +207,7 @@ fn open_with(
     };
 
     let (next, version) = (NextNumbers::of(&replayed)?, options.governing.version());
-    let heads = options.heads.clone().zip(remembered);
+    let heads = options.heads.clone().zip(known_heads);
     let (first, before, own_keyring) = (first_segment(&replayed), replayed.end, Arc::clone(&keyring));
     let opening = ThreadSetup {
         environment: environment.clone(),
@@ -242,10 +242,10 @@ fn open_with(
     if let Some((heads, mut known)) = heads.filter(|_| !corrupt) {
         // Not before the log says the loss: the anchor would remember a generation that has not begun.
         known.begin_anchor(&heads, &own_keyring, first.as_slice());
-        let (notary, courier) = start_of_heads(heads, known, before);
-        inner.start_notary(notary).map_err(in_step("starting the notary"))?;
-        if let Some(courier) = courier {
-            inner.start_courier(courier).map_err(in_step("starting the courier"))?;
+        let (head_signer, witness_publisher) = start_of_heads(heads, known, before);
+        inner.start_head_signer(head_signer).map_err(in_step("starting the notary"))?;
+        if let Some(witness_publisher) = witness_publisher {
+            inner.start_witness_publisher(witness_publisher).map_err(in_step("starting the courier"))?;
         }
     }
     Ok((inner, loss))
@@ -254,19 +254,19 @@ fn open_with(
 /// Returns the initial state of the threads that make tree heads and bring them to witnesses.
 fn start_of_heads(
     options: HeadOptions,
-    remembered: KnownHeads,
+    known_heads: KnownHeads,
     before: SegmentEnd,
 ) -> (HeadSignerStart, Option<WitnessPublisherStart>) {
-    let latest = remembered.latest();
-    let may_begin_anchor = options.anchor_is_new || !remembered.has_heads;
-    let KnownHeads { origin, anchored, cosigned, witnessed, .. } = remembered;
-    let courier = options.witnesses.clone().map(|witnesses| WitnessPublisherStart {
+    let latest = known_heads.latest();
+    let may_begin_anchor = options.anchor_is_new || !known_heads.has_heads;
+    let KnownHeads { origin, anchored, cosigned, witnessed, .. } = known_heads;
+    let witness_publisher = options.witnesses.clone().map(|witnesses| WitnessPublisherStart {
         witnesses,
         origin: origin.clone(),
         kept: cosigned,
         sizes: witnessed.sizes,
     });
-    (HeadSignerStart { options, before, latest, origin, anchored, may_begin_anchor }, courier)
+    (HeadSignerStart { options, before, latest, origin, anchored, may_begin_anchor }, witness_publisher)
 }
 
 /// The initial state of the ledger's threads.
@@ -326,7 +326,7 @@ impl ThreadSetup {
         let (recalls, recalled) = mpsc::channel();
         let tree = match &replayed.behind {
             Some(header) => Tree::of_reader(disk, &folder, header, &replayed.end),
-            None => Tree::load(disk, &folder, replayed.ledger, replayed.grown, replayed.frontier.clone()),
+            None => Tree::load(disk, &folder, replayed.ledger, replayed.growth, replayed.frontier.clone()),
         };
         let segments = Segments::default();
         replayed.segments.into_iter().for_each(|segment| segments.add(segment));
@@ -335,7 +335,7 @@ impl ThreadSetup {
             .map_or(WriterState::Ready, |fault| WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
         let shared = Arc::new(SharedState::new(SharedParts {
             id: replayed.ledger,
-            supply: SegmentPreallocator::new(&folder, next.segment, options.segment_bytes),
+            preallocator: SegmentPreallocator::new(&folder, next.segment, options.segment_bytes),
             folder,
             environment,
             anywhere,
@@ -345,7 +345,7 @@ impl ThreadSetup {
             segments,
             tier: replayed.tier,
             tips: Arc::clone(&tips),
-            keeper: TableWriter::new(
+            table_writer: TableWriter::new(
                 Arc::clone(&replayed.ids),
                 replayed.tip_tables,
                 replayed.untold,
@@ -381,14 +381,14 @@ impl ThreadSetup {
         let live = LiveSegment::new(start);
         let (commits, committed) = mpsc::channel();
         let (bodies, unpacked) = mpsc::channel();
-        let packing = CompressionQueue::new(compressor()?, bodies);
+        let compression = CompressionQueue::new(compressor()?, bodies);
         let committer = CommitterHandle::new(Committer::new(Arc::clone(&shared), hot, recalls));
         let sequencer = Sequencer::new(
             Arc::clone(&shared),
             commits,
             committer.clone(),
             admission,
-            packing,
+            compression,
             live,
             options.frame_body_bytes(),
         );
@@ -414,7 +414,7 @@ impl ThreadSetup {
 fn catch_up(shared: &SharedState, hot: &mut HotState, end: &SegmentEnd) -> io::Result<()> {
     let folder = segments_folder(&shared.folder);
     let end_of = |number| end_of_segment(&*shared.environment.disk, &folder, number, end);
-    let mut after = shared.keeper.restore(hot, end_of);
+    let mut after = shared.table_writer.restore(hot, end_of);
     if after == After::START && shared.segments.released_through().is_some() {
         after = begin_in_archives(shared, hot, shared.preparer.reactor_version());
     }
@@ -435,7 +435,7 @@ fn start_threads(
     committed: Receiver<Commit>,
     recalled: Receiver<IncompleteAnswer>,
 ) -> io::Result<Vec<JoinHandle<()>>> {
-    let [for_sequencer, for_packer, for_committer, for_supply, for_recall, for_keeper] =
+    let [for_sequencer, for_packer, for_committer, for_preallocator, for_recall, for_table_writer] =
         [(); 6].map(|()| Arc::clone(shared));
     Ok(vec![
         named("sequencer").spawn(move || {
@@ -443,7 +443,7 @@ fn start_threads(
                 for_sequencer.poison("the sequencer panicked".to_owned());
             }
             for_sequencer.inbox.abandon();
-            for_sequencer.supply.close();
+            for_sequencer.preallocator.close();
         })?,
         named("packer").spawn(move || packer(&for_packer))?,
         named("committer").spawn(move || {
@@ -451,15 +451,19 @@ fn start_threads(
                 for_committer.poison("the committer panicked".to_owned());
                 committer::refuse_all(&for_committer, &committed);
             }
-            for_committer.keeper.close();
+            for_committer.table_writer.close();
         })?,
-        named("supply")
-            .spawn(move || for_supply.supply.run(&*for_supply.environment.disk, &for_supply.inbox))?,
+        named("supply").spawn(move || {
+            for_preallocator.preallocator.run(&*for_preallocator.environment.disk, &for_preallocator.inbox)
+        })?,
         named("recall").spawn(move || duplicate_receipts::run(&for_recall, &recalled))?,
         named("keeper").spawn(move || {
-            if catch_unwind(AssertUnwindSafe(|| for_keeper.keeper.run(&|| settle_tree(&for_keeper)))).is_err()
+            if catch_unwind(AssertUnwindSafe(|| {
+                for_table_writer.table_writer.run(&|| settle_tree(&for_table_writer))
+            }))
+            .is_err()
             {
-                for_keeper.keeper.give_up();
+                for_table_writer.table_writer.give_up();
             }
         })?,
     ])

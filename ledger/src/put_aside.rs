@@ -16,7 +16,7 @@ pub(crate) fn end_appends(shared: &SharedState, generation: Generation, found: &
         "{found}; what memory still has of it is put in quarantine: stop the service, then run `bitacora recover --put-back`"
     ));
     // Tables would spare the next opening from reading what is not there.
-    shared.keeper.distrust();
+    shared.table_writer.distrust();
     let written = shared.unproven.end();
     tracing::error!(error = %found, segments = written.len(), "acknowledged events are not on the disk; nothing more is taken");
     for stretch in written {

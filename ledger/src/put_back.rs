@@ -101,8 +101,8 @@ impl PutBack {
         let (disk, replayed) = (&*self.environment.disk, &mut self.replayed);
         refuse_other_name(options.name.as_ref(), || replayed.name(disk, ledger, keyring))?;
         if let Some(heads) = &options.heads {
-            let mut remembered = KnownHeads::recall(disk, ledger, keyring, heads, replayed)?;
-            remembered.refuse_rollback(&mut replayed.tail)?;
+            let mut known_heads = KnownHeads::recall(disk, ledger, keyring, heads, replayed)?;
+            known_heads.refuse_rollback(&mut replayed.tail)?;
         }
         match &replayed.tail {
             TailState::Corrupt(fault) => Err(OpenError::Corrupt(fault.clone())),

@@ -77,24 +77,24 @@ pub(crate) fn open(
     let disk = &*environment.disk;
     let segments = segments_folder(folder);
     let list = SegmentList::read(disk, &segments)?;
-    let outline = SegmentIndex::read(disk, &segments, &keyring, &list);
-    let known = known(disk, folder, &keyring, &list, &outline)?;
+    let index = SegmentIndex::read(disk, &segments, &keyring, &list);
+    let known = known(disk, folder, &keyring, &list, &index)?;
     let fault = match &known {
-        Ok(standing) => standing.fault.as_ref(),
+        Ok(log_end) => log_end.fault.as_ref(),
         Err(fault) => Some(fault),
     };
-    let ledger = known.as_ref().ok().map(|standing| standing.header.ledger);
+    let ledger = known.as_ref().ok().map(|log_end| log_end.header.ledger);
     let tier = |ledger| environment.archives.of_ledger(folder, ledger, &keyring, ColdAccess::Reading);
     let whole =
         fault.map(|fault| DamagedLedger { disk, folder, keyring: &keyring, fault }.whole(ledger, tier));
     let whole = whole.transpose().map_err(in_step("looking for what is whole"))?.flatten();
-    let until = known.as_ref().map_or(Position::FIRST, |standing| standing.end.next_position);
+    let until = known.as_ref().map_or(Position::FIRST, |log_end| log_end.end.next_position);
     let what = match whole.filter(|whole| whole.end.next_position > until) {
         Some(whole) => Readable::of_damaged(whole, fault.cloned()),
         None => {
-            let standing = known.map_err(OpenError::Corrupt)?;
-            let tier = tier(standing.header.ledger);
-            let readable = Readable::of_outline(outline, standing, &tier);
+            let log_end = known.map_err(OpenError::Corrupt)?;
+            let tier = tier(log_end.header.ledger);
+            let readable = Readable::of_index(index, log_end, &tier);
             readable.ok_or_else(|| in_step("listing the segments")(io::ErrorKind::InvalidData.into()))?
         }
     };
@@ -125,10 +125,10 @@ impl Readable {
         Self { header, end, segments, fault, lost_end }
     }
 
-    fn of_outline(outline: SegmentIndex<'_>, standing: LogEnd, tier: &Arc<dyn ColdTier>) -> Option<Self> {
-        let LogEnd { header, end, frames_end, fault } = standing;
+    fn of_index(index: SegmentIndex<'_>, log_end: LogEnd, tier: &Arc<dyn ColdTier>) -> Option<Self> {
+        let LogEnd { header, end, frames_end, fault } = log_end;
         let position = Position::new(end.next_position.get() - 1)?;
-        let segments = outline.segments_until(&header, frames_end, position, tier)?;
+        let segments = index.segments_until(&header, frames_end, position, tier)?;
         Some(Self { header, end, segments, fault, lost_end: None })
     }
 }
@@ -139,7 +139,7 @@ fn known(
     folder: &Path,
     keyring: &Keyring,
     list: &SegmentList,
-    outline: &SegmentIndex<'_>,
+    index: &SegmentIndex<'_>,
 ) -> Result<Result<LogEnd, Fault>, OpenError> {
     let in_step = |what: &str| {
         let what = format!("{what} of {}", folder.display());
@@ -147,7 +147,7 @@ fn known(
     };
     let segments = &segments_folder(folder);
     let SegmentList { numbers, gap, .. } = list;
-    let Some(last) = outline.last().map(|header| header.number) else {
+    let Some(last) = index.last().map(|header| header.number) else {
         if let Some(gap) = gap.as_ref().filter(|_| numbers.is_empty()) {
             return Ok(Err(gap.fault(disk, segments, Position::FIRST)));
         }
@@ -156,28 +156,28 @@ fn known(
             other => Err(other),
         };
     };
-    let mut standing = standing(disk, segments, last).map_err(in_step("reading the last segment"))?;
+    let mut log_end = log_end(disk, segments, last).map_err(in_step("reading the last segment"))?;
     let is_written_on =
         is_written_after(disk, segments, numbers, last).map_err(in_step("listing the segments"))?;
-    if let Some(standing) = standing.as_mut().filter(|standing| is_written_on && standing.fault.is_none()) {
+    if let Some(log_end) = log_end.as_mut().filter(|log_end| is_written_on && log_end.fault.is_none()) {
         let doubtful = last.next().unwrap_or(last);
         let what = "the header is not what it must be";
-        standing.fault = Some(fault(doubtful, 0, &standing.end, what));
+        log_end.fault = Some(fault(doubtful, 0, &log_end.end, what));
     }
-    if let (Some(standing), Some(gap)) = (&mut standing, gap) {
-        let next = standing.end.next_position;
-        standing.fault.get_or_insert_with(|| gap.fault(disk, segments, next));
+    if let (Some(log_end), Some(gap)) = (&mut log_end, gap) {
+        let next = log_end.end.next_position;
+        log_end.fault.get_or_insert_with(|| gap.fault(disk, segments, next));
     }
-    if let Some(standing) = standing.as_mut().filter(|standing| standing.fault.is_none()) {
-        standing.fault = list.missing_end(&standing.end);
+    if let Some(log_end) = log_end.as_mut().filter(|log_end| log_end.fault.is_none()) {
+        log_end.fault = list.missing_end(&log_end.end);
     }
-    if let Some(standing) = standing.as_mut().filter(|standing| standing.fault.is_none()) {
-        let keys = LedgerKeys::new(keyring, standing.end.ledger);
-        let end = (&standing.end, standing.frames_end);
+    if let Some(log_end) = log_end.as_mut().filter(|log_end| log_end.fault.is_none()) {
+        let keys = LedgerKeys::new(keyring, log_end.end.ledger);
+        let end = (&log_end.end, log_end.frames_end);
         let missing = put_back::missing_behind(disk, folder, keys.index_key(), end);
-        standing.fault = missing.map_err(in_step("looking through the quarantine"))?;
+        log_end.fault = missing.map_err(in_step("looking through the quarantine"))?;
     }
-    Ok(standing.ok_or_else(|| first_fault("the ledger's first frame is missing")))
+    Ok(log_end.ok_or_else(|| first_fault("the ledger's first frame is missing")))
 }
 
 /// Returns `true` if a segment stands behind one that has no readable header. The next one of a live ledger is blank, or just being
@@ -200,7 +200,7 @@ fn is_written_after(
 
 /// Walks over the last segment, or over the one before while a first frame is still being written. The result is durable: the file is
 /// synced first.
-fn standing(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<Option<LogEnd>> {
+fn log_end(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<Option<LogEnd>> {
     for number in (1..=last.0).rev().map(SegmentNumber) {
         let path = folder.join(segment_file_name(number));
         let bytes = match load_segment(disk, &path) {
@@ -305,7 +305,7 @@ fn start(
     let tree = Tree::of_reader(disk(), folder, &header, &end);
     let shared = Arc::new(SharedState::new(SharedParts {
         id: ledger,
-        supply: SegmentPreallocator::new(folder, header.number, options.segment_bytes),
+        preallocator: SegmentPreallocator::new(folder, header.number, options.segment_bytes),
         keyring,
         preparer: Arc::new(Preparer::new(
             ledger,
@@ -319,7 +319,12 @@ fn start(
         segments,
         tier,
         tips: Arc::new(RwLock::default()),
-        keeper: TableWriter::new(Arc::clone(&ids), TipTables::none(disk(), index, key, ledger), None, None),
+        table_writer: TableWriter::new(
+            Arc::clone(&ids),
+            TipTables::none(disk(), index, key, ledger),
+            None,
+            None,
+        ),
         ids,
         tree,
         unproven: UnprovenWrites::new(false),

@@ -97,12 +97,12 @@ impl Ledger {
 /// where nobody is, and the last of all where none are signed.
 fn remembered(shared: &SharedState) -> Option<Position> {
     let passed = shared.environment.clock.passed();
-    if shared.notary.verifier_key().is_none() {
+    if shared.head_signer.verifier_key().is_none() {
         return Some(shared.head().position);
     }
-    let heads = shared.notary.status(passed);
+    let heads = shared.head_signer.status(passed);
     let mut size = heads.size.min(heads.anchored.unwrap_or(u64::MAX));
-    if let Some(witnessed) = shared.courier.status(passed) {
+    if let Some(witnessed) = shared.witness_publisher.status(passed) {
         size = size.min(witnessed.size);
     }
     Position::new(size)

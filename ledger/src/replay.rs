@@ -54,7 +54,7 @@ pub(crate) struct ReplayedLog {
     /// The state of the log at the end of the segments that were not read; their bytes are still to be proven.
     pub(crate) unread: Option<SegmentEnd>,
     /// The part of the tree that was read.
-    pub(crate) grown: TreeGrowth,
+    pub(crate) growth: TreeGrowth,
     /// The leaves of the last segment that was read, to be settled once it is durable itself.
     pub(crate) leaves: Option<SegmentLeaves>,
     /// The state that tables do not hold yet.
@@ -109,7 +109,7 @@ struct Progress {
     told: Option<SegmentEnd>,
     /// Tips of the streams in the segments after those.
     untold_tips: KeyMap<StreamKey, Tip>,
-    grown: TreeGrowth,
+    growth: TreeGrowth,
     leaves: Option<SegmentLeaves>,
 }
 
@@ -253,7 +253,7 @@ impl<'a> Replay<'a> {
             ids: progress.ids,
             tip_tables,
             unread: progress.told,
-            grown: progress.grown,
+            growth: progress.growth,
             leaves: progress.leaves,
             untold,
             unwritten,
@@ -297,15 +297,15 @@ impl Replay<'_> {
 
     /// Returns the progress that tables allow to go on from, and the log's end if they cover all of it. `None` if the log has to be read
     /// from its first byte.
-    fn resume(&mut self, outline: SegmentIndex<'_>) -> Option<(Progress, Option<TailState>)> {
-        let header = outline.last()?.clone();
+    fn resume(&mut self, index: SegmentIndex<'_>) -> Option<(Progress, Option<TailState>)> {
+        let header = index.last()?.clone();
         let tier = self.tier(header.ledger);
-        let (keys, ids, tip_tables) = self.load_tables(&header, |number| outline.end_of(number));
+        let (keys, ids, tip_tables) = self.load_tables(&header, |number| index.end_of(number));
         let covered = ids.covered_from_first().unwrap_or(SegmentNumber(0));
         let state = tip_tables.state_through(covered)?;
         let is_all = state.end.number == header.number;
-        let whole = is_all.then(|| outline.last_end().filter(|whole| whole.end == state.end));
-        let segments = outline.segments_through(state.end.number, &tier);
+        let whole = is_all.then(|| index.last_end().filter(|whole| whole.end == state.end));
+        let segments = index.segments_through(state.end.number, &tier);
         let (Some(segments), None | Some(Some(_))) = (segments, &whole) else {
             // Not the log that the tables were made of, whatever their seals say.
             tip_tables.remove_all();
@@ -314,11 +314,11 @@ impl Replay<'_> {
         let EndedState { end, frontier, tips, .. } = state;
         let path = self.folder.join(segment_file_name(header.number));
         let tail = whole.flatten().map(|whole| TailState::Whole { path, end: whole.offset, durable: true });
-        let grown = TreeGrowth { base: frontier.clone(), groups: Vec::new() };
+        let growth = TreeGrowth { base: frontier.clone(), groups: Vec::new() };
         let untold_tips = KeyMap::default();
         let told = Some(end);
         let progress =
-            Progress { keys, end, frontier, segments, tips, ids, told, untold_tips, grown, leaves: None };
+            Progress { keys, end, frontier, segments, tips, ids, told, untold_tips, growth, leaves: None };
         Some((progress, tail))
     }
 
@@ -363,7 +363,7 @@ impl Progress {
             ids,
             told: None,
             untold_tips: KeyMap::default(),
-            grown: TreeGrowth { base: Frontier::new(), groups: Vec::new() },
+            growth: TreeGrowth { base: Frontier::new(), groups: Vec::new() },
             leaves: None,
         }
     }

@@ -82,7 +82,7 @@ impl SegmentPreallocator {
         self.wake.notify_one();
     }
 
-    /// The body of the supply's thread. At its end an unused segment is removed.
+    /// The body of the preallocator's thread. At its end an unused segment is removed.
     pub(crate) fn run(&self, disk: &dyn Disk, inbox: &Inbox) {
         while let Some(number) = self.next_to_make() {
             let made = self.make(disk, number);

@@ -251,7 +251,7 @@ impl Segment {
     }
 
     /// The root that the frame states which ends with this position. A head is always made of a frame's end. Where the frame lies
-    /// in a segment that the opening did not read, the prover compares it with the chain; of a released one only the root at its
+    /// in a segment that the opening did not read, the background scrub compares it with the chain; of a released one only the root at its
     /// end is known.
     pub(crate) fn root_after(&self, last: Position) -> Option<TreeHash> {
         if let Home::Archives(archived) = &self.home {

@@ -34,7 +34,7 @@ pub(crate) struct Sequencer {
     committer: CommitterHandle,
     admission: Admission,
     batch: FrameBatch,
-    packing: CompressionQueue,
+    compression: CompressionQueue,
     live: LiveSegment,
     /// The largest frame that an empty segment always has room for, in bytes.
     frame_bytes: usize,
@@ -50,7 +50,7 @@ impl Sequencer {
         commits: Sender<Commit>,
         committer: CommitterHandle,
         admission: Admission,
-        packing: CompressionQueue,
+        compression: CompressionQueue,
         live: LiveSegment,
         frame_bytes: usize,
     ) -> Self {
@@ -62,7 +62,7 @@ impl Sequencer {
             committer,
             admission,
             batch: FrameBatch::default(),
-            packing,
+            compression,
             live,
             frame_bytes,
             read_only: None,
@@ -74,11 +74,11 @@ impl Sequencer {
     /// The body of the sequencer's thread; ends when the ledger closes, after all that waited was answered.
     pub(crate) fn run(mut self) {
         loop {
-            let mail = self.shared.inbox.wait(!self.batch.is_empty() && !self.packing.is_away());
+            let mail = self.shared.inbox.wait(!self.batch.is_empty() && !self.compression.is_away());
             let closing = mail.closing;
             let nothing_waits = mail.requests.is_empty();
             self.work(mail);
-            if closing && nothing_waits && self.batch.is_empty() && !self.packing.is_away() {
+            if closing && nothing_waits && self.batch.is_empty() && !self.compression.is_away() {
                 break;
             }
         }
@@ -93,7 +93,7 @@ impl Sequencer {
                 self.stage(reserved);
             }
             self.stage(queued);
-            if self.packing.is_away() {
+            if self.compression.is_away() {
                 self.take_packed();
             }
             if self.batch.body_bytes() >= FRAME_TARGET_BYTES || self.packer_starves() {
@@ -105,16 +105,17 @@ impl Sequencer {
         }
         if mail.closing {
             self.flush();
-            self.settle_packing();
-        } else if self.packer_starves() || (!self.packing.is_away() && self.shared.inbox.committer_is_idle())
+            self.settle_compression();
+        } else if self.packer_starves()
+            || (!self.compression.is_away() && self.shared.inbox.committer_is_idle())
         {
             self.flush();
         }
     }
 
-    /// Returns `true` if the packer has nothing to do although enough is staged for a frame that makes good use of its sync.
+    /// Returns `true` if the compressor has nothing to do although enough is staged for a frame that makes good use of its sync.
     fn packer_starves(&self) -> bool {
-        !self.packing.is_away() && self.batch.body_bytes() >= EARLY_PACK_BYTES
+        !self.compression.is_away() && self.batch.body_bytes() >= EARLY_PACK_BYTES
     }
 
     /// Seals the batches whose bodies have come back compressed.
@@ -125,8 +126,8 @@ impl Sequencer {
     }
 
     /// Waits for the bodies that are being compressed, and seals their batches.
-    fn settle_packing(&mut self) {
-        while self.packing.is_away() {
+    fn settle_compression(&mut self) {
+        while self.compression.is_away() {
             self.await_packed();
         }
     }
@@ -138,7 +139,7 @@ impl Sequencer {
     }
 
     fn finish(&mut self, packed: Result<CompressedBody, String>) {
-        let Some(batch) = self.packing.end() else { return };
+        let Some(batch) = self.compression.end() else { return };
         match packed {
             Ok(packed) => self.seal(batch, packed),
             Err(what) => self.give_up(what),
@@ -149,7 +150,7 @@ impl Sequencer {
         match command {
             SequencerCommand::EndSegment => {
                 self.flush();
-                self.settle_packing();
+                self.settle_compression();
                 self.end_segment(&FrameBatch::default());
             }
             SequencerCommand::ReadOnly(true) => self.stop_taking(ReadOnlyReason::Operator),
@@ -222,7 +223,7 @@ impl Sequencer {
         if let Some(reason) = &self.read_only {
             return Err(AppendError::ReadOnly(reason.clone()));
         }
-        if let Backlog::Stuck(what) = self.shared.keeper.backlog() {
+        if let Backlog::Stuck(what) = self.shared.table_writer.backlog() {
             let reason = ReadOnlyReason::NoIdTable(what);
             self.stop_taking(reason.clone());
             return Err(AppendError::ReadOnly(reason));
@@ -233,16 +234,16 @@ impl Sequencer {
                 self.flush();
                 continue;
             }
-            let before = self.packing.away_bytes();
+            let before = self.compression.away_bytes();
             if self.live.fits((needed + before) as u64, RESERVED_TAIL_BYTES) {
                 return Ok(());
             }
             // Near the end of a segment it must be known what is left of it.
-            if self.packing.is_away() {
+            if self.compression.is_away() {
                 self.await_packed();
                 continue;
             }
-            match self.shared.supply.outlook() {
+            match self.shared.preallocator.outlook() {
                 Outlook::Ready => return Ok(()),
                 Outlook::Making => self.shared.inbox.wait_for_supply(),
                 Outlook::Failed(reason) => {
@@ -260,19 +261,19 @@ impl Sequencer {
         }
         if !self.batch.has_events() {
             // They rest on all that was staged before.
-            self.settle_packing();
+            self.settle_compression();
             let answers = std::mem::take(&mut self.batch).answers;
             self.hand_over(Commit::Answers(answers));
             return;
         }
-        if self.packing.is_full() {
+        if self.compression.is_full() {
             self.await_packed();
         }
         let next = self.batch.with_the_same_room();
         let mut batch = std::mem::replace(&mut self.batch, next);
         match std::mem::take(&mut batch.body).finish() {
             Ok(body) => {
-                if let Some((batch, packed)) = self.packing.begin(batch, body) {
+                if let Some((batch, packed)) = self.compression.begin(batch, body) {
                     self.seal(batch, packed);
                 }
             }
@@ -282,7 +283,7 @@ impl Sequencer {
 
     /// Encrypts, chains and signs a batch, and hands it on as soon as the committer takes more.
     fn seal(&mut self, batch: FrameBatch, mut packed: CompressedBody) {
-        let next_is_ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
+        let next_is_ready = matches!(self.shared.preallocator.outlook(), Outlook::Ready);
         if batch.is_governed {
             packed.pad();
         }
@@ -308,7 +309,7 @@ impl Sequencer {
         tracing::error!(what, "a frame could not be sealed; nothing more is acknowledged until a restart");
         self.shared.poison(what);
         self.batch = FrameBatch::default();
-        self.packing.give_up();
+        self.compression.give_up();
     }
 
     /// Hands a frame over; where its caller is alone, commits it here: waking another thread would take longer than all
@@ -337,7 +338,7 @@ impl Sequencer {
     fn end_segment(&mut self, next: &FrameBatch) {
         match self.live.end(self.shared.id) {
             Ok(Some(ended)) => {
-                let unwritten = [next, &self.batch].into_iter().chain(self.packing.away());
+                let unwritten = [next, &self.batch].into_iter().chain(self.compression.away());
                 self.admission.end_segment(&ended.end, unwritten);
                 self.hand_over(Commit::EndSegment(Box::new(ended)));
             }
@@ -362,8 +363,8 @@ impl Sequencer {
         let waits_for_space =
             matches!(self.read_only, Some(ReadOnlyReason::DiskFull | ReadOnlyReason::NoSegment(_)));
         let waits_for_tables = matches!(self.read_only, Some(ReadOnlyReason::NoIdTable(_)));
-        if (waits_for_space && matches!(self.shared.supply.outlook(), Outlook::Ready))
-            || (waits_for_tables && self.shared.keeper.is_keeping_up())
+        if (waits_for_space && matches!(self.shared.preallocator.outlook(), Outlook::Ready))
+            || (waits_for_tables && self.shared.table_writer.is_keeping_up())
         {
             self.resume();
         }
@@ -379,14 +380,14 @@ impl Sequencer {
     /// Appends an event of the service's own if it fits what is left; the log lacks it otherwise, as the trace says. Behind
     /// what could not be sealed nothing is appended.
     fn record(&mut self, event: &ServiceEvent<'_>) {
-        self.settle_packing();
+        self.settle_compression();
         if matches!(self.shared.writer(), WriterState::Poisoned(_)) {
             return;
         }
         let next = self.admission.next_position();
         let Ok(request) = event.prepare(&self.shared.preparer, self.shared.id, next) else { return };
         let needed = self.admission.worst_case(&self.batch, &request) as u64;
-        let ready = matches!(self.shared.supply.outlook(), Outlook::Ready);
+        let ready = matches!(self.shared.preallocator.outlook(), Outlook::Ready);
         if !ready && !self.live.fits(needed, 0) {
             tracing::warn!(kind = event.kind(), "no room is left to record this");
             return;

@@ -31,7 +31,7 @@ use crate::unproven::UnprovenWrites;
 use crate::witness::handle::WitnessPublisherHandle;
 use crate::writer_state::{Counters, ReadOnlyReason, WriterState};
 
-/// Shared by the sequencer, the committer, the supply and every handle.
+/// Shared by the sequencer, the committer, the preallocator and every handle.
 pub(crate) struct SharedState {
     pub(crate) id: LedgerId,
     pub(crate) folder: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) struct SharedState {
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) preparer: Arc<Preparer>,
     pub(crate) inbox: Inbox,
-    pub(crate) supply: SegmentPreallocator,
+    pub(crate) preallocator: SegmentPreallocator,
     pub(crate) segments: Segments,
     /// The archives of released segments' frames.
     pub(crate) tier: Arc<dyn ColdTier>,
@@ -50,12 +50,12 @@ pub(crate) struct SharedState {
     pub(crate) revisited: RevisitedFrames,
     pub(crate) tips: DurableTips,
     pub(crate) ids: Arc<IdTables>,
-    pub(crate) keeper: TableWriter,
+    pub(crate) table_writer: TableWriter,
     pub(crate) tree: Tree,
-    pub(crate) notary: HeadSignerHandle,
+    pub(crate) head_signer: HeadSignerHandle,
     /// Bytes that were given to the disk and not read back yet.
     pub(crate) unproven: UnprovenWrites,
-    pub(crate) courier: WitnessPublisherHandle,
+    pub(crate) witness_publisher: WitnessPublisherHandle,
     /// The pace of background work.
     pub(crate) pace: Arc<BackgroundPace>,
     pub(crate) decompressors: DecompressorPool,
@@ -83,12 +83,12 @@ pub(crate) struct SharedParts {
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) preparer: Arc<Preparer>,
     pub(crate) inbox: Inbox,
-    pub(crate) supply: SegmentPreallocator,
+    pub(crate) preallocator: SegmentPreallocator,
     pub(crate) segments: Segments,
     pub(crate) tier: Arc<dyn ColdTier>,
     pub(crate) tips: DurableTips,
     pub(crate) ids: Arc<IdTables>,
-    pub(crate) keeper: TableWriter,
+    pub(crate) table_writer: TableWriter,
     pub(crate) tree: Tree,
     pub(crate) unproven: UnprovenWrites,
     pub(crate) head: Head,
@@ -99,13 +99,14 @@ pub(crate) struct SharedParts {
 
 impl SharedState {
     pub(crate) fn new(parts: SharedParts) -> Self {
-        let SharedParts { id, folder, environment, anywhere, keyring, preparer, inbox, supply, .. } = parts;
+        let SharedParts { id, folder, environment, anywhere, keyring, preparer, inbox, preallocator, .. } =
+            parts;
         let SharedParts {
             segments,
             tier,
             tips,
             ids,
-            keeper,
+            table_writer,
             tree,
             unproven,
             head,
@@ -122,17 +123,17 @@ impl SharedState {
             keyring,
             preparer,
             inbox,
-            supply,
+            preallocator,
             segments,
             tier,
             recent: RecentFrames::default(),
             revisited: RevisitedFrames::default(),
             tips,
-            keeper,
+            table_writer,
             tree,
             unproven,
-            notary: HeadSignerHandle::default(),
-            courier: WitnessPublisherHandle::default(),
+            head_signer: HeadSignerHandle::default(),
+            witness_publisher: WitnessPublisherHandle::default(),
             pace: ids.pace(),
             ids,
             decompressors: DecompressorPool::default(),
@@ -181,11 +182,11 @@ impl SharedState {
         let state = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match state {
             WriterState::ReadOnly(ReadOnlyReason::DiskFull | ReadOnlyReason::NoSegment(_))
-                if matches!(self.supply.outlook(), Outlook::Ready) =>
+                if matches!(self.preallocator.outlook(), Outlook::Ready) =>
             {
                 WriterState::Ready
             }
-            WriterState::ReadOnly(ReadOnlyReason::NoIdTable(_)) if self.keeper.is_keeping_up() => {
+            WriterState::ReadOnly(ReadOnlyReason::NoIdTable(_)) if self.table_writer.is_keeping_up() => {
                 WriterState::Ready
             }
             other => other,

@@ -31,7 +31,7 @@ pub struct HeadStatus {
     pub failed: u64,
 }
 
-/// The notary's state as other threads see it, with the way to notify the notary.
+/// The head signer's state as other threads see it, with the way to notify the head signer.
 #[derive(Default)]
 pub(crate) struct HeadSignerHandle {
     state: Mutex<State>,

@@ -55,11 +55,11 @@ pub(crate) fn open(
     // Derived state is made again where it does not open, or is of another log.
     refuse_wrong_keyring(disk, folder, keyring)?;
     derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
-    let looked_at = SnapshotLog { shared: &inner.shared, generation, end };
+    let log = SnapshotLog { shared: &inner.shared, generation, end };
     let is_new = options.heads.as_ref().is_some_and(|heads| heads.anchor_is_new);
-    looked_at.refuse_rollback(&anchored, is_new)?;
+    log.refuse_rollback(&anchored, is_new)?;
     if let Some(reactor) = reactor {
-        looked_at.catch_up(&reactor)?;
+        log.catch_up(&reactor)?;
     }
     Ok(inner)
 }
@@ -111,7 +111,7 @@ impl SnapshotLog<'_> {
     fn refuse_rollback(&self, anchored: &AnchorMemory, is_new: bool) -> Result<(), OpenError> {
         let shared = self.shared;
         let signers = shared.keyring.signing_chain();
-        let standing =
+        let history =
             HistoryCheck { ledger: shared.id, generation: self.generation, head: shared.head(), signers };
         let holding = |position| shared.segments.holding(position);
         let kept = |generation| heads::last_head(self.disk(), &shared.folder, shared.id, generation, signers);
@@ -123,7 +123,7 @@ impl SnapshotLog<'_> {
                     return Err(Rollback::Forgotten { size: head.head().size }.into());
                 }
             }
-            AnchorMemory::Known(Some(note)) => match standing.check(note, holding) {
+            AnchorMemory::Known(Some(note)) => match history.check(note, holding) {
                 Ok(_) => {}
                 Err(Rollback::Shorter { .. }) if shared.is_corrupt() => {}
                 Err(Rollback::Generation { remembered, .. })
@@ -135,7 +135,7 @@ impl SnapshotLog<'_> {
         let Some((head, file)) = kept(Some(self.generation)).filter(|_| !shared.is_corrupt()) else {
             return Ok(());
         };
-        if let Err(rollback) = standing.check_head(&head, holding) {
+        if let Err(rollback) = history.check_head(&head, holding) {
             let first_position = size_of(&head.note().to_string()).saturating_add(1);
             self.is_damaged(Fault {
                 file,

@@ -117,10 +117,10 @@ impl Subjects {
             return Ok(key);
         }
         let disk = &*self.environment.disk;
-        let mut drawer = self.by_name.open(disk, &name)?;
+        let mut key_folder = self.by_name.open(disk, &name)?;
         let key = match self.by_name.read(disk, &name)? {
             Some(file) => self.follow(&name, &file)?,
-            None => self.make(&mut drawer, &name)?,
+            None => self.make(&mut key_folder, &name)?,
         };
         let mut cached = self.cached();
         cached.by_name.put(name, key.clone());
@@ -171,14 +171,14 @@ impl Subjects {
     }
 
     /// Makes a key. Its own file is durable before a name leads to it.
-    fn make(&self, drawer: &mut KeyFolder<'_>, name: &[u8; 16]) -> io::Result<SubjectKey> {
+    fn make(&self, key_folder: &mut KeyFolder<'_>, name: &[u8; 16]) -> io::Result<SubjectKey> {
         let disk = &*self.environment.disk;
         let (id, mut secret) = (self.random::<16>()?, self.random::<32>()?);
         let key = SubjectKey { id, secret: Arc::new(Secret::take(&mut secret)) };
         let key_file = self.files.seal_key(&id, &key.secret, &self.random()?);
         let name_file = self.files.seal_name(name, &id, &self.random()?);
         self.by_id.open(disk, &id)?.write(disk, &id, &key_file)?;
-        drawer.write(disk, name, &name_file)?;
+        key_folder.write(disk, name, &name_file)?;
         Ok(key)
     }
 
@@ -193,6 +193,6 @@ impl Subjects {
     }
 }
 
-fn damaged(shelf: &KeyFiles, name: &[u8; 16], what: SubjectFileError) -> SubjectsError {
-    SubjectsError::Damaged { file: shelf.file_name(name), what }
+fn damaged(files: &KeyFiles, name: &[u8; 16], what: SubjectFileError) -> SubjectsError {
+    SubjectsError::Damaged { file: files.file_name(name), what }
 }

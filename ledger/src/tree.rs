@@ -67,18 +67,18 @@ pub(crate) struct TreeGrowth {
 }
 
 impl Tree {
-    /// The tree of a ledger that was opened: what is before `grown.base` is taken from the file, if that is right.
+    /// The tree of a ledger that was opened: what is before `growth.base` is taken from the file, if that is right.
     pub(crate) fn load(
         disk: Arc<dyn Disk>,
         ledger_folder: &Path,
         ledger: LedgerId,
-        grown: TreeGrowth,
+        growth: TreeGrowth,
         durable: Frontier,
     ) -> Self {
-        let first = grown.base.size() / TILE_WIDTH as u64;
+        let first = growth.base.size() / TILE_WIDTH as u64;
         let read = read_levels(&*disk, &ledger_folder.join(TREE).join(LEVEL_1), ledger, first);
         let found = match read {
-            Ok(levels) if levels.is_of(&grown.base) => Some(levels),
+            Ok(levels) if levels.is_of(&growth.base) => Some(levels),
             Ok(_) => {
                 tracing::warn!(
                     "the stored level of the tree is not that of the log; it is made again from the leaves"
@@ -92,10 +92,10 @@ impl Tree {
         };
         let (groups, stored) = match found {
             Some(mut levels) => {
-                grown.groups.into_iter().for_each(|group| levels.push(group));
+                growth.groups.into_iter().for_each(|group| levels.push(group));
                 (Groups::Whole(levels), first)
             }
-            None => (Groups::Lacking { first, then: grown.groups }, 0),
+            None => (Groups::Lacking { first, then: growth.groups }, 0),
         };
         let (state, ended) = (RwLock::new(State { groups, durable }), Mutex::default());
         Self {
@@ -119,11 +119,12 @@ impl Tree {
             LeavesHeader { ledger: last.ledger, segment: last.number, first_position: last.first_position };
         let count = end.next_position.get().saturating_sub(last.first_position.get());
         let mut tree = last.frontier.clone();
-        let grown = leaves::grow(&*disk, ledger_folder, &header, Count::AtLeast(count), &mut tree, || Ok(()));
-        match grown {
+        let growth =
+            leaves::grow(&*disk, ledger_folder, &header, Count::AtLeast(count), &mut tree, || Ok(()));
+        match growth {
             Ok(Some(groups)) if tree.root() == end.tree_root => {
-                let grown = TreeGrowth { base: last.frontier.clone(), groups };
-                Self::load(disk, ledger_folder, last.ledger, grown, tree)
+                let growth = TreeGrowth { base: last.frontier.clone(), groups };
+                Self::load(disk, ledger_folder, last.ledger, growth, tree)
             }
             _ => Self::lacking(disk, ledger_folder, last.ledger, end.tree_size),
         }
@@ -229,7 +230,7 @@ impl Tree {
     }
 
     /// Makes durable what is known of ended segments. `make` gives a file of leaves as the log has them; `None` for a segment that was
-    /// released. For the keeper's thread; what fails is tried again with the next one.
+    /// released. For the table writer's thread; what fails is tried again with the next one.
     pub(crate) fn settle(&self, make: &dyn Fn(&EndedLeaves) -> io::Result<Option<Vec<u8>>>) {
         let ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
         if ended.is_empty() && !self.has_unstored_groups() {

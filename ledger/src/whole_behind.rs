@@ -51,7 +51,7 @@ pub(crate) struct DamagedLedger<'a> {
 /// A segment that is whole as far as its header says.
 struct CertifiedSegment {
     number: SegmentNumber,
-    outlined: IndexedSegment,
+    indexed: IndexedSegment,
 }
 
 /// Has a log whose damage is known stand with all that is whole of it; any other is left as it is.
@@ -88,7 +88,7 @@ impl DamagedLedger<'_> {
         tier: impl Fn(LedgerId) -> Arc<dyn ColdTier>,
     ) -> io::Result<Option<WholeBehind>> {
         let (mut certified, left_over) = self.certified(ledger)?;
-        let Some(id) = certified.first().map(|first| first.outlined.header.ledger) else { return Ok(None) };
+        let Some(id) = certified.first().map(|first| first.indexed.header.ledger) else { return Ok(None) };
         let tier = tier(id);
         // The last one that has a frame is the end.
         let (last, end, mut lost_end) = loop {
@@ -97,7 +97,7 @@ impl DamagedLedger<'_> {
                 break (last, end, lost);
             }
         };
-        let header = last.outlined.header.clone();
+        let header = last.indexed.header.clone();
         certified.push(last);
         let segments = self.joined(certified, &end, &tier)?;
         if let Some(number) = left_over.into_iter().find(|number| *number > end.number) {
@@ -118,13 +118,13 @@ impl DamagedLedger<'_> {
         let (mut certified, mut left_over): (Vec<CertifiedSegment>, _) = (Vec::new(), Vec::new());
         for number in stored.union(&left).copied() {
             let path = folder.join(segment_file_name(number));
-            let outlined = if stored.contains(&number) {
+            let indexed = if stored.contains(&number) {
                 IndexedSegment::read_damaged(self.disk, &path, self.keyring)
             } else {
                 IndexedSegment::read_released(self.disk, &folder, self.keyring, number)
             };
-            let next = outlined.ok().flatten().map(|outlined| CertifiedSegment { number, outlined });
-            let next = next.filter(|next| ledger.is_none_or(|id| next.outlined.header.ledger == id));
+            let next = indexed.ok().flatten().map(|indexed| CertifiedSegment { number, indexed });
+            let next = next.filter(|next| ledger.is_none_or(|id| next.indexed.header.ledger == id));
             match next.filter(|next| certified.last().is_none_or(|before| before.may_precede(next))) {
                 Some(next) => certified.push(next),
                 None if !stored.contains(&number) || is_written(self.disk, &path)? => left_over.push(number),
@@ -145,20 +145,20 @@ impl DamagedLedger<'_> {
         let mut lost_from = SegmentNumber::FIRST;
         let mut rest = certified.into_iter().peekable();
         while let Some(one) = rest.next() {
-            let (number, first) = (one.number, one.outlined.header.first_position);
+            let (number, first) = (one.number, one.indexed.header.first_position);
             if next < first {
-                let root = one.outlined.header.frontier.root();
+                let root = one.indexed.header.frontier.root();
                 segments.push(self.elsewhere(lost_from, (next, first), root, tier));
             }
             let behind = rest.peek();
             let neighbour = behind.filter(|next| number.next() == Some(next.number));
             let known = match (neighbour, behind) {
-                (Some(next), _) => Position::new(next.outlined.header.first_position.get() - 1),
+                (Some(next), _) => Position::new(next.indexed.header.first_position.get() - 1),
                 (None, None) => Position::new(end.next_position.get() - 1),
                 (None, Some(_)) => None,
             };
-            let root = neighbour.map(|next| next.outlined.header.frontier.root());
-            let is_joined = neighbour.is_some_and(|next| one.outlined.is_followed_by(&next.outlined));
+            let root = neighbour.map(|next| next.indexed.header.frontier.root());
+            let is_joined = neighbour.is_some_and(|next| one.indexed.is_followed_by(&next.indexed));
             let Some((segment, last)) = one.segment(known, is_joined, root, tier)? else { continue };
             lost_from = number.next().unwrap_or(number);
             next = last.next().unwrap_or(last);
@@ -214,16 +214,16 @@ impl DamagedLedger<'_> {
     /// Returns the end of the segment, and the loss behind that in its file; `None` where no frame in it opens under a signature of its
     /// key.
     fn end_of(&self, last: &CertifiedSegment) -> io::Result<Option<(SegmentEnd, Option<Fault>)>> {
-        let FrameStorage::InFile { .. } = &last.outlined.frames else { return Ok(None) };
-        let header = &last.outlined.header;
+        let FrameStorage::InFile { .. } = &last.indexed.frames else { return Ok(None) };
+        let header = &last.indexed.header;
         let path = segments_folder(self.folder).join(segment_file_name(last.number));
         let file = self.disk.open(&path, OpenMode::Read)?;
         // The reported frames are durable.
         file.sync_data()?;
-        let Some(outlined) = IndexedSegment::read_damaged(self.disk, &path, self.keyring)? else {
+        let Some(indexed) = IndexedSegment::read_damaged(self.disk, &path, self.keyring)? else {
             return Ok(None);
         };
-        let FrameStorage::InFile { opener, .. } = outlined.frames else { return Ok(None) };
+        let FrameStorage::InFile { opener, .. } = indexed.frames else { return Ok(None) };
         let bytes = header.stored_bytes() as u64..file.len()?;
         let segment = Segment::ended(header, Arc::clone(&file), opener, bytes, None);
         let frames = segment.whole_frames().map_err(|error| unreadable(&error))?;
@@ -267,7 +267,7 @@ impl DamagedLedger<'_> {
 impl CertifiedSegment {
     /// Returns `true` where the other one may be of the same history, further on.
     fn may_precede(&self, next: &Self) -> bool {
-        let (one, two) = (&self.outlined.header, &next.outlined.header);
+        let (one, two) = (&self.indexed.header, &next.indexed.header);
         one.ledger == two.ledger
             && one.generation <= two.generation
             && one.epoch <= two.epoch
@@ -283,8 +283,8 @@ impl CertifiedSegment {
         root: Option<TreeHash>,
         tier: &Arc<dyn ColdTier>,
     ) -> io::Result<Option<(Segment, Position)>> {
-        let joined_end = self.outlined.frames_end().filter(|_| is_joined);
-        let IndexedSegment { header, frames, .. } = self.outlined;
+        let joined_end = self.indexed.frames_end().filter(|_| is_joined);
+        let IndexedSegment { header, frames, .. } = self.indexed;
         let (file, opener) = match frames {
             FrameStorage::InFile { file, opener, .. } => (file, opener),
             FrameStorage::Archived(released) => {

@@ -31,7 +31,7 @@ pub(crate) struct WitnessPublisher {
     origin: Origin,
     policy: WitnessPolicy,
     keys: Vec<WitnessKey>,
-    correspondents: Vec<WitnessClient>,
+    clients: Vec<WitnessClient>,
     carried: Option<CarriedHead>,
     kept: Option<CosignedExtent>,
     is_unmet: bool,
@@ -42,29 +42,29 @@ impl WitnessPublisher {
     pub(crate) fn begin(shared: &SharedState, start: WitnessPublisherStart) -> Self {
         let WitnessPublisherStart { witnesses, origin, kept, sizes } = start;
         let keys: Vec<WitnessKey> = witnesses.witnesses.iter().map(|witness| witness.key().clone()).collect();
-        let mut round = Self {
+        let mut publisher = Self {
             every: witnesses.every,
             origin,
             policy: witnesses.policy,
-            correspondents: witnesses.witnesses.into_iter().map(WitnessClient::new).collect(),
+            clients: witnesses.witnesses.into_iter().map(WitnessClient::new).collect(),
             keys,
             carried: None,
             kept: None,
             is_unmet: false,
         };
-        let names = round
+        let names = publisher
             .keys
             .iter()
             .map(|key| WitnessStatus { name: key.name().to_owned(), ..WitnessStatus::default() });
-        shared.courier.lock().status =
+        shared.witness_publisher.lock().status =
             Some(WitnessedStatus { witnesses: names.collect(), ..WitnessedStatus::default() });
         if let Some(kept) = kept {
-            round.resume(shared, kept);
+            publisher.resume(shared, kept);
         }
-        for (correspondent, size) in round.correspondents.iter_mut().zip(sizes) {
-            correspondent.size = size.unwrap_or(correspondent.size);
+        for (client, size) in publisher.clients.iter_mut().zip(sizes) {
+            client.size = size.unwrap_or(client.size);
         }
-        round
+        publisher
     }
 
     /// Takes up what was kept before the opening, if its cosignatures hold.
@@ -78,25 +78,25 @@ impl WitnessPublisher {
             }
         };
         let size = head.head().size;
-        for correspondent in &mut self.correspondents {
-            if cosignatures.iter().any(|cosignature| cosignature.key == *correspondent.witness.key()) {
-                correspondent.size = size;
+        for client in &mut self.clients {
+            if cosignatures.iter().any(|cosignature| cosignature.key == *client.witness.key()) {
+                client.size = size;
             }
         }
         let (is_met, cosigned) = (self.is_met(&head), cosignatures.len());
         self.kept = Some(CosignedExtent { segment: kept.segment, size, cosigned, is_met });
         if is_met {
-            shared.courier.publish(published(&head));
+            shared.witness_publisher.publish(published(&head));
         }
         self.carried = Some(CarriedHead { head, cosigned });
     }
 
     fn take_turn(&mut self, shared: &SharedState) {
         // Answers that came too late for the turn before.
-        for answer in shared.courier.letters.gather(Duration::ZERO) {
+        for answer in shared.witness_publisher.poll.gather(Duration::ZERO) {
             self.hear(shared, answer);
         }
-        let Some(latest) = shared.notary.latest().filter(|_| is_right(shared)) else { return };
+        let Some(latest) = shared.head_signer.latest().filter(|_| is_right(shared)) else { return };
         match self.carry(shared, &latest) {
             Ok(true) => {}
             Ok(false) => return,
@@ -109,7 +109,7 @@ impl WitnessPublisher {
             if !self.ask(shared, &latest) {
                 break;
             }
-            for answer in shared.courier.letters.gather(WITNESS_PATIENCE) {
+            for answer in shared.witness_publisher.poll.gather(WITNESS_PATIENCE) {
                 self.hear(shared, answer);
             }
             if !is_right(shared) {
@@ -132,9 +132,8 @@ impl WitnessPublisher {
         }
         let cosigned = self.carried.as_ref().map(|carried| cosigned_by(&carried.head, &self.keys));
         let cosigned = cosigned.unwrap_or_default();
-        for correspondent in &mut self.correspondents {
-            correspondent.is_due =
-                correspondent.asked.is_none() && !cosigned.contains(correspondent.witness.key());
+        for client in &mut self.clients {
+            client.is_due = client.asked.is_none() && !cosigned.contains(client.witness.key());
         }
         Ok(true)
     }
@@ -142,11 +141,11 @@ impl WitnessPublisher {
     /// Asks all that are due; whether there were any.
     fn ask(&mut self, shared: &SharedState, latest: &PublishedHead) -> bool {
         let mut has_asked = false;
-        for (place, correspondent) in self.correspondents.iter_mut().enumerate() {
-            if !std::mem::take(&mut correspondent.is_due) || correspondent.size > latest.size {
+        for (place, client) in self.clients.iter_mut().enumerate() {
+            if !std::mem::take(&mut client.is_due) || client.size > latest.size {
                 continue;
             }
-            let old = correspondent.size;
+            let old = client.size;
             let proof = match proof(shared, old, latest) {
                 Ok(proof) => proof,
                 Err(error) => {
@@ -154,27 +153,27 @@ impl WitnessPublisher {
                     continue;
                 }
             };
-            correspondent.asked = Some((old, latest.size));
+            client.asked = Some((old, latest.size));
             has_asked = true;
-            let (witness, note) = (Arc::clone(&correspondent.witness), latest.note.clone());
-            shared.courier.letters.ask(WitnessQuestion { place, witness, old, proof, note });
+            let (witness, note) = (Arc::clone(&client.witness), latest.note.clone());
+            shared.witness_publisher.poll.ask(WitnessQuestion { place, witness, old, proof, note });
         }
         has_asked
     }
 
     fn hear(&mut self, shared: &SharedState, answer: WitnessAnswer) {
         let place = answer.place;
-        let Some(correspondent) = self.correspondents.get_mut(place) else { return };
-        let Some(asked) = correspondent.asked.take() else { return };
+        let Some(client) = self.clients.get_mut(place) else { return };
+        let Some(asked) = client.asked.take() else { return };
         let heard = match answer.outcome {
             Ok(lines) => {
-                let key = correspondent.witness.key().clone();
+                let key = client.witness.key().clone();
                 self.believe(&key, asked.1, &lines)
             }
             Err(WitnessError::Conflict { witness, size }) => {
                 match contradiction(&witness, size, asked, shared.head().position) {
                     Some(rollback) => return diverge(shared, &rollback),
-                    None => correspondent.catch_up(witness, size, asked),
+                    None => client.catch_up(witness, size, asked),
                 }
             }
             Err(WitnessError::Inconsistent { witness }) => {
@@ -209,19 +208,19 @@ impl WitnessPublisher {
     }
 
     fn note(&mut self, shared: &SharedState, place: usize, heard: Result<u64, NoCosignature>) {
-        let Some(correspondent) = self.correspondents.get_mut(place) else { return };
-        let mut state = shared.courier.lock();
+        let Some(client) = self.clients.get_mut(place) else { return };
+        let mut state = shared.witness_publisher.lock();
         let status = state.status.as_mut().and_then(|status| status.witnesses.get_mut(place));
         match heard {
             Ok(size) => {
-                correspondent.size = size;
-                correspondent.is_failing = false;
+                client.size = size;
+                client.is_failing = false;
                 if let Some(status) = status {
                     status.size = size;
                 }
             }
             Err(error) => {
-                if !std::mem::replace(&mut correspondent.is_failing, true) {
+                if !std::mem::replace(&mut client.is_failing, true) {
                     tracing::warn!(%error, "a witness did not cosign; it is asked again");
                 }
                 if let Some(status) = status {
@@ -250,7 +249,7 @@ impl WitnessPublisher {
             Ok(()) => {
                 self.kept = Some(new);
                 if is_met {
-                    shared.courier.publish(published(&carried.head));
+                    shared.witness_publisher.publish(published(&carried.head));
                 }
             }
             Err(error) => tell_unkept(&error),
@@ -259,7 +258,7 @@ impl WitnessPublisher {
 
     fn tell_quorum(&mut self, shared: &SharedState, is_met: bool) {
         let passed = shared.environment.clock.passed();
-        let mut state = shared.courier.lock();
+        let mut state = shared.witness_publisher.lock();
         if is_met {
             state.unmet_since = None;
         } else {
@@ -281,10 +280,10 @@ impl WitnessPublisher {
 }
 
 /// The body of the thread; ends after the turn that follows the close.
-pub(crate) fn run(shared: &SharedState, mut round: WitnessPublisher) {
+pub(crate) fn run(shared: &SharedState, mut publisher: WitnessPublisher) {
     loop {
-        let is_last = shared.courier.letters.rest(round.every);
-        round.take_turn(shared);
+        let is_last = shared.witness_publisher.poll.rest(publisher.every);
+        publisher.take_turn(shared);
         if is_last {
             return;
         }

@@ -197,7 +197,7 @@ pub(super) fn take_in(
         let (blind, key) = progress.keys.identity(&record.source, &record.id);
         let commitment = commitment(&blind, entry.record);
         let leaf = LeafEntry { time: frame.time, commitment };
-        progress.grown.groups.extend(frontier.push_grouping(leaf.hash(position)));
+        progress.growth.groups.extend(frontier.push_grouping(leaf.hash(position)));
         leaf_made(&leaf);
         let tip = Tip { version: entry.stream_version, position };
         let stream = progress.keys.stream_key(&record.stream);

@@ -33,11 +33,11 @@ pub struct WitnessStatus {
     pub failures: u64,
 }
 
-/// The courier's state as other threads see it; they stop the courier through it.
+/// The state of the publisher to the witnesses as other threads see it; they stop it through this.
 #[derive(Default)]
 pub(crate) struct WitnessPublisherHandle {
     state: Mutex<State>,
-    pub(crate) letters: Arc<WitnessPoll>,
+    pub(crate) poll: Arc<WitnessPoll>,
 }
 
 #[derive(Default)]
@@ -49,7 +49,7 @@ pub(crate) struct State {
     pub(crate) unmet_since: Option<Duration>,
 }
 
-/// The courier's share of an opening.
+/// The publisher's share of an opening.
 pub(crate) struct WitnessPublisherStart {
     pub(crate) witnesses: Witnesses,
     /// The origin of the heads that are brought. An earlier generation is another log to a witness.
@@ -74,7 +74,7 @@ impl WitnessPublisherHandle {
 
     /// The last head is brought to the witnesses once more, if that goes quickly.
     pub(crate) fn close(&self) {
-        self.letters.close(WITNESS_CLOSING_PATIENCE);
+        self.poll.close(WITNESS_CLOSING_PATIENCE);
     }
 
     pub(crate) fn publish(&self, head: PublishedHead) {

@@ -26,7 +26,7 @@ pub(crate) struct WitnessAnswer {
     pub(crate) outcome: Result<Vec<NoteSignature>, WitnessError>,
 }
 
-/// The place where answers arrive, late ones included.
+/// Questions to witnesses that are open, and their answers, late ones included.
 #[derive(Default)]
 pub(crate) struct WitnessPoll {
     state: Mutex<PollState>,
@@ -47,12 +47,12 @@ impl WitnessPoll {
     pub(crate) fn ask(self: &Arc<Self>, question: WitnessQuestion) {
         self.lock().open += 1;
         let (place, name) = (question.place, question.witness.key().name().to_owned());
-        let (letterbox, asked) = (Arc::clone(self), name.clone());
+        let (poll, asked) = (Arc::clone(self), name.clone());
         let spawned = named("witness").spawn(move || {
             let WitnessQuestion { witness, old, proof, note, .. } = question;
             let answered = catch_unwind(AssertUnwindSafe(|| witness.add(old, &proof, &note)));
             let panicked = || Err(unreachable(asked, io::Error::other("its thread panicked")));
-            letterbox.arrive(WitnessAnswer { place, outcome: answered.unwrap_or_else(|_| panicked()) });
+            poll.arrive(WitnessAnswer { place, outcome: answered.unwrap_or_else(|_| panicked()) });
         });
         if let Err(error) = spawned {
             self.arrive(WitnessAnswer { place, outcome: Err(unreachable(name, error)) });

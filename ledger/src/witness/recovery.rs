@@ -24,13 +24,13 @@ impl WitnessMemory {
     /// Shows each witness a head that the ledger has, as if it had cosigned that one last: so nothing changes there, and a
     /// witness that has cosigned another says which. One that does not answer says nothing: what has to answer is the anchor.
     pub(crate) fn ask(witnesses: &Witnesses, (note, size): (&str, u64), head: Position) -> Self {
-        let letters = Arc::new(WitnessPoll::default());
+        let poll = Arc::new(WitnessPoll::default());
         for (place, witness) in witnesses.witnesses.iter().enumerate() {
             let (witness, note) = (Arc::clone(witness), note.to_owned());
-            letters.ask(WitnessQuestion { place, witness, old: size, proof: Vec::new(), note });
+            poll.ask(WitnessQuestion { place, witness, old: size, proof: Vec::new(), note });
         }
-        let mut recollection = Self { sizes: vec![None; witnesses.witnesses.len()], differs: None };
-        let answers = letters.gather(WITNESS_OPENING_PATIENCE);
+        let mut memory = Self { sizes: vec![None; witnesses.witnesses.len()], differs: None };
+        let answers = poll.gather(WITNESS_OPENING_PATIENCE);
         if answers.len() < witnesses.witnesses.len() {
             let silent = witnesses.witnesses.len() - answers.len();
             tell_silent(silent, WITNESS_OPENING_PATIENCE);
@@ -51,14 +51,14 @@ impl WitnessMemory {
             };
             match said {
                 Ok(cosigned) => {
-                    if let Some(size) = recollection.sizes.get_mut(answer.place) {
+                    if let Some(size) = memory.sizes.get_mut(answer.place) {
                         *size = Some(cosigned);
                     }
                 }
-                Err(rollback) => recollection.remember(rollback),
+                Err(rollback) => memory.remember(rollback),
             }
         }
-        recollection
+        memory
     }
 
     /// Of several contradictions the one of the largest head is told.
