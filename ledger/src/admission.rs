@@ -9,18 +9,18 @@ use bitacora_formats::{Micros, Position, SegmentEnd, decode_record};
 use bitacora_governance::{Derived, Examination, Observed, ReactorState, RefusalCode};
 
 use crate::append_error::AppendError;
-use crate::batch::FrameBatch;
 use crate::event_types::misfit;
 use crate::fold::visible_event;
+use crate::frame_batch::FrameBatch;
 use crate::id_tables::{IdTables, look_up_failed};
-use crate::ids::KnownIdentity;
 use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, MAX_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
 use crate::messages::{EventPlacement, RequestPlacement};
 use crate::prepare::{PreparedEvent, PreparedRequest, Preparer, RequestOrigin};
 use crate::reactor_state::BrokenReactor;
 use crate::receipt::DerivedReceipt;
 use crate::request::{AppendRequest, ExpectedVersion};
-use crate::staged::{StagedState, Tip, Unplaceable};
+use crate::segment_ids::KnownIdentity;
+use crate::staged_state::{StagedState, Tip, Unplaceable};
 
 /// The effects of a request so far.
 #[derive(Default)]

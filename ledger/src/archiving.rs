@@ -10,9 +10,9 @@ use bitacora_formats::{
 use crate::append_error::AppendError;
 use crate::archive_records::SealedArchive;
 use crate::ledger::Ledger;
+use crate::log_reader::LogReader;
 use crate::own_events::append_own;
 use crate::read_error::ReadError;
-use crate::reader::LogReader;
 use crate::segment_list::segment_header;
 use crate::segments::segments_folder;
 use crate::service_events::ServiceEvent;

@@ -10,15 +10,15 @@ use bitacora_formats::{
     SegmentNumber, SegmentWalk, Step, TreeHash,
 };
 
-use crate::fault::Fault;
 use crate::heads;
 use crate::leaf_repair;
 use crate::leaves::{self, Count};
 use crate::limits::{BACKGROUND_REST, FILL_SLICE_BYTES, FRAME_MARK_BYTES};
+use crate::log_fault::Fault;
 use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_list::{read_released, segment_header};
 use crate::segments::{released_file_name, segment_file_name, segments_folder};
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// Headers that are read between two rests.
 const HEADERS_BETWEEN_RESTS: u64 = 256;

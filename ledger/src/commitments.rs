@@ -5,7 +5,7 @@ use bitacora_formats::{Commitment, LeafEntry, Position, TILE_WIDTH};
 
 use crate::limits::TREE_READ_EVENTS;
 use crate::proofs::TreeReader;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// Leaves of a group.
 const GROUP: u64 = TILE_WIDTH as u64;

@@ -17,11 +17,11 @@ use crate::reactor_state::HotState;
 use crate::recent::OpenFrame;
 use crate::segment_preallocator::BlankSegment;
 use crate::segments::FramePlace;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 use crate::snapshots::StateAtEnd;
-use crate::staged::Tip;
+use crate::staged_state::Tip;
 use crate::tip_tables::EndedState;
-use crate::unproven::{UnprovenBacklog, WritesEnded};
+use crate::unproven_writes::{UnprovenBacklog, WritesEnded};
 
 /// The reason to write nothing after the disk lost earlier frames.
 const NOT_ON_DISK: &str = "the disk does not have what was written to it before";

@@ -8,10 +8,10 @@ use std::sync::mpsc::{Receiver, SendError, Sender};
 use bitacora_formats::Compressor;
 use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
 
-use crate::batch::FrameBatch;
 use crate::compressed_body::CompressedBody;
+use crate::frame_batch::FrameBatch;
 use crate::limits::{MAX_PACKS_AHEAD, PACK_AHEAD_BYTES};
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// The sequencer's side: it compresses small bodies itself where no larger one is before them, and has the compressor compress
 /// the others.

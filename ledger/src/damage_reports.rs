@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::fault::Fault;
+use crate::log_fault::Fault;
 
 /// The receiver of a report of damage.
 type DamageReceiver = Box<dyn Fn(&Fault) + Send + Sync>;

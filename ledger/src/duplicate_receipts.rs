@@ -3,9 +3,9 @@
 use std::sync::mpsc::Receiver;
 
 use crate::append_error::AppendError;
+use crate::log_reader::LogReader;
 use crate::messages::{EventPlacement, IncompleteAnswer, RequestPlacement, give};
-use crate::reader::LogReader;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// The body of the recalling thread; ends when nobody can ask any more.
 pub(crate) fn run(shared: &SharedState, recalls: &Receiver<IncompleteAnswer>) {

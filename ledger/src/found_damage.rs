@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::fault::Fault;
-use crate::shared::SharedState;
+use crate::log_fault::Fault;
+use crate::shared_state::SharedState;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
 impl SharedState {

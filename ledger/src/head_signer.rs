@@ -24,7 +24,7 @@ use crate::options::HeadOptions;
 use crate::put_aside;
 use crate::read_back::{BackReader, ReadBack, is_gone};
 use crate::service_events::ServiceEvent;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 use crate::signer_handle::PublishedHead;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 

@@ -20,10 +20,10 @@ use bitacora_formats::{
 };
 
 use self::merge::TableMerge;
+use crate::background_pace::{BackgroundPace, SliceRest};
 use crate::disk::{Disk, DiskFile, OpenMode};
-use crate::ids::KnownIdentity;
 use crate::index_folder::UNFINISHED;
-use crate::pace::{BackgroundPace, SliceRest};
+use crate::segment_ids::KnownIdentity;
 
 /// Blocks that are read at once where a whole table is read.
 const READ_BLOCKS: usize = 32;

@@ -17,12 +17,12 @@ use bitacora_formats::{
 };
 
 use crate::append_error::AppendError;
+use crate::background_pace::{BackgroundPace, SliceRest};
 use crate::disk::Disk;
 use crate::id_table::{IdTable, UnusableIdTable, is_unfinished, segments_of};
-use crate::ids::{KnownIdentity, SegmentIds};
 use crate::limits::{MAX_ID_TABLE_WRITE_ENTRIES, MAX_UNWRITTEN_IDS};
-use crate::pace::{BackgroundPace, SliceRest};
 use crate::read_error::ReadError;
+use crate::segment_ids::{KnownIdentity, SegmentIds};
 use crate::tiers;
 
 /// The identities of ended segments, for one ledger's life.

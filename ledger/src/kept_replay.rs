@@ -12,9 +12,9 @@ use bitacora_formats::{
 use crate::disk::OpenMode;
 use crate::index_folder::UNFINISHED;
 use crate::ledger::Ledger;
+use crate::log_reader::LogReader;
 use crate::proofs::root_after;
 use crate::read_error::ReadError;
-use crate::reader::LogReader;
 use crate::replacement::replace;
 
 /// The progress of a replay.

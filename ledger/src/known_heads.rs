@@ -11,9 +11,9 @@ use bitacora_formats::{
 
 use crate::cosigned::{self, KeptCosigned};
 use crate::disk::Disk;
-use crate::fault::Fault;
 use crate::heads;
 use crate::history_check::{HistoryCheck, RecordedLoss, name_of};
+use crate::log_fault::Fault;
 use crate::open_error::OpenError;
 use crate::options::{HeadOptions, Options};
 use crate::read_error::ReadError;

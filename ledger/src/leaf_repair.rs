@@ -5,9 +5,9 @@ use std::io;
 use bitacora_formats::{LeafEntry, LeavesHeader, Position, SegmentNumber};
 
 use crate::leaves::EndedLeaves;
+use crate::log_reader::LogReader;
 use crate::read_error::ReadError;
-use crate::reader::LogReader;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// Has the leaves beside a segment made again, which cannot be read or are not those of the log; not while the segment is still being
 /// written.

@@ -7,14 +7,14 @@ use bitacora_formats::{
     Micros, Position, SegmentEnd, SegmentPlan, leaf_hash, seal_segment_header,
 };
 
-use crate::batch::FrameBatch;
 use crate::commits::{EndedSegment, FrameCommit};
 use crate::compressed_body::CompressedBody;
+use crate::frame_batch::FrameBatch;
 use crate::limits::MAX_SEGMENT_EVENTS;
 use crate::receipt::Head;
 use crate::segment_preallocator::BlankSegment;
 use crate::segments::Segment;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// Seals frames one after another, in the live segment or at the start of the next one.
 pub(crate) struct LiveSegment {

@@ -3,10 +3,10 @@
 use bitacora_formats::{After, Position};
 
 use crate::fold::{Fold, RecordedFrame};
+use crate::log_reader::LogReader;
 use crate::reactor_state::HotState;
 use crate::read_error::ReadError;
-use crate::reader::LogReader;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// Shows durable events from after `after` up to `until` to a fold, as long as it wants more.
 pub(crate) fn fold(

@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::cosigned::cosigned_file_name;
 use crate::disk::{Disk, OpenMode};
-use crate::fault::Fault;
 use crate::heads::heads_file_name;
 use crate::index_folder::INDEX;
 use crate::leaves::{TREE, leaves_file_name};
+use crate::log_fault::Fault;
 use crate::quarantine;
 use crate::receipt::Head;
 use crate::replay::{ReplayedLog, TailState};

@@ -12,9 +12,9 @@ use bitacora_formats::{
 
 use crate::cosigned;
 use crate::disk::{Disk, OpenMode};
-use crate::fault::Fault;
 use crate::heads;
 use crate::known_heads::{self, KnownHeads};
+use crate::log_fault::Fault;
 use crate::loss::{self, DeclaredLoss};
 use crate::open_error::OpenError;
 use crate::replacement::replace;

@@ -2,10 +2,10 @@
 
 use bitacora_formats::Position;
 
-use crate::fault::Fault;
 use crate::ledger::Ledger;
+use crate::log_fault::Fault;
 use crate::read_error::ReadError;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
 impl Ledger {

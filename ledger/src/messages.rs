@@ -4,10 +4,10 @@ use bitacora_formats::{Position, StreamVersion};
 use tokio::sync::oneshot;
 
 use crate::append_error::AppendError;
-use crate::ids::KnownIdentity;
 use crate::prepare::PreparedRequest;
 use crate::receipt::DerivedReceipt;
-use crate::staged::Tip;
+use crate::segment_ids::KnownIdentity;
+use crate::staged_state::Tip;
 
 /// The channel for the outcome of a request.
 pub(crate) type Reply = oneshot::Sender<Result<RequestPlacement, AppendError>>;

@@ -6,7 +6,7 @@ use bitacora_formats::{Generation, Position};
 
 use crate::anchor::AnchorError;
 use crate::archive_tier::ColdError;
-use crate::fault::Fault;
+use crate::log_fault::Fault;
 use crate::options::OptionsError;
 use crate::rollback::Rollback;
 

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use crate::disk::FolderLock;
 use crate::head_signer::{self, HeadSignerStart};
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 use crate::threads::named;
 use crate::witness::handle::WitnessPublisherStart;
 use crate::witness_publisher::{self, WitnessPublisher};

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::limits::FRAME_OPENERS;
+use crate::log_reader::{FrameLocation, LogReader};
 use crate::read_error::ReadError;
-use crate::reader::{FrameLocation, LogReader};
 use crate::recent::OpenFrame;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// Opens all of them, on this thread and on some that end with the call. The results are in the same order.
 pub(crate) fn open_all(shared: &SharedState, found: &[FrameLocation]) -> Vec<Result<OpenFrame, ReadError>> {

@@ -7,7 +7,7 @@ use crate::inbox::Lane;
 use crate::messages::QueuedRequest;
 use crate::prepare::PreparedRequest;
 use crate::service_events::ServiceEvent;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// Appends one of the ledger's own events and waits for its sync. Returned `Ok` ⇒ durable.
 pub(crate) fn append_own(shared: &SharedState, event: &ServiceEvent<'_>) -> Result<(), AppendError> {

@@ -9,13 +9,13 @@ use crate::commitments::Commitments;
 use crate::limits::{
     MAX_PAGE_BYTES, MAX_PAGE_FRAMES, PICKED_BYTES_AHEAD, PICKED_EVENTS_AHEAD, PICKED_FRAMES_AHEAD,
 };
+use crate::log_reader::{EventSource, LocatedEntry, LogReader};
 use crate::openers::open_all;
 use crate::query::{Filter, From, PageEnd, ReadQuery, TakeEvent};
 use crate::read_error::ReadError;
-use crate::reader::{EventSource, LocatedEntry, LogReader};
 use crate::recent::OpenFrame;
 use crate::segments::Side;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// A page that is being made; its events are given away one by one.
 ///

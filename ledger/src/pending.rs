@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use crate::append_error::AppendError;
 use crate::messages::RequestPlacement;
 use crate::receipt::{Appended, EventReceipt, ReceiptStatus};
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// An append that the sequencer has. Resolved `Ok` ⇒ durable. Dropping it does not take the append back.
 #[must_use = "an append is only known to be durable once this has resolved"]

@@ -11,11 +11,11 @@ use bitacora_formats::{
 use crate::disk::OpenMode;
 use crate::leaf_repair;
 use crate::leaves::{TREE, leaves_file_name};
+use crate::log_reader::LogReader;
 use crate::read_error::ReadError;
-use crate::reader::LogReader;
 use crate::recent::OpenFrame;
 use crate::segments::Segment;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 use crate::tree::GroupCheck;
 
 /// Leaves of a group.

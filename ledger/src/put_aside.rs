@@ -7,7 +7,7 @@ use bitacora_formats::Generation;
 
 use crate::quarantine::UnwrittenFrames;
 use crate::segments::segment_file_name;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// Ends the taking of appends, then keeps in quarantine what was written since it was last read back. `bitacora recover --put-back`
 /// puts it in its place.

@@ -17,8 +17,8 @@ use bitacora_formats::{Decompressor, Keyring, Secret, SegmentEnd};
 
 use crate::disk::{Disk, DiskFile, OpenMode, Patch, PatchedDisk};
 use crate::environment::Environment;
-use crate::fault::Fault;
 use crate::known_heads::{KnownHeads, refuse_other_name};
+use crate::log_fault::Fault;
 use crate::on_loss::OnLoss;
 use crate::open_error::OpenError;
 use crate::options::Options;
@@ -27,7 +27,7 @@ use crate::quarantine::{self, UnwrittenFrames};
 use crate::replay::{Replay, ReplayedLog, TailState};
 use crate::segments::{SEGMENTS, segment_file_name, segments_folder};
 use crate::service_events::ServiceEvent;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// Files of quarantine that are looked at; a loss leaves one for each segment that was written since the head before.
 const MAX_FILES: usize = 16;

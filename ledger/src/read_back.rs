@@ -17,7 +17,7 @@ use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::leaf_repair;
 use crate::leaves::{self, TREE, leaves_file_name};
 use crate::segments::{segment_file_name, segments_folder};
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// Bytes that are read at once; a frame that is longer is read whole.
 const WINDOW_BYTES: usize = 512 * 1024;

@@ -3,7 +3,7 @@
 use bitacora_formats::Position;
 
 use crate::archive_tier::ColdError;
-use crate::fault::Fault;
+use crate::log_fault::Fault;
 
 /// The reasons for which stored events cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -21,7 +21,7 @@ use crate::segment_file::is_signed_by;
 use crate::segment_list::segment_header;
 use crate::segments::{SEGMENTS, Segment, segment_file_name, segment_number, segments_folder};
 use crate::service_events::ServiceEvent;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// The reasons for which no segment was let go, or not all of those that may go.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bitacora_formats::{Keyring, LedgerKeys, Position, ReleasedSegment, SegmentNumber, service_source};
 
 use crate::disk::Disk;
-use crate::fault::Fault;
+use crate::log_fault::Fault;
 use crate::replacement::replace;
 use crate::replay::ReplayedLog;
 use crate::segment_list::{copies_folder, read_released, released_bytes, released_copy, segment_header};

@@ -11,8 +11,8 @@ use bitacora_formats::{
 };
 
 use crate::disk::{Disk, OpenMode};
-use crate::fault::Fault;
 use crate::leaves::{TREE, leaves_file_name, leaves_number};
+use crate::log_fault::Fault;
 use crate::open_error::OpenError;
 use crate::segments::{SEGMENTS, released_file_name, released_number, segment_file_name, segment_number};
 

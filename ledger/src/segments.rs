@@ -21,7 +21,7 @@ pub(crate) use self::survey::Side;
 use crate::archive_tier::{ColdEvent, ColdFrame, ColdTier};
 use crate::damage_reports::DamageReports;
 use crate::disk::DiskFile;
-use crate::fault::Fault;
+use crate::log_fault::Fault;
 use crate::query::Filter;
 use crate::read_error::ReadError;
 

@@ -10,12 +10,12 @@ use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
 
 use crate::admission::Admission;
 use crate::append_error::AppendError;
-use crate::batch::FrameBatch;
 use crate::clock_watch::{ClockJump, ClockWatch};
 use crate::commits::{Commit, FrameCommit};
 use crate::committer::CommitterHandle;
 use crate::compressed_body::CompressedBody;
 use crate::compressor::CompressionQueue;
+use crate::frame_batch::FrameBatch;
 use crate::inbox::{Mail, SequencerCommand};
 use crate::limits::{EARLY_PACK_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::live_segment::LiveSegment;
@@ -23,7 +23,7 @@ use crate::messages::{QueuedRequest, RequestAnswer};
 use crate::prepare::PreparedRequest;
 use crate::segment_preallocator::Outlook;
 use crate::service_events::ServiceEvent;
-use crate::shared::{SharedCounters, SharedState};
+use crate::shared_state::{SharedCounters, SharedState};
 use crate::table_writer::Backlog;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 

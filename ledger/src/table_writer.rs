@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use bitacora_formats::{After, ChainHash, SegmentEnd, SegmentNumber};
 
+use crate::background_pace::BackgroundPace;
 use crate::id_tables::IdTables;
 use crate::limits::{
     LAST_SNAPSHOT_BYTES_AN_EVENT, MAX_UNWRITTEN_IDS, SNAPSHOT_BYTES_AN_EVENT, SUPPLY_RETRY_MS,
 };
-use crate::pace::BackgroundPace;
 use crate::reactor_state::HotState;
 use crate::snapshots::{KeptSnapshot, Snapshots, StateAtEnd};
 use crate::tip_tables::{EndedState, TipTables};

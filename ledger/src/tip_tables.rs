@@ -17,10 +17,10 @@ use bitacora_formats::{
 
 pub(crate) use self::file::opens;
 use self::file::{file_name, is_unfinished, read_header, read_into, segments_of, write};
+use crate::background_pace::SliceRest;
 use crate::disk::Disk;
 use crate::key_map::KeyMap;
-use crate::pace::SliceRest;
-use crate::staged::Tip;
+use crate::staged_state::Tip;
 use crate::tiers;
 
 /// The state of the log at the end of a segment, and the tips of the streams that some segments through it touched.

@@ -4,11 +4,11 @@ use bitacora_formats::{After, ChainHash, Micros, Position, Record, TreeHash};
 
 use crate::ledger::Ledger;
 use crate::limits::MAX_PIECE_STRETCH;
+use crate::log_reader::LogReader;
 use crate::proofs::root_after;
 use crate::read_error::ReadError;
-use crate::reader::LogReader;
 use crate::recent::OpenFrame;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 
 /// A durable record, borrowed from its opened frame. The content of a data subject's part is not in it.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use bitacora_formats::{
 
 use crate::archive_tier::ColdTier;
 use crate::disk::{Disk, DiskFile, OpenMode, is_no_file};
-use crate::fault::Fault;
 use crate::heads;
+use crate::log_fault::Fault;
 use crate::read_error::ReadError;
 use crate::receipt::Head;
 use crate::replay::{ReplayedLog, TailState};

@@ -17,7 +17,7 @@ use crate::limits::{WITNESS_CATCH_UPS, WITNESS_PATIENCE};
 use crate::proofs::{ConsistencyProof, TreeReader};
 use crate::read_error::ReadError;
 use crate::rollback::Rollback;
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 use crate::signer_handle::PublishedHead;
 use crate::witness::WitnessError;
 use crate::witness::client::{NoCosignature, WitnessClient, contradiction};

@@ -1,6 +1,6 @@
 //! The state of a ledger's writer: whether it takes appends, and what it has done since the opening.
 
-use crate::fault::Fault;
+use crate::log_fault::Fault;
 
 /// Totals since this opening.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use bitacora_formats::{ChainHash, Generation, LedgerId, Position};
 use tempfile::TempDir;
 
 use super::*;
+use crate::background_pace::BackgroundPace;
 use crate::disk::{FaultyDisk, RealDisk};
-use crate::pace::BackgroundPace;
 
 fn index_key() -> Secret {
     Secret::take(&mut [3; 32])

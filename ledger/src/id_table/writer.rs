@@ -9,9 +9,9 @@ use bitacora_formats::{
 };
 
 use super::file_name;
+use crate::background_pace::SliceRest;
 use crate::disk::{Disk, DiskFile};
 use crate::index_folder::{UNFINISHED, make_folder};
-use crate::pace::SliceRest;
 use crate::replacement::replace;
 
 /// Bytes that are gathered for one write and one sync: small enough that a sync of the live segment waits for little.

@@ -9,13 +9,13 @@ use bitacora_formats::{
 
 use super::{Outcome, Progress, Replay, ReplayStop, disk_error};
 use crate::disk::{DiskFile, OpenMode};
-use crate::fault::Fault;
-use crate::ids::{KnownIdentity, SegmentIds};
 use crate::leaves::SegmentLeaves;
+use crate::log_fault::Fault;
 use crate::open_error::OpenError;
 use crate::segment_file::is_signed_by;
+use crate::segment_ids::{KnownIdentity, SegmentIds};
 use crate::segments::{FrameOutline, Segment};
-use crate::staged::Tip;
+use crate::staged_state::Tip;
 
 impl Replay<'_> {
     pub(super) fn segment(

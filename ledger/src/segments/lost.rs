@@ -1,6 +1,6 @@
 //! Positions between segments that are whole, of which nothing can be read.
 
-use crate::fault::Fault;
+use crate::log_fault::Fault;
 use crate::read_error::ReadError;
 
 /// Positions that are lost, and the damage behind it.

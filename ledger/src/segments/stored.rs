@@ -13,8 +13,8 @@ use super::survey::{Hole, Side, Survey};
 use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
 use crate::damage_reports::DamageReports;
 use crate::disk::DiskFile;
-use crate::fault::Fault;
 use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES, MAX_KNOWN_FRAMES};
+use crate::log_fault::Fault;
 use crate::read_error::ReadError;
 
 /// A segment in its file.

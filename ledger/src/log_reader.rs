@@ -14,7 +14,7 @@ use crate::read_error::ReadError;
 use crate::receipt::{DerivedReceipt, Head};
 use crate::recent::OpenFrame;
 use crate::segments::{FramePlace, Segment};
-use crate::shared::SharedState;
+use crate::shared_state::SharedState;
 use crate::subjects::SubjectsError;
 
 /// A reader over what is durable. Blocks on the disk; opens each frame before any byte of it leaves.

@@ -11,23 +11,23 @@ use tokio::sync::watch;
 use bitacora_governance::Governance;
 
 use crate::archive_tier::ColdTier;
+use crate::background_pace::BackgroundPace;
 use crate::decompressors::DecompressorPool;
 use crate::disk::Disk;
 use crate::environment::Environment;
-use crate::fault::Fault;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
-use crate::pace::BackgroundPace;
+use crate::log_fault::Fault;
 use crate::prepare::Preparer;
 use crate::receipt::Head;
 use crate::recent::{RecentFrames, RevisitedFrames};
 use crate::segment_preallocator::{Outlook, SegmentPreallocator};
 use crate::segments::Segments;
 use crate::signer_handle::HeadSignerHandle;
-use crate::staged::{DurableTips, Tip};
+use crate::staged_state::{DurableTips, Tip};
 use crate::table_writer::TableWriter;
 use crate::tree::Tree;
-use crate::unproven::UnprovenWrites;
+use crate::unproven_writes::UnprovenWrites;
 use crate::witness::handle::WitnessPublisherHandle;
 use crate::writer_state::{Counters, ReadOnlyReason, WriterState};
 

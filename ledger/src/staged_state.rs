@@ -5,10 +5,10 @@ use std::sync::{Arc, RwLock};
 
 use bitacora_formats::{Commitment, EventKey, Micros, Position, StreamKey, StreamVersion};
 
-use crate::ids::{KnownIdentity, SegmentIds};
 use crate::key_map::KeyMap;
 use crate::limits::{CONDITION_WINDOW_EVENTS, MAX_STREAMS};
 use crate::prepare::{Facets, PreparedCondition};
+use crate::segment_ids::{KnownIdentity, SegmentIds};
 
 /// The last event of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
