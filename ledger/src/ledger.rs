@@ -31,7 +31,7 @@ use crate::page::PageBuilder;
 use crate::pending::PendingAppend;
 use crate::prepare::{PreparedRequest, RequestOrigin, check_seen};
 use crate::proofs::{ConsistencyProof, InclusionProof, TreeReader};
-use crate::query::{Filter, From, Page, PageEnd, ReadQuery, StoredEvent, TakeEvent};
+use crate::query::{Filter, Page, PageEnd, ReadFrom, ReadQuery, StoredEvent, TakeEvent};
 use crate::read_error::ReadError;
 use crate::reading;
 use crate::receipt::Head;
@@ -225,7 +225,7 @@ impl Ledger {
             tag: condition.tags.first().cloned(),
             ..Filter::default()
         };
-        let mut from = From::After(condition.after);
+        let mut from = ReadFrom::After(condition.after);
         loop {
             let query =
                 ReadQuery { from, until: Some(head.position), limit: usize::MAX, filter: filter.clone() };

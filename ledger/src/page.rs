@@ -11,7 +11,7 @@ use crate::limits::{
 };
 use crate::log_reader::{EventSource, LocatedEntry, LogReader};
 use crate::openers::open_all;
-use crate::query::{Filter, From, PageEnd, ReadQuery, TakeEvent};
+use crate::query::{Filter, PageEnd, ReadFrom, ReadQuery, TakeEvent};
 use crate::read_error::ReadError;
 use crate::recent::OpenFrame;
 use crate::segments::Side;
@@ -78,15 +78,15 @@ impl<'a> PageBuilder<'a> {
         // The damage that a page which reaches the end meets there.
         let lost_end = shared.lost_end().filter(|_| query.until.is_none_or(|until| until.get() > head));
         let begins_past = match query.from {
-            From::After(after) => after.get() >= head,
-            From::Before(before) => before.is_none_or(|before| before.get() > head + 1),
+            ReadFrom::After(after) => after.get() >= head,
+            ReadFrom::Before(before) => before.is_none_or(|before| before.get() > head + 1),
         };
         if let Some(fault) = lost_end.clone().filter(|_| begins_past) {
             return Err(ReadError::Corrupt(fault));
         }
         let (mut low, mut high) = match query.from {
-            From::After(after) => (after.get().saturating_add(1), until),
-            From::Before(before) => (1, before.map_or(head, |before| (before.get() - 1).min(head))),
+            ReadFrom::After(after) => (after.get().saturating_add(1), until),
+            ReadFrom::Before(before) => (1, before.map_or(head, |before| (before.get() - 1).min(head))),
         };
         if let Some(since) = query.filter.since {
             let first = shared.segments.first_at(since, Side::Before)?;
@@ -98,7 +98,7 @@ impl<'a> PageBuilder<'a> {
             high = high.min(first.map_or(u64::MAX, |first| first.get() - 1));
         }
         let events = (high.saturating_add(1).saturating_sub(low)).min(query.limit as u64);
-        let is_cut = lost_end.is_some() && high == head && matches!(query.from, From::After(_));
+        let is_cut = lost_end.is_some() && high == head && matches!(query.from, ReadFrom::After(_));
         let follow = query.filter.has_no_labels();
         let commitments = Commitments::of_many(shared, reader.head.position, events).filter(|_| follow);
         Ok(Self {
@@ -131,7 +131,7 @@ impl<'a> PageBuilder<'a> {
     /// Returns `true` if the page goes from higher positions to lower ones.
     #[must_use]
     pub fn is_descending(&self) -> bool {
-        matches!(self.query.from, From::Before(_))
+        matches!(self.query.from, ReadFrom::Before(_))
     }
 
     /// Looks at every remaining event up to `bound`, itself included, in the page's direction. The page ends before damage, where it
@@ -209,13 +209,13 @@ impl<'a> PageBuilder<'a> {
         let next = match self.query.from {
             // Where only times end the page early, nothing behind them can match.
             _ if self.state == State::Open && self.low > self.high => {
-                self.is_cut.then(|| From::After(After::new(self.reader.head.position.get())))
+                self.is_cut.then(|| ReadFrom::After(After::new(self.reader.head.position.get())))
             }
-            From::After(_) => {
-                (self.low <= self.until || self.is_cut).then(|| From::After(After::new(self.low - 1)))
+            ReadFrom::After(_) => {
+                (self.low <= self.until || self.is_cut).then(|| ReadFrom::After(After::new(self.low - 1)))
             }
-            From::Before(_) if self.high == 0 => None,
-            From::Before(_) => Position::new(self.high + 1).map(|before| From::Before(Some(before))),
+            ReadFrom::Before(_) if self.high == 0 => None,
+            ReadFrom::Before(_) => Position::new(self.high + 1).map(|before| ReadFrom::Before(Some(before))),
         };
         PageEnd { events: self.events, next, head: self.reader.head }
     }

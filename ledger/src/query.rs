@@ -9,7 +9,7 @@ use crate::receipt::Head;
 #[derive(Debug, Clone)]
 pub struct ReadQuery {
     /// The beginning and the direction of the page.
-    pub from: From,
+    pub from: ReadFrom,
     /// The last position that may be answered, itself included.
     pub until: Option<Position>,
     /// At most this many events. A page in memory has at most [`MAX_PAGE_EVENTS`].
@@ -39,7 +39,7 @@ pub type TakeEvent<'t> = dyn FnMut(StoredEvent<'_>) + 't;
 
 /// The beginning and the direction of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum From {
+pub enum ReadFrom {
     /// Ascending, from the first position after this one.
     After(After),
     /// Descending, from the last position before this one; `None` from the head.
@@ -109,7 +109,7 @@ pub struct Page {
     /// In the order asked for.
     pub events: Vec<StoredEvent<'static>>,
     /// The beginning of the next page; `None` when nothing that is durable now is left.
-    pub next: Option<From>,
+    pub next: Option<ReadFrom>,
     /// The durable head the page rests on.
     pub head: Head,
 }
@@ -120,7 +120,7 @@ pub struct PageEnd {
     /// The number of events that were given away.
     pub events: usize,
     /// The beginning of the next page; `None` when nothing that is durable now is left.
-    pub next: Option<From>,
+    pub next: Option<ReadFrom>,
     /// The durable head the page rests on.
     pub head: Head,
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use bitacora_formats::{After, Data, Event, Json, Keyring, Position};
 use bitacora_ledger::{
-    AppendError, AppendRequest, Entropy, Environment, ExpectedVersion, Filter, From, Ledger, Options,
-    ReadError, ReadOnlyReason, ReadQuery, ReceiptStatus, SystemEntropy,
+    AppendError, AppendRequest, Entropy, Environment, ExpectedVersion, Filter, Ledger, Options, ReadError,
+    ReadFrom, ReadOnlyReason, ReadQuery, ReceiptStatus, SystemEntropy,
 };
 
 fn keyring() -> Arc<Keyring> {
@@ -29,7 +29,7 @@ fn event(id: u64, stream: &str) -> Event<'static> {
 }
 
 fn all(ledger: &Ledger) -> Vec<bitacora_ledger::StoredEvent<'static>> {
-    let mut from = From::After(After::START);
+    let mut from = ReadFrom::After(After::START);
     let mut events = Vec::new();
     loop {
         let query = ReadQuery { from, until: None, limit: 100, filter: Filter::default() };
@@ -68,7 +68,7 @@ fn what_was_acknowledged_is_there_after_reopening() {
         }
         let backwards = ledger
             .read(&ReadQuery {
-                from: From::Before(None),
+                from: ReadFrom::Before(None),
                 until: None,
                 limit: 1_000,
                 filter: Filter::default(),
@@ -241,7 +241,7 @@ fn position(at: u64) -> Position {
 }
 
 fn everything() -> ReadQuery {
-    ReadQuery { from: From::After(After::START), until: None, limit: 100, filter: Filter::default() }
+    ReadQuery { from: ReadFrom::After(After::START), until: None, limit: 100, filter: Filter::default() }
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -18,7 +18,7 @@ use bitacora_formats::{
 };
 use bitacora_ledger::{
     Anchor, AnchorError, AppendRequest, ColdAccess, ColdArchives, ColdError, ColdErrorKind, ColdFrame,
-    ColdTier, Entropy, Environment, Filter, From, HeadOptions, Ledger, OpenError, Options, ReadError,
+    ColdTier, Entropy, Environment, Filter, HeadOptions, Ledger, OpenError, Options, ReadError, ReadFrom,
     ReadQuery, ReceiptStatus, ReleaseError, Restoration, RestoreError, SegmentStart, StoredEvent,
     SystemEntropy, WriterState,
 };
@@ -165,7 +165,7 @@ fn all(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
 }
 
 fn forward() -> ReadQuery {
-    ReadQuery { from: From::After(After::START), until: None, limit: 1_000, filter: Filter::default() }
+    ReadQuery { from: ReadFrom::After(After::START), until: None, limit: 1_000, filter: Filter::default() }
 }
 
 fn is_ready(ledger: &Ledger) -> bool {
@@ -205,7 +205,7 @@ fn released_segments_are_read_as_if_they_were_here() {
         let expected = after.iter().find(|event| event.time >= time).map(|event| event.position);
         assert_eq!(ledger.first_at(time).unwrap(), expected);
     }
-    let query = ReadQuery { from: From::Before(Some(at(100))), limit: 50, ..forward() };
+    let query = ReadQuery { from: ReadFrom::Before(Some(at(100))), limit: 50, ..forward() };
     let page = ledger.read(&query).unwrap();
     assert_eq!(page.events.first().unwrap(), &before[98]);
 

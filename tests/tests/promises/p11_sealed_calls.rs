@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use bitacora_formats::{After, Data, Position};
 use bitacora_governance::Rejudging;
-use bitacora_ledger::{AppendRequest, Appended, Filter, Fold, From, Ledger, ReadQuery};
+use bitacora_ledger::{AppendRequest, Appended, Filter, Fold, Ledger, ReadFrom, ReadQuery};
 use bitacora_tests::simulation::Simulation;
 use serde_json::{Value, json};
 
@@ -42,8 +42,12 @@ fn resolve(ledger: &Ledger, approval: &str) {
 
 /// Every event that can be read, and the state, as text.
 fn everything(ledger: &Ledger) -> String {
-    let query =
-        ReadQuery { from: From::After(After::new(0)), until: None, limit: 1_000, filter: Filter::default() };
+    let query = ReadQuery {
+        from: ReadFrom::After(After::new(0)),
+        until: None,
+        limit: 1_000,
+        filter: Filter::default(),
+    };
     let mut text = String::new();
     for stored in ledger.read(&query).unwrap().events {
         // Callers that may read the subject's own part still can, until it is erased.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{After, Keyring};
 use bitacora_ledger::{
-    AppendError, AppendRequest, Filter, From, Ledger, OpenError, ReadError, ReadOnlyReason, ReadQuery,
+    AppendError, AppendRequest, Filter, Ledger, OpenError, ReadError, ReadFrom, ReadOnlyReason, ReadQuery,
     WriterState,
 };
 use bitacora_tests::seeded::Random;
@@ -141,7 +141,7 @@ fn no_event_is_passed_over_whatever_bit_of_a_frame_header_changed() {
             machine.disk.flip_bit(&segment(2), offset, bit).unwrap();
             let reader = open_for_reading(&machine).unwrap();
             for after in 0..15 {
-                let from = From::After(After::new(after));
+                let from = ReadFrom::After(After::new(after));
                 let query = ReadQuery { from, until: None, limit: 3, filter: Filter::default() };
                 let Ok(page) = reader.read(&query) else { continue };
                 let found: Vec<_> = page.events.iter().map(|event| event.position.get()).collect();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Data, Event, Json, Keyring, LedgerName, Position};
 use bitacora_ledger::{
-    AppendError, AppendRequest, Appended, Fault, Filter, From, Ledger, OpenError, Options, ReadError,
+    AppendError, AppendRequest, Appended, Fault, Filter, Ledger, OpenError, Options, ReadError, ReadFrom,
     ReadOnlyReason, ReadQuery, StoredEvent, WriterState,
 };
 use bitacora_tests::seeded::Random;
@@ -132,7 +132,7 @@ pub(crate) fn served(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
 }
 
 fn read_all(ledger: &Ledger, events: &mut Vec<StoredEvent<'static>>) -> Result<(), ReadError> {
-    let mut from = From::After(After::START);
+    let mut from = ReadFrom::After(After::START);
     loop {
         let page = ledger.read(&ReadQuery { from, until: None, limit: 1_000, filter: Filter::default() })?;
         events.extend(page.events);
