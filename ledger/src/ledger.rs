@@ -31,7 +31,7 @@ use crate::page::PageBuilder;
 use crate::pending::PendingAppend;
 use crate::prepare::{PreparedRequest, RequestOrigin, check_seen};
 use crate::proofs::{ConsistencyProof, InclusionProof, TreeReader};
-use crate::query::{Filter, Page, PageEnd, ReadFrom, ReadQuery, StoredEvent, TakeEvent};
+use crate::query::{EventPage, Filter, PageEnd, ReadFrom, ReadQuery, StoredEvent, TakeEvent};
 use crate::read_error::ReadError;
 use crate::reading;
 use crate::receipt::Head;
@@ -274,7 +274,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Damage or a disk error at the place that was read; other places can still be read.
-    pub fn read(&self, query: &ReadQuery) -> Result<Page, ReadError> {
+    pub fn read(&self, query: &ReadQuery) -> Result<EventPage, ReadError> {
         query.collect(|query, take| self.read_each(query, take))
     }
 

@@ -146,7 +146,7 @@ pub use page::PageBuilder;
 pub use pending::PendingAppend;
 pub use proofs::{ConsistencyProof, InclusionProof};
 pub use query::TakeEvent;
-pub use query::{Filter, Page, PageEnd, ReadFrom, ReadQuery, StoredEvent};
+pub use query::{EventPage, Filter, PageEnd, ReadFrom, ReadQuery, StoredEvent};
 pub use read_error::ReadError;
 pub use signer_handle::{HeadStatus, PublishedHead};
 pub use witness::handle::{WitnessStatus, WitnessedStatus};

@@ -26,11 +26,11 @@ impl ReadQuery {
     pub fn collect<E>(
         &self,
         read: impl FnOnce(&Self, &mut TakeEvent<'_>) -> Result<PageEnd, E>,
-    ) -> Result<Page, E> {
+    ) -> Result<EventPage, E> {
         let query = Self { limit: self.limit.min(MAX_PAGE_EVENTS), ..self.clone() };
         let mut events = Vec::new();
         let PageEnd { next, head, .. } = read(&query, &mut |stored| events.push(stored.into_owned()))?;
-        Ok(Page { events, next, head })
+        Ok(EventPage { events, next, head })
     }
 }
 
@@ -105,7 +105,7 @@ impl Filter {
 
 /// Stored events and where to go on.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct EventPage {
     /// In the order asked for.
     pub events: Vec<StoredEvent<'static>>,
     /// The beginning of the next page; `None` when nothing that is durable now is left.

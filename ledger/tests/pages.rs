@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{After, Event, Keyring, Micros, Position};
 use bitacora_ledger::{
-    AppendRequest, Entropy, Environment, Filter, Ledger, Options, Page, ReadError, ReadFrom, ReadQuery,
+    AppendRequest, Entropy, Environment, EventPage, Filter, Ledger, Options, ReadError, ReadFrom, ReadQuery,
     StoredEvent, SystemEntropy,
 };
 
@@ -62,7 +62,7 @@ fn expected<'a>(all: &'a [StoredEvent<'static>], query: &ReadQuery) -> Vec<&'a S
 }
 
 /// The same page, from pieces of `piece` positions that are scanned and picked in turn.
-fn by_pieces(ledger: &Ledger, all: &[StoredEvent<'static>], query: &ReadQuery, piece: u64) -> Page {
+fn by_pieces(ledger: &Ledger, all: &[StoredEvent<'static>], query: &ReadQuery, piece: u64) -> EventPage {
     let mut events = Vec::new();
     let mut take = |stored: StoredEvent<'_>| events.push(stored.into_owned());
     let mut page = ledger.begin_page(query, &mut take).unwrap();
@@ -84,7 +84,7 @@ fn by_pieces(ledger: &Ledger, all: &[StoredEvent<'static>], query: &ReadQuery, p
     }
     let end = page.finish();
     assert_eq!(end.events, events.len());
-    Page { events, next: end.next, head: end.head }
+    EventPage { events, next: end.next, head: end.head }
 }
 
 #[test]

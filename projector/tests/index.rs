@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Event, Keyring, Position};
 use bitacora_ledger::{
-    AppendRequest, Entropy, Environment, Filter, Ledger, Options, Page, ReadFrom, ReadQuery, StoredEvent,
-    SystemEntropy,
+    AppendRequest, Entropy, Environment, EventPage, Filter, Ledger, Options, ReadFrom, ReadQuery,
+    StoredEvent, SystemEntropy,
 };
 use bitacora_projector::{IndexOptions, IndexState, IndexedLedger};
 
@@ -152,7 +152,8 @@ fn compare(indexed: &IndexedLedger, dice: &mut Dice, rounds: u64) -> usize {
             query.from = ReadFrom::Before(head.next());
         }
         let (found, expected) = (indexed.read(&query).unwrap(), ledger.read(&query).unwrap());
-        let positions = |page: &Page| page.events.iter().map(|stored| stored.position).collect::<Vec<_>>();
+        let positions =
+            |page: &EventPage| page.events.iter().map(|stored| stored.position).collect::<Vec<_>>();
         assert_eq!(positions(&found), positions(&expected), "{query:?}");
         assert!(found.events == expected.events, "{query:?}: other contents");
         assert_eq!(found.next, expected.next, "{query:?}");

@@ -137,7 +137,7 @@ impl Follower {
         }
     }
 
-    async fn read(&self, from: ReadFrom) -> Result<bitacora_ledger::Page, ReadError> {
+    async fn read(&self, from: ReadFrom) -> Result<bitacora_ledger::EventPage, ReadError> {
         let ledger = self.ledger.clone();
         let kinds = [
             BreakerOpened::KIND,

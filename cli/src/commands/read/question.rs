@@ -2,7 +2,7 @@
 
 use bitacora_formats::{After, Position};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
-use bitacora_ledger::{Filter, Page, ReadFrom, ReadQuery};
+use bitacora_ledger::{EventPage, Filter, ReadFrom, ReadQuery};
 use clap::Args;
 
 use crate::filters::Filters;
@@ -73,7 +73,7 @@ impl Pages {
     }
 
     /// Takes in the result of the last query. Everything is read as of the first page's head.
-    pub(super) fn take(&mut self, page: &Page) {
+    pub(super) fn take(&mut self, page: &EventPage) {
         self.next = page.next;
         self.left = self.left.saturating_sub(page.events.len() as u64);
         if !matches!(self.next, Some(ReadFrom::Before(_))) {
