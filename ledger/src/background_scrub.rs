@@ -14,7 +14,7 @@ use crate::heads;
 use crate::leaf_repair;
 use crate::leaves::{self, Count};
 use crate::limits::{BACKGROUND_REST, FILL_SLICE_BYTES, FRAME_MARK_BYTES};
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_list::{read_released, segment_header};
 use crate::segments::{released_file_name, segment_file_name, segments_folder};
@@ -27,7 +27,7 @@ const STRIDE_BYTES: u64 = FILL_SLICE_BYTES as u64;
 
 /// The events that end a proof early.
 enum ScrubStop {
-    Damage(Fault),
+    Damage(LogFault),
     Disk(io::Error),
     Closing,
 }
@@ -128,7 +128,7 @@ fn pass_released(
     let disk = &*shared.environment.disk;
     let damaged = |what: String| {
         let file = format!("segments/{}", released_file_name(number));
-        ScrubStop::Damage(Fault {
+        ScrubStop::Damage(LogFault {
             file,
             offset: 0,
             first_position: before.next_position.get(),
@@ -270,7 +270,7 @@ fn segment(
 
 fn damage(number: SegmentNumber, offset: u64, before: &SegmentEnd, what: String) -> ScrubStop {
     let file = format!("segments/{}", segment_file_name(number));
-    ScrubStop::Damage(Fault {
+    ScrubStop::Damage(LogFault {
         file,
         offset,
         first_position: before.next_position.get(),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::shared_state::SharedState;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
@@ -20,7 +20,7 @@ impl SharedState {
 
     /// Stops taking appends because of damage to stored bytes, and has the next opening read all of the log. The first damage that was
     /// found stays the reason. The proof and every read call it when they find damage; an error that may pass is none.
-    pub(crate) fn is_damaged_by(&self, fault: &Fault) {
+    pub(crate) fn is_damaged_by(&self, fault: &LogFault) {
         self.found.get_or_init(|| fault.clone());
         if self.set_writer_once(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault.clone()))) {
             tracing::error!(%fault, "the log is damaged; nothing more is taken until the file is restored");

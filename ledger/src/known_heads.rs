@@ -13,7 +13,7 @@ use crate::cosigned::{self, KeptCosigned};
 use crate::disk::Disk;
 use crate::heads;
 use crate::history_check::{HistoryCheck, RecordedLoss, name_of};
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::options::{HeadOptions, Options};
 use crate::read_error::ReadError;
@@ -220,7 +220,7 @@ impl KnownHeads {
         if let Some((rollback, note, file)) = &self.kept_differs {
             let first_position = size_of(note).saturating_add(1);
             let what = rollback.to_string();
-            *tail = TailState::Corrupt(Fault {
+            *tail = TailState::Corrupt(LogFault {
                 file: file.clone(),
                 offset: 0,
                 first_position,
@@ -406,7 +406,7 @@ pub(crate) fn ledger_name(
     name.flatten().ok_or_else(|| {
         let file = format!("segments/{}", segment_file_name(SegmentNumber::FIRST));
         let what = "its first event does not name the ledger".to_owned();
-        OpenError::Corrupt(Fault { file, offset: 0, first_position: 1, last_position: None, what })
+        OpenError::Corrupt(LogFault { file, offset: 0, first_position: 1, last_position: None, what })
     })
 }
 

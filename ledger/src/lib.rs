@@ -137,7 +137,7 @@ pub use fold::Fold;
 pub use kept_replay::{KeptReplay, KeptReplayError};
 pub use known_segments::{KnownSegment, KnownSegments};
 pub use ledger::Ledger;
-pub use log_fault::Fault;
+pub use log_fault::LogFault;
 pub use loss::DeclaredLoss;
 pub use open_error::OpenError;
 pub use open_ledger::CloseError;

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Damage found in a ledger's files: where, which events it touches, and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct LogFault {
     /// The file, relative to the ledger's folder.
     pub file: String,
     /// The offset in the file, in bytes.
@@ -17,7 +17,7 @@ pub struct Fault {
     pub what: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LogFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, offset, first_position, last_position, what } = self;
         match last_position {

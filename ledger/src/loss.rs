@@ -11,7 +11,7 @@ use crate::disk::{Disk, OpenMode};
 use crate::heads::heads_file_name;
 use crate::index_folder::INDEX;
 use crate::leaves::{TREE, leaves_file_name};
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::quarantine;
 use crate::receipt::Head;
 use crate::replay::{ReplayedLog, TailState};
@@ -81,7 +81,7 @@ pub(crate) fn give_up_behind(
     disk: &dyn Disk,
     ledger: &Path,
     replayed: &ReplayedLog,
-    fault: &Fault,
+    fault: &LogFault,
 ) -> io::Result<TailState> {
     let folder = segments_folder(ledger);
     let name = fault.file.rsplit('/').next().unwrap_or_default().to_owned();

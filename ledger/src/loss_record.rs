@@ -14,7 +14,7 @@ use crate::cosigned;
 use crate::disk::{Disk, OpenMode};
 use crate::heads;
 use crate::known_heads::{self, KnownHeads};
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::loss::{self, DeclaredLoss};
 use crate::open_error::OpenError;
 use crate::replacement::replace;
@@ -51,7 +51,7 @@ impl LossProgress {
     }
 
     /// Returns why the ledger takes no appends before its owner declares the loss, to its end or again.
-    pub(crate) fn fault(&self, replayed: &ReplayedLog) -> Option<Fault> {
+    pub(crate) fn fault(&self, replayed: &ReplayedLog) -> Option<LogFault> {
         let what = match self {
             Self::Nothing => return None,
             Self::Declared(declared) => format!(
@@ -63,7 +63,7 @@ impl LossProgress {
             }
         };
         let first_position = replayed.head.position.get().saturating_add(1);
-        Some(Fault { file: FILE.to_owned(), offset: 0, first_position, last_position: None, what })
+        Some(LogFault { file: FILE.to_owned(), offset: 0, first_position, last_position: None, what })
     }
 
     /// `true`: the ledger was made again of its archives, ends where they did, and nobody remembers more. An opening begins the

@@ -6,7 +6,7 @@ use bitacora_formats::{Generation, Position};
 
 use crate::anchor::AnchorError;
 use crate::archive_tier::ColdError;
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::options::OptionsError;
 use crate::rollback::Rollback;
 
@@ -32,7 +32,7 @@ pub enum OpenError {
     },
     /// Nothing proven is left to serve.
     #[error("{0}; restore the file from a copy")]
-    Corrupt(Fault),
+    Corrupt(LogFault),
     /// Tables that stand for released segments are gone, and the archives do not give what they are made of.
     #[error("{0}; the ledger was not opened: its tables are made from what lies there")]
     Archive(ColdError),

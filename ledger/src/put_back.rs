@@ -18,7 +18,7 @@ use bitacora_formats::{Decompressor, Keyring, Secret, SegmentEnd};
 use crate::disk::{Disk, DiskFile, OpenMode, Patch, PatchedDisk};
 use crate::environment::Environment;
 use crate::known_heads::{KnownHeads, refuse_other_name};
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::on_loss::OnLoss;
 use crate::open_error::OpenError;
 use crate::options::Options;
@@ -82,12 +82,12 @@ impl PutBack {
     }
 
     /// Returns the damage for which a ledger that lacks them takes no appends.
-    fn fault(&self) -> Fault {
+    fn fault(&self) -> LogFault {
         let first = self.files.first();
         let (segment, offset) = first.map_or_else(Default::default, |one| (one.segment.clone(), one.offset));
         let file = first.map(UnwrittenFrames::file_name).unwrap_or_default();
         let first_position = self.positions.start;
-        Fault {
+        LogFault {
             file: format!("{SEGMENTS}/{segment}"),
             offset,
             first_position,
@@ -195,14 +195,14 @@ pub(crate) fn missing_behind(
     ledger: &Path,
     key: &Secret,
     (end, offset): (&SegmentEnd, u64),
-) -> io::Result<Option<Fault>> {
+) -> io::Result<Option<LogFault>> {
     let (_, others) = split(disk, ledger, key)?;
     let last = segment_file_name(end.number);
     let is_behind = |frames: &&UnwrittenFrames| {
         let through = frames.offset + frames.bytes.len() as u64;
         frames.segment > last || frames.segment == last && through > offset
     };
-    Ok(others.iter().find(is_behind).map(|frames| Fault {
+    Ok(others.iter().find(is_behind).map(|frames| LogFault {
         file: format!("{SEGMENTS}/{}", frames.segment),
         offset: frames.offset,
         first_position: end.next_position.get(),

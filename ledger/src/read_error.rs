@@ -3,7 +3,7 @@
 use bitacora_formats::Position;
 
 use crate::archive_tier::ColdError;
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 
 /// The reasons for which stored events cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum ReadError {
     },
     /// The stored bytes are damaged there.
     #[error("{0}; restore the file from a copy")]
-    Corrupt(Fault),
+    Corrupt(LogFault),
     /// The disk gave an error.
     #[error("{file}: {what}")]
     Disk {

@@ -18,7 +18,7 @@ use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
 use crate::index_folder::INDEX;
 use crate::known_heads::{ledger_name, refuse_other_name};
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::open_ledger::OpenLedger;
 use crate::options::Options;
@@ -54,7 +54,7 @@ struct LogEnd {
     end: SegmentEnd,
     frames_end: u64,
     /// Damage that no write in progress explains.
-    fault: Option<Fault>,
+    fault: Option<LogFault>,
 }
 
 pub(crate) fn open(
@@ -114,13 +114,13 @@ struct Readable {
     header: SegmentHeader,
     end: SegmentEnd,
     segments: Vec<Arc<Segment>>,
-    fault: Option<Fault>,
-    lost_end: Option<Fault>,
+    fault: Option<LogFault>,
+    lost_end: Option<LogFault>,
 }
 
 impl Readable {
     /// Takes the whole segments of a damaged log, with the lost ones between them.
-    fn of_damaged(whole: WholeBehind, fault: Option<Fault>) -> Self {
+    fn of_damaged(whole: WholeBehind, fault: Option<LogFault>) -> Self {
         let WholeBehind { segments, header, end, lost_end } = whole;
         Self { header, end, segments, fault, lost_end }
     }
@@ -140,7 +140,7 @@ fn known(
     keyring: &Keyring,
     list: &SegmentList,
     index: &SegmentIndex<'_>,
-) -> Result<Result<LogEnd, Fault>, OpenError> {
+) -> Result<Result<LogEnd, LogFault>, OpenError> {
     let in_step = |what: &str| {
         let what = format!("{what} of {}", folder.display());
         move |source: io::Error| OpenError::Disk { what, source }
@@ -230,9 +230,9 @@ fn log_end(disk: &dyn Disk, folder: &Path, last: SegmentNumber) -> io::Result<Op
     Ok(None)
 }
 
-fn fault(number: SegmentNumber, offset: u64, end: &SegmentEnd, what: &str) -> Fault {
+fn fault(number: SegmentNumber, offset: u64, end: &SegmentEnd, what: &str) -> LogFault {
     let file = format!("segments/{}", segment_file_name(number));
-    Fault {
+    LogFault {
         file,
         offset,
         first_position: end.next_position.get(),
@@ -241,9 +241,9 @@ fn fault(number: SegmentNumber, offset: u64, end: &SegmentEnd, what: &str) -> Fa
     }
 }
 
-fn first_fault(what: &str) -> Fault {
+fn first_fault(what: &str) -> LogFault {
     let file = format!("segments/{}", segment_file_name(SegmentNumber(1)));
-    Fault { file, offset: 0, first_position: 1, last_position: None, what: what.to_owned() }
+    LogFault { file, offset: 0, first_position: 1, last_position: None, what: what.to_owned() }
 }
 
 /// Returns the reason for which not even the first segment's header can be used.
@@ -254,7 +254,7 @@ fn why_nothing_is_readable(disk: &dyn Disk, folder: &Path, keyring: &Keyring) ->
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let released = released_file_name(SegmentNumber(1));
             return match disk.exists(&segments_folder(folder).join(&released)) {
-                Ok(true) => OpenError::Corrupt(Fault {
+                Ok(true) => OpenError::Corrupt(LogFault {
                     file: format!("segments/{released}"),
                     ..first_fault("the file of a released segment expected")
                 }),

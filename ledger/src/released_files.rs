@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bitacora_formats::{Keyring, LedgerKeys, Position, ReleasedSegment, SegmentNumber, service_source};
 
 use crate::disk::Disk;
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::replacement::replace;
 use crate::replay::ReplayedLog;
 use crate::segment_list::{copies_folder, read_released, released_bytes, released_copy, segment_header};
@@ -45,7 +45,7 @@ pub(crate) fn unsigned_again(
     folder: &Path,
     keyring: &Keyring,
     replayed: &ReplayedLog,
-) -> io::Result<Option<Fault>> {
+) -> io::Result<Option<LogFault>> {
     let (folder, keys) = (segments_folder(folder), LedgerKeys::new(keyring, replayed.ledger));
     let source = service_source(replayed.ledger);
     for segment in replayed.segments.iter().take_while(|segment| segment.is_released()) {
@@ -60,8 +60,8 @@ pub(crate) fn unsigned_again(
     Ok(None)
 }
 
-fn unsigned_fault(number: SegmentNumber, first: Position, last: Position) -> Fault {
-    Fault {
+fn unsigned_fault(number: SegmentNumber, first: Position, last: Position) -> LogFault {
+    LogFault {
         file: format!("{SEGMENTS}/{}", released_file_name(number)),
         offset: 8,
         first_position: first.get(),

@@ -21,7 +21,7 @@ use crate::id_tables::IdTables;
 use crate::index_folder::INDEX;
 use crate::key_map::KeyMap;
 use crate::leaves::SegmentLeaves;
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::receipt::Head;
 use crate::segment_file::{is_signed_by, load_segment};
@@ -65,7 +65,7 @@ pub(crate) struct ReplayedLog {
     /// The header of the last segment behind the damage that is whole, whose end `head` and `end` are then.
     pub(crate) behind: Option<SegmentHeader>,
     /// The damage behind that end.
-    pub(crate) lost_end: Option<Fault>,
+    pub(crate) lost_end: Option<LogFault>,
     /// The file before the last written one, and where its bytes end.
     pub(crate) before_last: Option<(PathBuf, u64)>,
 }
@@ -77,7 +77,7 @@ pub(crate) enum TailState {
     /// With a write that was cut short: the bytes from `at` to `until` are no frame.
     Torn { path: PathBuf, name: String, at: u64, until: u64 },
     /// The bytes are damaged; nothing may be written.
-    Corrupt(Fault),
+    Corrupt(LogFault),
 }
 
 /// Reads a ledger's segments in order.
@@ -267,7 +267,7 @@ impl<'a> Replay<'a> {
 
 /// The reasons for which a segment's replay stops.
 enum ReplayStop {
-    Damage(Fault),
+    Damage(LogFault),
     Open(OpenError),
 }
 

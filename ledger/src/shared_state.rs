@@ -17,7 +17,7 @@ use crate::disk::Disk;
 use crate::environment::Environment;
 use crate::id_tables::IdTables;
 use crate::inbox::Inbox;
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::prepare::Preparer;
 use crate::receipt::Head;
 use crate::recent::{RecentFrames, RevisitedFrames};
@@ -69,9 +69,9 @@ pub(crate) struct SharedState {
     writer: Mutex<WriterState>,
     is_proven: AtomicBool,
     /// The damage behind the head, of a ledger that is damaged before it too.
-    lost_end: Option<Fault>,
+    lost_end: Option<LogFault>,
     /// The first damage that was found since the opening.
-    pub(crate) found: OnceLock<Fault>,
+    pub(crate) found: OnceLock<LogFault>,
 }
 
 /// The parts a [`SharedState`] is put together from.
@@ -93,7 +93,7 @@ pub(crate) struct SharedParts {
     pub(crate) unproven: UnprovenWrites,
     pub(crate) head: Head,
     pub(crate) writer: WriterState,
-    pub(crate) lost_end: Option<Fault>,
+    pub(crate) lost_end: Option<LogFault>,
     pub(crate) governance: Option<Arc<Governance>>,
 }
 
@@ -198,7 +198,7 @@ impl SharedState {
     }
 
     /// The damage that was found behind the head when the ledger was opened.
-    pub(crate) fn lost_behind(&self) -> Option<&Fault> {
+    pub(crate) fn lost_behind(&self) -> Option<&LogFault> {
         self.lost_end.as_ref()
     }
 

@@ -18,7 +18,7 @@ use crate::heads;
 use crate::history_check::HistoryCheck;
 use crate::index_folder::INDEX;
 use crate::known_heads::{AnchorMemory, KnownHeads, is_declared_lost, size_of};
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::log_fold::{begin_in_archives, fold_to_head};
 use crate::open_error::OpenError;
 use crate::open_ledger::OpenLedger;
@@ -70,7 +70,7 @@ pub(crate) fn open_damaged(
     folder: &Path,
     keyring: &Arc<Keyring>,
     options: &Options,
-    fault: Fault,
+    fault: LogFault,
 ) -> Result<OpenLedger, OpenError> {
     let inner = match open(environment, folder, keyring, options.name.as_ref(), options) {
         Err(OpenError::Corrupt(_)) => return Err(OpenError::Corrupt(fault)),
@@ -137,7 +137,7 @@ impl SnapshotLog<'_> {
         };
         if let Err(rollback) = history.check_head(&head, holding) {
             let first_position = size_of(&head.note().to_string()).saturating_add(1);
-            self.is_damaged(Fault {
+            self.is_damaged(LogFault {
                 file,
                 offset: 0,
                 first_position,
@@ -175,7 +175,7 @@ impl SnapshotLog<'_> {
         Ok(())
     }
 
-    fn is_damaged(&self, fault: Fault) {
+    fn is_damaged(&self, fault: LogFault) {
         tracing::warn!(%fault, "the ledger is damaged; answers rest on what is left of it");
         self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
     }

@@ -13,7 +13,7 @@ use bitacora_formats::{
 use crate::archive_tier::ColdTier;
 use crate::disk::{Disk, DiskFile, OpenMode, is_no_file};
 use crate::heads;
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::read_error::ReadError;
 use crate::receipt::Head;
 use crate::replay::{ReplayedLog, TailState};
@@ -35,7 +35,7 @@ pub(crate) struct WholeBehind {
     pub(crate) header: SegmentHeader,
     pub(crate) end: SegmentEnd,
     /// The damage that events behind the end are lost by, if any are.
-    pub(crate) lost_end: Option<Fault>,
+    pub(crate) lost_end: Option<LogFault>,
 }
 
 /// A damaged ledger: its place, its keyring and its damage.
@@ -45,7 +45,7 @@ pub(crate) struct DamagedLedger<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) keyring: &'a Keyring,
     /// The damage that is known.
-    pub(crate) fault: &'a Fault,
+    pub(crate) fault: &'a LogFault,
 }
 
 /// A segment that is whole as far as its header says.
@@ -183,14 +183,14 @@ impl DamagedLedger<'_> {
     fn lost(&self, number: SegmentNumber, first: Position, last: Position) -> Segment {
         let last = Some(last.get());
         let fault = if self.fault.first_position == first.get() {
-            Fault { last_position: last, ..self.fault.clone() }
+            LogFault { last_position: last, ..self.fault.clone() }
         } else {
             self.fault_at(number, 0, first, last)
         };
         Segment::lost(number, first, fault)
     }
 
-    fn fault_at(&self, number: SegmentNumber, offset: u64, first: Position, last: Option<u64>) -> Fault {
+    fn fault_at(&self, number: SegmentNumber, offset: u64, first: Position, last: Option<u64>) -> LogFault {
         if self.fault.first_position == first.get() && last.is_none() {
             return self.fault.clone();
         }
@@ -202,7 +202,7 @@ impl DamagedLedger<'_> {
             (false, true) => (released, "a released segment of this ledger was expected, damage was found"),
             (false, false) => (stored, "the file is missing"),
         };
-        Fault {
+        LogFault {
             file: format!("{SEGMENTS}/{name}"),
             offset,
             first_position: first.get(),
@@ -213,7 +213,7 @@ impl DamagedLedger<'_> {
 
     /// Returns the end of the segment, and the loss behind that in its file; `None` where no frame in it opens under a signature of its
     /// key.
-    fn end_of(&self, last: &CertifiedSegment) -> io::Result<Option<(SegmentEnd, Option<Fault>)>> {
+    fn end_of(&self, last: &CertifiedSegment) -> io::Result<Option<(SegmentEnd, Option<LogFault>)>> {
         let FrameStorage::InFile { .. } = &last.indexed.frames else { return Ok(None) };
         let header = &last.indexed.header;
         let path = segments_folder(self.folder).join(segment_file_name(last.number));
@@ -248,13 +248,13 @@ impl DamagedLedger<'_> {
     }
 
     /// Returns the loss where a head beside the segments covers more than there is.
-    fn lost_by_heads(&self, end: &SegmentEnd) -> Option<Fault> {
+    fn lost_by_heads(&self, end: &SegmentEnd) -> Option<LogFault> {
         let signers = self.keyring.signing_chain();
         let (head, file) =
             heads::last_head(self.disk, self.folder, end.ledger, Some(end.generation), signers)?;
         let (size, first) = (head.head().size, end.next_position.get());
         let what = || format!("it holds a tree head over {size} events, {} are left", first - 1);
-        (size >= first).then(|| Fault {
+        (size >= first).then(|| LogFault {
             file,
             offset: 0,
             first_position: first,

@@ -1,6 +1,6 @@
 //! The state of a ledger's writer: whether it takes appends, and what it has done since the opening.
 
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 
 /// Totals since this opening.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub enum ReadOnlyReason {
     NoIdTable(String),
     /// The stored bytes are damaged; what is proven is still served.
     #[error("{0}; appends stay refused until the file is restored from a copy")]
-    Corrupt(Fault),
+    Corrupt(LogFault),
     /// Others remember another history of this ledger.
     #[error("{0}; appends stay refused: find out which copy is the right one")]
     Diverged(String),

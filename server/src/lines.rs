@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use bitacora_formats::Position;
-use bitacora_ledger::{Fault, Head, ReadFrom, ReadQuery};
+use bitacora_ledger::{Head, LogFault, ReadFrom, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
@@ -84,7 +84,7 @@ impl Lines {
     }
 
     /// The damage by which the answer ends before all that was asked for.
-    fn lost_end(&self) -> Option<Fault> {
+    fn lost_end(&self) -> Option<LogFault> {
         let is_open = self.query.until.is_none() && self.next.is_none() && self.wanted > 0;
         self.ledger.lost_end().filter(|_| is_open)
     }

@@ -10,7 +10,7 @@ use bitacora_formats::{
 use super::{Outcome, Progress, Replay, ReplayStop, disk_error};
 use crate::disk::{DiskFile, OpenMode};
 use crate::leaves::SegmentLeaves;
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::segment_file::is_signed_by;
 use crate::segment_ids::{KnownIdentity, SegmentIds};
@@ -168,9 +168,9 @@ impl Replay<'_> {
         offset: u64,
         progress: Option<&Progress>,
         what: &dyn std::fmt::Display,
-    ) -> Fault {
+    ) -> LogFault {
         let first_position = progress.map_or(1, |progress| progress.end.next_position.get());
-        Fault {
+        LogFault {
             file: format!("segments/{name}"),
             offset,
             first_position,

@@ -14,7 +14,7 @@ use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
 use crate::damage_reports::DamageReports;
 use crate::disk::DiskFile;
 use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES, MAX_KNOWN_FRAMES};
-use crate::log_fault::Fault;
+use crate::log_fault::LogFault;
 use crate::read_error::ReadError;
 
 /// A segment in its file.
@@ -78,7 +78,7 @@ impl StoredSegment {
         self.reports.get_or_init(|| Arc::clone(reports));
     }
 
-    pub(super) fn tell(&self, fault: &Fault) {
+    pub(super) fn tell(&self, fault: &LogFault) {
         if let Some(reports) = self.reports.get() {
             reports.tell(fault);
         }
@@ -155,8 +155,8 @@ impl StoredSegment {
         ReadError::Corrupt(self.fault(hole))
     }
 
-    fn fault(&self, hole: Hole) -> Fault {
-        Fault {
+    fn fault(&self, hole: Hole) -> LogFault {
+        LogFault {
             file: shown(self.number),
             offset: hole.offset,
             first_position: hole.first.get(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Data, Event, Json, Keyring, LedgerName, Position};
 use bitacora_ledger::{
-    AppendError, AppendRequest, Appended, Fault, Filter, Ledger, OpenError, Options, ReadError, ReadFrom,
+    AppendError, AppendRequest, Appended, Filter, Ledger, LogFault, OpenError, Options, ReadError, ReadFrom,
     ReadOnlyReason, ReadQuery, StoredEvent, WriterState,
 };
 use bitacora_tests::seeded::Random;
@@ -64,7 +64,7 @@ pub(crate) fn wait_for_supply(machine: &Simulation) {
 }
 
 /// The damage that the ledger was found to have, by its opening or by the proof that goes on after it.
-pub(crate) fn damage(ledger: &Ledger) -> Fault {
+pub(crate) fn damage(ledger: &Ledger) -> LogFault {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {
         let status = ledger.status();
