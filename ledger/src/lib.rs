@@ -152,7 +152,7 @@ pub use signer_handle::{HeadStatus, PublishedHead};
 pub use witness::handle::{WitnessStatus, WitnessedStatus};
 
 pub use archive_records::Released;
-pub use receipt::{Appended, DerivedReceipt, EventReceipt, Head, ReceiptStatus};
+pub use receipt::{AppendReceipt, DerivedReceipt, EventReceipt, Head, ReceiptStatus};
 pub use release::ReleaseError;
 pub use request::{AppendCondition, AppendRequest, ExpectedVersion};
 pub use restoration::{Restoration, RestoreError};

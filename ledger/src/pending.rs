@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::append_error::AppendError;
 use crate::messages::RequestPlacement;
-use crate::receipt::{Appended, EventReceipt, ReceiptStatus};
+use crate::receipt::{AppendReceipt, EventReceipt, ReceiptStatus};
 use crate::shared_state::SharedState;
 
 /// An append that the sequencer has. Resolved `Ok` ⇒ durable. Dropping it does not take the append back.
@@ -35,13 +35,13 @@ impl PendingAppend {
     ///
     /// # Errors
     /// Why it was not acknowledged; see [`AppendError::side_effects`].
-    pub fn wait(mut self) -> Result<Appended, AppendError> {
+    pub fn wait(mut self) -> Result<AppendReceipt, AppendError> {
         let receiver = std::mem::replace(&mut self.outcome, oneshot::channel().1);
         let outcome = receiver.blocking_recv().unwrap_or(Err(AppendError::Unknown))?;
         self.appended(outcome)
     }
 
-    fn appended(&mut self, accepted: RequestPlacement) -> Result<Appended, AppendError> {
+    fn appended(&mut self, accepted: RequestPlacement) -> Result<AppendReceipt, AppendError> {
         let mut results = Vec::with_capacity(accepted.placed.len());
         for ((id, commitment), placed) in std::mem::take(&mut self.events).into_iter().zip(&accepted.placed) {
             let stream_version = placed.stream_version.ok_or(AppendError::Unknown)?;
@@ -50,12 +50,12 @@ impl PendingAppend {
         }
         let positions = || results.iter().map(|result| result.position);
         let (first, last) = positions().min().zip(positions().max()).ok_or(AppendError::Unknown)?;
-        Ok(Appended { first, last, results, derived: accepted.derived, head: self.shared.head() })
+        Ok(AppendReceipt { first, last, results, derived: accepted.derived, head: self.shared.head() })
     }
 }
 
 impl Future for PendingAppend {
-    type Output = Result<Appended, AppendError>;
+    type Output = Result<AppendReceipt, AppendError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Poll::Ready(outcome) = Pin::new(&mut self.outcome).poll(context) else { return Poll::Pending };

@@ -10,7 +10,7 @@ use bitacora_formats::{Event, Micros, Position};
 use bitacora_governance::{
     Derived, Examination, Governance, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode,
 };
-use bitacora_ledger::{AppendError, AppendRequest, Appended, Governing, Ledger, Options};
+use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, Governing, Ledger, Options};
 use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
 use bitacora_tests::simulation::{SIMULATION_START, Simulation};
 use serde_json::json;
@@ -146,12 +146,12 @@ fn request(call: &str) -> Event<'static> {
     event("tool.requested", format!("{call}#requested"), "agent:1", &data)
 }
 
-fn ask(ledger: &Ledger, call: &str) -> Result<Appended, AppendError> {
+fn ask(ledger: &Ledger, call: &str) -> Result<AppendReceipt, AppendError> {
     ledger.append_ahead(AppendRequest::of(vec![request(call)]))?.wait()
 }
 
 /// Returns the decision that a caller heard in an answer.
-fn heard(ledger: &Ledger, answer: &Appended) -> (Position, Verdict) {
+fn heard(ledger: &Ledger, answer: &AppendReceipt) -> (Position, Verdict) {
     let made = answer.derived.iter().find(|derived| derived.kind == "decision.made").unwrap();
     (made.position, decision_at(ledger, made.position).verdict)
 }

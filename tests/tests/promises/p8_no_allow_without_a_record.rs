@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_governance::{Policy, State};
-use bitacora_ledger::{AppendRequest, Appended, Governing, Ledger, Options};
+use bitacora_ledger::{AppendReceipt, AppendRequest, Governing, Ledger, Options};
 use bitacora_tests::seeded::Random;
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
@@ -49,7 +49,12 @@ impl Client {
         Self { random: Random::new(seed), asked: 0, acts: 0, waiting: vec![], seen: vec![], allowed: vec![] }
     }
 
-    fn append(&mut self, machine: &Simulation, ledger: &Ledger, event: Event<'static>) -> Option<Appended> {
+    fn append(
+        &mut self,
+        machine: &Simulation,
+        ledger: &Ledger,
+        event: Event<'static>,
+    ) -> Option<AppendReceipt> {
         let appended = ledger.append(AppendRequest::of(vec![event])).ok()?.wait().ok()?;
         self.seen.push((machine.disk.operation_count(), state(ledger)));
         Some(appended)

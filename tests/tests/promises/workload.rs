@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Data, Event, Json, Keyring, LedgerName, Position};
 use bitacora_ledger::{
-    AppendError, AppendRequest, Appended, Filter, Ledger, LogFault, OpenError, Options, ReadError, ReadFrom,
-    ReadOnlyReason, ReadQuery, StoredEvent, WriterState,
+    AppendError, AppendReceipt, AppendRequest, Filter, Ledger, LogFault, OpenError, Options, ReadError,
+    ReadFrom, ReadOnlyReason, ReadQuery, StoredEvent, WriterState,
 };
 use bitacora_tests::seeded::Random;
 use bitacora_tests::simulated_disk::Call;
@@ -93,7 +93,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Appends one event and remembers the answer.
-    pub(crate) fn append(&mut self, ledger: &Ledger, number: u64) -> Result<Appended, AppendError> {
+    pub(crate) fn append(&mut self, ledger: &Ledger, number: u64) -> Result<AppendReceipt, AppendError> {
         let appended = ledger.append(AppendRequest::of(vec![event(number)]))?.wait()?;
         self.acknowledged.push((number, appended.first));
         Ok(appended)
