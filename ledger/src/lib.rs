@@ -141,7 +141,7 @@ pub use log_fault::LogFault;
 pub use loss::DeclaredLoss;
 pub use open_error::OpenError;
 pub use open_ledger::CloseError;
-pub use options::{Governing, HeadOptions, IDLE_HEADS_EVERY, Options, OptionsError};
+pub use options::{HeadOptions, IDLE_HEADS_EVERY, Options, OptionsError, ReactorChoice};
 pub use page::PageBuilder;
 pub use pending::PendingAppend;
 pub use proofs::{ConsistencyProof, InclusionProof};

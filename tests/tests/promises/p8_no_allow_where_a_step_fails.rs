@@ -10,7 +10,7 @@ use bitacora_formats::{Event, Micros, Position};
 use bitacora_governance::{
     Derived, Examination, Governance, Observed, Reactor, ReactorRefusal, ReactorState, RefusalCode,
 };
-use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, Governing, Ledger, Options};
+use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, Ledger, Options, ReactorChoice};
 use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
 use bitacora_tests::simulation::{SIMULATION_START, Simulation};
 use serde_json::json;
@@ -135,7 +135,7 @@ fn trusting(seed: u64) -> Simulation {
 fn open_failing(machine: &Simulation) -> (Ledger, Arc<Mutex<Plan>>) {
     let plan = Arc::default();
     let reactor = Failing { inner: Governance::default(), plan: Arc::clone(&plan) };
-    let options = Options { governing: Governing::By(Arc::new(reactor)), ..options() };
+    let options = Options { governing: ReactorChoice::By(Arc::new(reactor)), ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap();
     (ledger, plan)
 }
@@ -285,7 +285,7 @@ fn where_a_call_of_the_disk_fails_every_allow_that_was_heard_is_recorded() {
 #[test]
 fn a_full_queue_allows_nothing_and_what_waited_is_recorded() {
     let machine = trusting(850);
-    let small = Options { queue_bytes: 4 * 1024, governing: Governing::Governance, ..options() };
+    let small = Options { queue_bytes: 4 * 1024, governing: ReactorChoice::Governance, ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), small).unwrap();
     let syncs = machine.disk.hold(Call::SyncData);
     let (mut waiting, mut refused) = (Vec::new(), Vec::new());

@@ -9,7 +9,7 @@ use bitacora_formats::vocabulary::{Dimension, DimensionPart, TrustRules};
 use bitacora_formats::{After, Data, Event, Json, Keyring, Micros, Position};
 use bitacora_governance::{Observed, Policy, ReactorState, State, assess};
 use bitacora_ledger::{
-    AppendRequest, Entropy, Environment, Filter, Governing, Ledger, Options, ReadFrom, ReadQuery,
+    AppendRequest, Entropy, Environment, Filter, Ledger, Options, ReactorChoice, ReadFrom, ReadQuery,
     StoredEvent, SystemEntropy,
 };
 use bitacora_projector::{IndexOptions, IndexedLedger, ModelState};
@@ -27,7 +27,7 @@ const ACTS: u64 = 300;
 fn options() -> Options {
     // A session of an agent is one request.
     let (segment_bytes, request_bytes) = (512 * 1024, 128 * 1024);
-    Options { governing: Governing::Governance, segment_bytes, request_bytes, ..Options::small() }
+    Options { governing: ReactorChoice::Governance, segment_bytes, request_bytes, ..Options::small() }
 }
 
 fn open(folder: &Path, keyring: &Arc<Keyring>) -> IndexedLedger {
