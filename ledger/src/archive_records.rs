@@ -21,7 +21,7 @@ pub struct SealedArchive<'a> {
 
 /// The extent of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Released {
+pub struct ReleaseExtent {
     /// The position of the first event.
     pub first: Position,
     /// The position of the last event.

@@ -151,7 +151,7 @@ pub use read_error::ReadError;
 pub use signer_handle::{HeadStatus, PublishedHead};
 pub use witness::handle::{WitnessStatus, WitnessedStatus};
 
-pub use archive_records::Released;
+pub use archive_records::ReleaseExtent;
 pub use receipt::{AppendReceipt, DerivedReceipt, EventReceipt, Head, ReceiptStatus};
 pub use release::ReleaseError;
 pub use request::{AppendCondition, AppendRequest, ExpectedVersion};

@@ -10,7 +10,7 @@ use bitacora_formats::{
 };
 
 use crate::append_error::AppendError;
-use crate::archive_records::Released;
+use crate::archive_records::ReleaseExtent;
 use crate::disk::OpenMode;
 use crate::leaves::{TREE, leaves_file_name};
 use crate::ledger::Ledger;
@@ -71,7 +71,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`ReleaseError`]; what was let go before stands.
-    pub fn release(&self, through: Position, reason: &str) -> Result<Option<Released>, ReleaseError> {
+    pub fn release(&self, through: Position, reason: &str) -> Result<Option<ReleaseExtent>, ReleaseError> {
         let shared = self.shared();
         if !shared.is_proven() {
             return Err(ReleaseError::NotProven);
@@ -81,10 +81,11 @@ impl Ledger {
         let Some(through) = remembered(shared).map(|remembered| remembered.min(through)) else {
             return Ok(None);
         };
-        let mut all: Option<Released> = None;
+        let mut all: Option<ReleaseExtent> = None;
         while let Some((segment, last)) = shared.segments.first_here().filter(|(_, last)| *last <= through) {
             let bytes = let_go(shared, &segment, last, reason)?;
-            let released = all.get_or_insert(Released { first: segment.first, last, segments: 0, bytes: 0 });
+            let released =
+                all.get_or_insert(ReleaseExtent { first: segment.first, last, segments: 0, bytes: 0 });
             released.last = last;
             released.segments += 1;
             released.bytes += bytes;
@@ -125,7 +126,7 @@ fn remove_returned(shared: &SharedState) -> Result<(), ReleaseError> {
 }
 
 /// Has the log say of a segment that it goes. Returned `Ok` ⇒ durable.
-fn say(shared: &SharedState, released: &Released, reason: &str) -> Result<(), ReleaseError> {
+fn say(shared: &SharedState, released: &ReleaseExtent, reason: &str) -> Result<(), ReleaseError> {
     match append_own(shared, &ServiceEvent::Released { released, reason }) {
         // It was said, of these very events: before they were brought back, from archives into segments of another length.
         Err(AppendError::IdReused { .. }) => Ok(()),
@@ -158,7 +159,7 @@ fn let_go(
     if ReleasedSegment::parse(&left).as_ref() != Ok(&released) {
         return Err(in_file(io::ErrorKind::InvalidData.into()));
     }
-    say(shared, &Released { first: segment.first, last, segments: 1, bytes }, reason)?;
+    say(shared, &ReleaseExtent { first: segment.first, last, segments: 1, bytes }, reason)?;
     write_left(disk, &folder, segment.number, &left).map_err(in_file)?;
     shared.segments.release(Segment::released(&released, end_root, Arc::clone(&shared.tier)));
     disk.remove_file(&path).and_then(|()| disk.sync_folder(&folder)).map_err(in_file)?;

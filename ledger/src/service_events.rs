@@ -10,7 +10,7 @@ use bitacora_formats::{
 use serde_json::json;
 
 use crate::append_error::AppendError;
-use crate::archive_records::{Released, SealedArchive};
+use crate::archive_records::{ReleaseExtent, SealedArchive};
 use crate::clock_watch::ClockJump;
 use crate::loss::DeclaredLoss;
 use crate::prepare::{PreparedRequest, Preparer, RequestOrigin};
@@ -53,7 +53,7 @@ pub(crate) enum ServiceEvent<'a> {
     Archived(&'a SealedArchive<'a>),
     /// Segments are let go now.
     Released {
-        released: &'a Released,
+        released: &'a ReleaseExtent,
         reason: &'a str,
     },
     /// Begins a generation, after a loss that was declared.
@@ -209,7 +209,7 @@ mod tests {
         let unwritten = UnwrittenFrames::of(&key, Generation(1), place, 0, vec![7; 211]);
         events.push(ServiceEvent::FramesPutBack(&unwritten));
         let (first, last) = (archive.first, archive.last);
-        let released = Released { first, last, segments: 2, bytes: 1 << 20 };
+        let released = ReleaseExtent { first, last, segments: 2, bytes: 1 << 20 };
         events.push(ServiceEvent::Archived(&archive));
         events.push(ServiceEvent::Released { released: &released, reason: "kept here for 90 days" });
         events.extend(losses.iter().map(ServiceEvent::Recovered));

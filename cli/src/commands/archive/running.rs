@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bitacora_archiver::{Archived, Archiver, Due, Outcome, Pace, Period, Release, Rules, Run};
 use bitacora_formats::Micros;
-use bitacora_ledger::Released;
+use bitacora_ledger::ReleaseExtent;
 use clap::{Args, ValueEnum};
 
 use super::{ArchiveFailure, Place, interruptible};
@@ -155,7 +155,7 @@ fn to_json(outcome: &Outcome) -> String {
         let object = object.raw("events", one.range.events()).raw("bytes", one.bytes);
         object.text("name", &one.name).raw("wasThere", one.was_there).end()
     };
-    let released = |released: &Released| {
+    let released = |released: &ReleaseExtent| {
         let (first, last) = (released.first.to_string(), released.last.to_string());
         let object = JsonObject::new().text("first", &first).text("last", &last);
         object.raw("segments", released.segments).raw("bytes", released.bytes).end()
@@ -176,7 +176,7 @@ fn write(outcome: &Outcome, output: &mut Output) -> Result<(), OutputError> {
     if outcome.archived.is_empty() {
         output.line("nothing is due")?;
     }
-    if let Some(Released { first, last, segments, bytes }) = outcome.released {
+    if let Some(ReleaseExtent { first, last, segments, bytes }) = outcome.released {
         output
             .line(format_args!("released positions {first}-{last}: {segments} segments of {bytes} bytes"))?;
     }
