@@ -20,7 +20,8 @@ use crate::reactor_state::BrokenReactor;
 use crate::receipt::DerivedReceipt;
 use crate::request::{AppendRequest, ExpectedVersion};
 use crate::segment_ids::KnownIdentity;
-use crate::staged_state::{StagedState, Tip, Unplaceable};
+use crate::staged_state::{StagedState, Unplaceable};
+use crate::stream_tips::Tip;
 
 /// The effects of a request so far.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use crate::messages::RequestAnswer;
 use crate::receipt::Head;
 use crate::segment_preallocator::BlankSegment;
 use crate::segments::Segment;
-use crate::staged_state::Tip;
+use crate::stream_tips::Tip;
 
 /// One step for the committer; while it works on one, one more may wait.
 pub(crate) enum Commit {

@@ -19,7 +19,7 @@ use crate::segment_preallocator::BlankSegment;
 use crate::segments::FramePlace;
 use crate::shared_state::SharedState;
 use crate::snapshots::StateAtEnd;
-use crate::staged_state::Tip;
+use crate::stream_tips::Tip;
 use crate::tip_tables::EndedState;
 use crate::unproven_writes::{UnprovenBacklog, WritesEnded};
 

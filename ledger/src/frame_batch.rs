@@ -3,7 +3,7 @@
 use bitacora_formats::{BodyMark, BodyWriter, Commitment, EventKey, Micros, StreamKey};
 
 use crate::messages::RequestAnswer;
-use crate::staged_state::Tip;
+use crate::stream_tips::Tip;
 
 /// Requests staged for the next frame, and answers that wait for it.
 pub(crate) struct FrameBatch {

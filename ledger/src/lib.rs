@@ -105,6 +105,7 @@ mod snapshot_open;
 mod snapshots;
 mod staged_state;
 mod status;
+mod stream_tips;
 mod subjects;
 mod table_writer;
 mod threads;

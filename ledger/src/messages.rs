@@ -7,7 +7,7 @@ use crate::append_error::AppendError;
 use crate::prepare::PreparedRequest;
 use crate::receipt::DerivedReceipt;
 use crate::segment_ids::KnownIdentity;
-use crate::staged_state::Tip;
+use crate::stream_tips::Tip;
 
 /// The channel for the outcome of a request.
 pub(crate) type Reply = oneshot::Sender<Result<RequestPlacement, AppendError>>;

@@ -28,7 +28,7 @@ use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_index::SegmentIndex;
 use crate::segment_list::{SegmentList, segment_header};
 use crate::segments::{Segment, segment_file_name, segments_folder};
-use crate::staged_state::Tip;
+use crate::stream_tips::Tip;
 use crate::tip_tables::{EndedState, TipTables};
 use crate::tree::TreeGrowth;
 

@@ -24,7 +24,7 @@ use crate::recent::{RecentFrames, RevisitedFrames};
 use crate::segment_preallocator::{Outlook, SegmentPreallocator};
 use crate::segments::Segments;
 use crate::signer_handle::HeadSignerHandle;
-use crate::staged_state::{DurableTips, Tip};
+use crate::stream_tips::{DurableTips, Tip};
 use crate::table_writer::TableWriter;
 use crate::tree::Tree;
 use crate::unproven_writes::UnprovenWrites;

@@ -1,7 +1,6 @@
 //! The sequencer's state ahead of the disk: next position, stream tips, identities, condition window.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, RwLock};
 
 use bitacora_formats::{Commitment, EventKey, Micros, Position, StreamKey, StreamVersion};
 
@@ -9,16 +8,7 @@ use crate::key_map::KeyMap;
 use crate::limits::{CONDITION_WINDOW_EVENTS, MAX_STREAMS};
 use crate::prepare::{Facets, PreparedCondition};
 use crate::segment_ids::{KnownIdentity, SegmentIds};
-
-/// The last event of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tip {
-    pub(crate) version: StreamVersion,
-    pub(crate) position: Position,
-}
-
-/// Stream tips as the disk has them; written at publish, read by anyone.
-pub(crate) type DurableTips = Arc<RwLock<KeyMap<StreamKey, Tip>>>;
+use crate::stream_tips::{DurableTips, Tip};
 
 /// State ahead of the disk. [`StagedState::discard`] undoes all changes of one request.
 pub(crate) struct StagedState {

@@ -20,7 +20,7 @@ use self::file::{file_name, is_unfinished, read_header, read_into, segments_of, 
 use crate::background_pace::SliceRest;
 use crate::disk::Disk;
 use crate::key_map::KeyMap;
-use crate::staged_state::Tip;
+use crate::stream_tips::Tip;
 use crate::tiers;
 
 /// The state of the log at the end of a segment, and the tips of the streams that some segments through it touched.

@@ -15,7 +15,7 @@ use crate::open_error::OpenError;
 use crate::segment_file::is_signed_by;
 use crate::segment_ids::{KnownIdentity, SegmentIds};
 use crate::segments::{FrameOutline, Segment};
-use crate::staged_state::Tip;
+use crate::stream_tips::Tip;
 
 impl Replay<'_> {
     pub(super) fn segment(

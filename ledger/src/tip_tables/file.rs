@@ -14,7 +14,7 @@ use crate::index_folder::{UNFINISHED, make_folder};
 use crate::key_map::KeyMap;
 use crate::limits::{FILL_SLICE_BYTES, MAX_STREAMS};
 use crate::replacement::replace;
-use crate::staged_state::Tip;
+use crate::stream_tips::Tip;
 
 /// Writes the table of these streams.
 ///
