@@ -11,10 +11,10 @@ use bitacora_formats::{
 };
 
 use crate::heads;
-use crate::leaf_repair;
 use crate::leaves::{self, Count};
 use crate::limits::{BACKGROUND_REST, FILL_SLICE_BYTES, FRAME_MARK_BYTES};
 use crate::log_fault::LogFault;
+use crate::read::leaf_repair;
 use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_list::{read_released, segment_header};
 use crate::segments::{released_file_name, segment_file_name, segments_folder};

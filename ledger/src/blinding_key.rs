@@ -8,7 +8,7 @@ use bitacora_formats::{
     StoredFrame, decode_body, decode_record, leaf_hash,
 };
 
-use crate::disk::{Disk, OpenMode};
+use crate::host::disk::{Disk, OpenMode};
 use crate::open_error::OpenError;
 use crate::segments::{segment_file_name, segments_folder};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bitacora_formats::{ControlFile, ControlFileError};
 
-use crate::environment::Environment;
+use crate::host::environment::Environment;
 use crate::ledger::Ledger;
 
 impl Ledger {

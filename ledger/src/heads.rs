@@ -11,11 +11,11 @@ use bitacora_formats::{
     Position, Secret, SegmentNumber, SignedTreeHead, SigningChain, TreeHead, UnverifiedTreeHead,
 };
 
-use crate::disk::{Disk, DiskFile, OpenMode, is_no_file};
-use crate::index_folder::make_folder;
+use crate::host::disk::{Disk, DiskFile, OpenMode, is_no_file};
+use crate::host::index_folder::make_folder;
+use crate::host::replacement::open_anew;
 use crate::leaves::TREE;
 use crate::quarantine;
-use crate::replacement::open_anew;
 
 /// The suffix of the name of a file of heads.
 const SUFFIX: &str = ".heads";

@@ -9,13 +9,13 @@ use bitacora_formats::{
     StateSnapshotHeader, open_state, seal_state,
 };
 
-use crate::disk::OpenMode;
-use crate::index_folder::UNFINISHED;
+use crate::host::disk::OpenMode;
+use crate::host::index_folder::UNFINISHED;
+use crate::host::replacement::replace;
 use crate::ledger::Ledger;
-use crate::log_reader::LogReader;
-use crate::proofs::root_after;
+use crate::read::log_reader::LogReader;
+use crate::read::proofs::root_after;
 use crate::read_error::ReadError;
-use crate::replacement::replace;
 
 /// The progress of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]

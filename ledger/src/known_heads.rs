@@ -10,9 +10,9 @@ use bitacora_formats::{
 };
 
 use crate::cosigned::{self, KeptCosigned};
-use crate::disk::Disk;
 use crate::heads;
 use crate::history_check::{HistoryCheck, RecordedLoss, name_of};
+use crate::host::disk::Disk;
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::options::{HeadOptions, Options};

@@ -11,10 +11,10 @@ use bitacora_formats::{
     SegmentNumber, TreeHash,
 };
 
-use crate::disk::{Disk, DiskFile, OpenMode};
-use crate::index_folder::make_folder;
+use crate::host::disk::{Disk, DiskFile, OpenMode};
+use crate::host::index_folder::make_folder;
+use crate::host::replacement::{open_anew, replace};
 use crate::limits::FILL_SLICE_BYTES;
-use crate::replacement::{open_anew, replace};
 
 /// The name of the tree's folder in the ledger's.
 pub(crate) const TREE: &str = "tree";

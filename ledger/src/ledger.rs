@@ -10,37 +10,37 @@ use bitacora_formats::{
 use bitacora_governance::Governance;
 use tokio::sync::{oneshot, watch};
 
-use crate::append_error::AppendError;
-use crate::creation;
-use crate::creation::CreateError;
-use crate::environment::Environment;
-use crate::fold::Fold;
-use crate::id_tables::look_up_failed;
-use crate::inbox::{Lane, SequencerCommand};
+use crate::append::pending::PendingAppend;
+use crate::dedup::id_tables::look_up_failed;
+use crate::host::environment::Environment;
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
-use crate::log_fold;
-use crate::log_reader::LogReader;
 use crate::loss::DeclaredLoss;
-use crate::loss_record;
-use crate::messages::QueuedRequest;
 use crate::open_error::OpenError;
-use crate::open_ledger::{CloseError, OpenLedger};
-use crate::opening;
+use crate::opening::creation;
+use crate::opening::creation::CreateError;
+use crate::opening::for_writing;
+use crate::opening::loss_record;
+use crate::opening::open_ledger::{CloseError, OpenLedger};
+use crate::opening::reading;
+use crate::opening::snapshot_open;
 use crate::options::Options;
-use crate::page::PageBuilder;
-use crate::pending::PendingAppend;
-use crate::prepare::{PreparedRequest, RequestOrigin, check_seen};
-use crate::proofs::{ConsistencyProof, InclusionProof, TreeReader};
 use crate::query::{EventPage, Filter, PageEnd, ReadFrom, ReadQuery, StoredEvent, TakeEvent};
+use crate::read::log_fold;
+use crate::read::log_reader::LogReader;
+use crate::read::page::PageBuilder;
+use crate::read::proofs::{ConsistencyProof, InclusionProof, TreeReader};
 use crate::read_error::ReadError;
-use crate::reading;
 use crate::receipt::Head;
-use crate::request::{AppendCondition, AppendRequest};
 use crate::segments::Side;
 use crate::shared_state::SharedState;
 use crate::signer_handle::PublishedHead;
-use crate::snapshot_open;
 use crate::status::Status;
+use crate::submission::append_error::AppendError;
+use crate::submission::inbox::{Lane, SequencerCommand};
+use crate::submission::messages::QueuedRequest;
+use crate::submission::prepare::{PreparedRequest, RequestOrigin, check_seen};
+use crate::submission::request::{AppendCondition, AppendRequest};
+use crate::tables::fold::Fold;
 use crate::writer_state::WriterState;
 
 /// A ledger, open in this process. Cheap to clone; the last clone that goes closes it.
@@ -76,7 +76,7 @@ impl Ledger {
         options: Options,
     ) -> Result<Self, OpenError> {
         let own = Arc::clone(&keyring);
-        let opened = opening::open(environment, folder, keyring, options);
+        let opened = for_writing::open(environment, folder, keyring, options);
         let say_begun = |error| loss_record::say_begun(&*environment.disk, folder, &own, error);
         let opened = opened.map_err(say_begun);
         opened.map(|inner| Self { inner: Arc::new(inner) })
@@ -95,7 +95,7 @@ impl Ledger {
         options: Options,
     ) -> Result<(Self, DeclaredLoss), OpenError> {
         let own = Arc::clone(&keyring);
-        let declared = opening::declare_loss(environment, folder, keyring, options);
+        let declared = for_writing::declare_loss(environment, folder, keyring, options);
         let say_begun = |error| loss_record::say_begun(&*environment.disk, folder, &own, error);
         let (inner, loss) = declared.map_err(say_begun)?;
         Ok((Self { inner: Arc::new(inner) }, loss))
@@ -144,7 +144,7 @@ impl Ledger {
         keyring: Arc<Keyring>,
         options: Options,
     ) -> Result<Self, OpenError> {
-        let opened = opening::put_back(environment, folder, keyring, options);
+        let opened = for_writing::put_back(environment, folder, keyring, options);
         opened.map(|inner| Self { inner: Arc::new(inner) })
     }
 

@@ -7,9 +7,9 @@ use bitacora_formats::{Generation, LostHead, SegmentNumber};
 use serde_json::json;
 
 use crate::cosigned::cosigned_file_name;
-use crate::disk::{Disk, OpenMode};
 use crate::heads::heads_file_name;
-use crate::index_folder::INDEX;
+use crate::host::disk::{Disk, OpenMode};
+use crate::host::index_folder::INDEX;
 use crate::leaves::{TREE, leaves_file_name};
 use crate::log_fault::LogFault;
 use crate::quarantine;

@@ -14,11 +14,11 @@ use bitacora_formats::{
 
 use crate::archive_tier::{ColdAccess, ColdArchives, ColdTier};
 use crate::blinding_key;
+use crate::dedup::id_tables::IdTables;
 use crate::derived_key;
-use crate::disk::Disk;
-use crate::environment::Environment;
-use crate::id_tables::IdTables;
-use crate::index_folder::INDEX;
+use crate::host::disk::Disk;
+use crate::host::environment::Environment;
+use crate::host::index_folder::INDEX;
 use crate::key_map::KeyMap;
 use crate::leaves::SegmentLeaves;
 use crate::log_fault::LogFault;
@@ -29,7 +29,7 @@ use crate::segment_index::SegmentIndex;
 use crate::segment_list::{SegmentList, segment_header};
 use crate::segments::{Segment, segment_file_name, segments_folder};
 use crate::stream_tips::Tip;
-use crate::tip_tables::{EndedState, TipTables};
+use crate::tables::tip_tables::{EndedState, TipTables};
 use crate::tree::TreeGrowth;
 
 /// The contents of the log, up to its end or to the first byte that is not what it must be.

@@ -6,7 +6,7 @@ use std::path::Path;
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{Keyring, SegmentHeader};
 
-use crate::disk::{Disk, OpenMode};
+use crate::host::disk::{Disk, OpenMode};
 
 /// Returns `true` if the header's signing key is the ledger's own: anyone can write a header that vouches for itself.
 pub(crate) fn is_signed_by(keyring: &Keyring, header: &SegmentHeader) -> bool {

@@ -13,7 +13,7 @@ use bitacora_formats::{
 };
 
 use crate::archive_tier::ColdTier;
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::host::disk::{Disk, DiskFile, OpenMode};
 use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_list::{SegmentList, read_released, segment_header};
 use crate::segments::{Segment, segment_file_name};

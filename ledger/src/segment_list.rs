@@ -10,7 +10,7 @@ use bitacora_formats::{
     SegmentNumber, SigningChain, undo_one_flip,
 };
 
-use crate::disk::{Disk, OpenMode};
+use crate::host::disk::{Disk, OpenMode};
 use crate::leaves::{TREE, leaves_file_name, leaves_number};
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use bitacora_formats::SegmentNumber;
 
-use crate::disk::{Disk, DiskFile, OpenMode};
-use crate::inbox::Inbox;
+use crate::host::disk::{Disk, DiskFile, OpenMode};
 use crate::limits::{FILL_SLICE_BYTES, SUPPLY_RETRY_MS};
 use crate::segments::{segment_file_name, segments_folder};
+use crate::submission::inbox::Inbox;
 use crate::writer_state::ReadOnlyReason;
 
 /// A segment file of zeros whose bytes and name are durable.

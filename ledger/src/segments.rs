@@ -20,7 +20,7 @@ use self::stored::StoredSegment;
 pub(crate) use self::survey::Side;
 use crate::archive_tier::{ColdEvent, ColdFrame, ColdTier};
 use crate::damage_reports::DamageReports;
-use crate::disk::DiskFile;
+use crate::host::disk::DiskFile;
 use crate::log_fault::LogFault;
 use crate::query::Filter;
 use crate::read_error::ReadError;

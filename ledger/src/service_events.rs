@@ -9,13 +9,13 @@ use bitacora_formats::{
 };
 use serde_json::json;
 
-use crate::append_error::AppendError;
 use crate::archive_records::{ReleaseExtent, SealedArchive};
-use crate::clock_watch::ClockJump;
+use crate::host::clock_watch::ClockJump;
 use crate::loss::DeclaredLoss;
-use crate::prepare::{PreparedRequest, Preparer, RequestOrigin};
 use crate::quarantine::{CutRecord, UnwrittenFrames};
-use crate::request::AppendRequest;
+use crate::submission::append_error::AppendError;
+use crate::submission::prepare::{PreparedRequest, Preparer, RequestOrigin};
+use crate::submission::request::AppendRequest;
 use crate::writer_state::ReadOnlyReason;
 
 /// The first event of a ledger.

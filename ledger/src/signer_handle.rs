@@ -45,7 +45,7 @@ struct State {
     latest: Option<Arc<PublishedHead>>,
     verifier_key: Option<VerifierKey>,
     status: HeadStatus,
-    /// By [`crate::clock::Clock::passed`].
+    /// By [`crate::host::clock::Clock::passed`].
     unanchored_since: Option<Duration>,
 }
 
@@ -121,7 +121,7 @@ impl HeadSignerHandle {
         state.unanchored_since = None;
     }
 
-    /// The anchor could not be moved, at this time by [`crate::clock::Clock::passed`].
+    /// The anchor could not be moved, at this time by [`crate::host::clock::Clock::passed`].
     pub(crate) fn anchor_failed(&self, passed: Duration) {
         self.lock().unanchored_since.get_or_insert(passed);
     }

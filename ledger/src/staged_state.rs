@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use bitacora_formats::{Commitment, EventKey, Micros, Position, StreamKey, StreamVersion};
 
+use crate::dedup::segment_ids::{KnownIdentity, SegmentIds};
 use crate::key_map::KeyMap;
 use crate::limits::{CONDITION_WINDOW_EVENTS, MAX_STREAMS};
-use crate::prepare::{Facets, PreparedCondition};
-use crate::segment_ids::{KnownIdentity, SegmentIds};
 use crate::stream_tips::{DurableTips, Tip};
+use crate::submission::prepare::{Facets, PreparedCondition};
 
 /// State ahead of the disk. [`StagedState::discard`] undoes all changes of one request.
 pub(crate) struct StagedState {

@@ -17,7 +17,7 @@ use bitacora_formats::{LedgerKeys, Secret, SubjectFileError, SubjectFiles};
 
 use self::key_files::{KeyFiles, KeyFolder, SyncDoubt};
 use self::recent::Recent;
-use crate::environment::Environment;
+use crate::host::environment::Environment;
 use crate::limits::MAX_CACHED_SUBJECT_KEYS;
 
 /// The key of a data subject, and the random id that records know it by.

@@ -10,8 +10,8 @@ use bitacora_formats::{
     SegmentHeader, SegmentNumber, TILE_WIDTH, TREE_HASH_BYTES, TreeHash,
 };
 
-use crate::disk::{Disk, OpenMode};
-use crate::index_folder::make_folder;
+use crate::host::disk::{Disk, OpenMode};
+use crate::host::index_folder::make_folder;
 use crate::leaves::{self, Count, EndedLeaves, TREE};
 
 /// The reason for which a tree that lacks its first groups gives no proof.

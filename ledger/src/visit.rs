@@ -4,8 +4,8 @@ use bitacora_formats::{After, ChainHash, Micros, Position, Record, TreeHash};
 
 use crate::ledger::Ledger;
 use crate::limits::MAX_PIECE_STRETCH;
-use crate::log_reader::LogReader;
-use crate::proofs::root_after;
+use crate::read::log_reader::LogReader;
+use crate::read::proofs::root_after;
 use crate::read_error::ReadError;
 use crate::recent::OpenFrame;
 use crate::shared_state::SharedState;

@@ -8,12 +8,12 @@ use bitacora_formats::{
 };
 
 use super::{Outcome, Progress, Replay, ReplayStop, disk_error};
-use crate::disk::{DiskFile, OpenMode};
+use crate::dedup::segment_ids::{KnownIdentity, SegmentIds};
+use crate::host::disk::{DiskFile, OpenMode};
 use crate::leaves::SegmentLeaves;
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::segment_file::is_signed_by;
-use crate::segment_ids::{KnownIdentity, SegmentIds};
 use crate::segments::{FrameOutline, Segment};
 use crate::stream_tips::Tip;
 

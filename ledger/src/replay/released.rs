@@ -8,9 +8,9 @@ use bitacora_formats::{Position, ReleasedSegment, SegmentEnd, SegmentNumber};
 use super::frames::take_in;
 use super::{Progress, Replay, ReplayStop, disk_error};
 use crate::archive_tier::{ColdError, ColdErrorKind};
+use crate::dedup::segment_ids::SegmentIds;
 use crate::open_error::OpenError;
 use crate::segment_file::is_signed_by;
-use crate::segment_ids::SegmentIds;
 use crate::segment_list::{read_released, segment_header};
 use crate::segments::{FrameOutline, Segment, released_file_name};
 

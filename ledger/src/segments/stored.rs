@@ -12,7 +12,7 @@ use bitacora_formats::{
 use super::survey::{Hole, Side, Survey};
 use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
 use crate::damage_reports::DamageReports;
-use crate::disk::DiskFile;
+use crate::host::disk::DiskFile;
 use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES, MAX_KNOWN_FRAMES};
 use crate::log_fault::LogFault;
 use crate::read_error::ReadError;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bitacora_formats::SUBJECT_KEY_FILE_BYTES;
 
 use super::SubjectsError;
-use crate::disk::{Disk, OpenMode};
-use crate::replacement::write_unfinished;
+use crate::host::disk::{Disk, OpenMode};
+use crate::host::replacement::write_unfinished;
 
 /// One folder for each first byte of a name, so that none grows without bound.
 const KEY_FOLDERS: usize = 256;

@@ -9,7 +9,7 @@ use bitacora_formats::{Keyring, LedgerId};
 use tempfile::TempDir;
 
 use super::*;
-use crate::disk::{FaultyDisk, RealDisk};
+use crate::host::disk::{FaultyDisk, RealDisk};
 
 fn keys() -> LedgerKeys {
     let mut draw = 0_u8;
@@ -265,7 +265,7 @@ fn callers_of_one_subject_get_one_key() {
 fn no_random_bytes_no_key() {
     #[derive(Debug)]
     struct NoEntropy;
-    impl crate::entropy::Entropy for NoEntropy {
+    impl crate::host::entropy::Entropy for NoEntropy {
         fn fill(&self, _: &mut [u8]) -> io::Result<()> {
             Err(io::ErrorKind::Other.into())
         }

@@ -45,7 +45,7 @@ pub(crate) struct State {
     pub(crate) witnessed: Option<Arc<PublishedHead>>,
     /// `None` without witnesses.
     pub(crate) status: Option<WitnessedStatus>,
-    /// By [`crate::clock::Clock::passed`].
+    /// By [`crate::host::clock::Clock::passed`].
     pub(crate) unmet_since: Option<Duration>,
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{NoteSignature, TreeHash};
 
-use crate::threads::named;
+use crate::host::threads::named;
 use crate::witness::{Witness, WitnessError};
 
 /// A question to one witness.
