@@ -317,7 +317,7 @@ impl IdTableFolder {
             match IdTable::load(&*self.disk, &self.folder, &self.index_key, self.binding(first, last, hash)) {
                 Ok(table) => tables.push(Arc::new(table)),
                 Err(UnusableIdTable::Disk(error)) => {
-                    tracing::warn!(name, %error, "an id table cannot be read")
+                    tracing::warn!(name, %error, "an id table cannot be read");
                 }
                 Err(UnusableIdTable::Table(error)) => {
                     tracing::warn!(name, %error, "an id table does not fit and is removed; the log has its identities");

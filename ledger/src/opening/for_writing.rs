@@ -454,12 +454,12 @@ fn start_threads(
             for_committer.table_writer.close();
         })?,
         named("supply").spawn(move || {
-            for_preallocator.preallocator.run(&*for_preallocator.environment.disk, &for_preallocator.inbox)
+            for_preallocator.preallocator.run(&*for_preallocator.environment.disk, &for_preallocator.inbox);
         })?,
         named("recall").spawn(move || duplicate_receipts::run(&for_recall, &recalled))?,
         named("keeper").spawn(move || {
             if catch_unwind(AssertUnwindSafe(|| {
-                for_table_writer.table_writer.run(&|| settle_tree(&for_table_writer))
+                for_table_writer.table_writer.run(&|| settle_tree(&for_table_writer));
             }))
             .is_err()
             {
