@@ -10,7 +10,7 @@ use std::time::Duration;
 use bitacora_formats::archive::{ArchiveError, ArchiveRange, SignedManifest};
 use bitacora_formats::{Keyring, Micros, Origin, Position};
 use bitacora_ledger::{
-    AppendError, ColdAccess, Environment, FolderLock, Ledger, ReadError, ReleaseError, Released,
+    AppendError, ColdAccess, Environment, FolderLock, Ledger, ReadError, ReleaseError, ReleaseExtent,
     SealedArchive,
 };
 use sha2::{Digest, Sha256};
@@ -86,7 +86,7 @@ pub struct Outcome {
     /// The archives, in order.
     pub archived: Vec<AcceptedArchive>,
     /// The segments that were let go.
-    pub released: Option<Released>,
+    pub released: Option<ReleaseExtent>,
     /// `true` if segments would have been let go, had the log been proven since it was opened.
     pub is_unproven: bool,
 }

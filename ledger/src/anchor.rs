@@ -11,9 +11,9 @@ use std::sync::Arc;
 use bitacora_formats::LedgerName;
 use bitacora_formats::limits::MAX_NOTE_BYTES;
 
-use crate::disk::{Disk, OpenMode};
-use crate::index_folder::make_folder;
-use crate::replacement::replace;
+use crate::host::disk::{Disk, OpenMode};
+use crate::host::index_folder::make_folder;
+use crate::host::replacement::replace;
 
 /// The suffix of a head's file name.
 const HEAD: &str = ".head";
@@ -203,7 +203,7 @@ impl Anchor for FolderAnchor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::RealDisk;
+    use crate::host::disk::RealDisk;
 
     fn anchor(folder: &Path) -> (FolderAnchor, LedgerName) {
         (FolderAnchor::new(Arc::new(RealDisk), folder), "main".parse().unwrap())

@@ -10,14 +10,15 @@ use bitacora_formats::{
     SegmentNumber, SegmentWalk, Step, TreeHash,
 };
 
-use crate::fault::Fault;
 use crate::heads;
 use crate::leaves::{self, Count};
 use crate::limits::{BACKGROUND_REST, FILL_SLICE_BYTES, FRAME_MARK_BYTES};
-use crate::replay::{is_signed_by, load_segment};
+use crate::log_fault::LogFault;
+use crate::read::leaf_repair;
+use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_list::{read_released, segment_header};
 use crate::segments::{released_file_name, segment_file_name, segments_folder};
-use crate::shared::Shared;
+use crate::shared_state::SharedState;
 
 /// Headers that are read between two rests.
 const HEADERS_BETWEEN_RESTS: u64 = 256;
@@ -25,31 +26,31 @@ const HEADERS_BETWEEN_RESTS: u64 = 256;
 const STRIDE_BYTES: u64 = FILL_SLICE_BYTES as u64;
 
 /// The events that end a proof early.
-enum Stop {
-    Damage(Fault),
+enum ScrubStop {
+    Damage(LogFault),
     Disk(io::Error),
     Closing,
 }
 
 /// The body of the thread: waits so long, then walks from the ledger's first byte to `through`, which the opening has built on. Damage leaves
 /// the ledger read-only, and the next opening reads all of it.
-pub(crate) fn run(shared: &Shared, through: &SegmentEnd, delay: Duration) {
+pub(crate) fn run(shared: &SharedState, through: &SegmentEnd, delay: Duration) {
     match pass_over(shared).and_then(|()| linger(shared, delay)).and_then(|()| prove(shared, through)) {
         Ok(()) => {
             shared.set_proven();
             tracing::debug!(segment = through.number.0, "the segments before this opening are proven");
         }
-        Err(Stop::Damage(fault)) => shared.is_damaged_by(&fault),
-        Err(Stop::Disk(error)) => {
+        Err(ScrubStop::Damage(fault)) => shared.is_damaged_by(&fault),
+        Err(ScrubStop::Disk(error)) => {
             tracing::error!(%error, "old segments could not be read to be proven; the next opening tries again");
         }
-        Err(Stop::Closing) => {}
+        Err(ScrubStop::Closing) => {}
     }
 }
 
 /// Goes from header to header, so that readers know the places of old segments' frames long before those are proven. That takes no time
 /// beside reading every byte. Where frames are small, the proof is as quick.
-fn pass_over(shared: &Shared) -> Result<(), Stop> {
+fn pass_over(shared: &SharedState) -> Result<(), ScrubStop> {
     let (mut next, mut passed) = (shared.segments.holding(Position::FIRST), 0_u64);
     while let Some(segment) = next {
         if segment.is_released() {
@@ -62,7 +63,7 @@ fn pass_over(shared: &Shared) -> Result<(), Stop> {
             let Some(found) = place else { break };
             passed += 1;
             if passed.is_multiple_of(HEADERS_BETWEEN_RESTS) {
-                shared.pace.rest_or_stop().map_err(|_| Stop::Closing)?;
+                shared.pace.rest_or_stop().map_err(|_| ScrubStop::Closing)?;
             }
             if found.offset < headers.saturating_sub(HEADERS_BETWEEN_RESTS) * FRAME_MARK_BYTES / 4 {
                 break;
@@ -75,20 +76,20 @@ fn pass_over(shared: &Shared) -> Result<(), Stop> {
 }
 
 /// Leaves the disk to the callers that waited for the opening.
-fn linger(shared: &Shared, delay: Duration) -> Result<(), Stop> {
+fn linger(shared: &SharedState, delay: Duration) -> Result<(), ScrubStop> {
     let rests = delay.as_micros() / BACKGROUND_REST.as_micros();
     for _ in 0..rests {
-        shared.pace.rest_or_stop().map_err(|_| Stop::Closing)?;
+        shared.pace.rest_or_stop().map_err(|_| ScrubStop::Closing)?;
     }
     Ok(())
 }
 
-fn prove(shared: &Shared, through: &SegmentEnd) -> Result<(), Stop> {
+fn prove(shared: &SharedState, through: &SegmentEnd) -> Result<(), ScrubStop> {
     let mut end = SegmentEnd::before_first(shared.id);
     // Wanted only where the stored level is not right: one bit an event.
     let mut groups = shared.tree.is_lacking().then(Vec::new);
     while end.number < through.number {
-        let number = end.number.next().ok_or(Stop::Closing)?;
+        let number = end.number.next().ok_or(ScrubStop::Closing)?;
         let held = shared.segments.holding(end.next_position).filter(|held| held.is_released());
         if held.is_some() {
             let (header, link) = pass_released(shared, number, &end)?;
@@ -119,15 +120,15 @@ fn prove(shared: &Shared, through: &SegmentEnd) -> Result<(), Stop> {
 
 /// The links of a segment that was released. Its events are the archives' to prove, and were before it was.
 fn pass_released(
-    shared: &Shared,
+    shared: &SharedState,
     number: SegmentNumber,
     before: &SegmentEnd,
-) -> Result<(SegmentHeader, SegmentEnd), Stop> {
+) -> Result<(SegmentHeader, SegmentEnd), ScrubStop> {
     let folder = segments_folder(&shared.folder);
     let disk = &*shared.environment.disk;
     let damaged = |what: String| {
         let file = format!("segments/{}", released_file_name(number));
-        Stop::Damage(Fault {
+        ScrubStop::Damage(LogFault {
             file,
             offset: 0,
             first_position: before.next_position.get(),
@@ -137,9 +138,10 @@ fn pass_released(
     };
     let missing = || damaged("what a released segment leaves expected".to_owned());
     let signers = Some(shared.keyring.signing_chain());
-    let released = read_released(disk, &folder, number, signers).map_err(Stop::Disk)?.ok_or_else(missing)?;
+    let released =
+        read_released(disk, &folder, number, signers).map_err(ScrubStop::Disk)?.ok_or_else(missing)?;
     let next = number.next().map(|next| segment_header(disk, &folder, next)).transpose();
-    let next = next.map_err(Stop::Disk)?.flatten().ok_or_else(missing)?;
+    let next = next.map_err(ScrubStop::Disk)?.flatten().ok_or_else(missing)?;
     before.check_next(&released.header, released.first_time()).map_err(|kind| damaged(kind.to_string()))?;
     if released.header.verify_certificate().is_err() || !is_signed_by(&shared.keyring, &released.header) {
         return Err(damaged("a header that a signing key of the keyring certified expected".to_owned()));
@@ -148,9 +150,9 @@ fn pass_released(
     Ok((released.header, end))
 }
 
-fn complete_tree(shared: &Shared, groups: Vec<TreeHash>) {
+fn complete_tree(shared: &SharedState, groups: Vec<TreeHash>) {
     if shared.tree.complete(groups) {
-        shared.keeper.tree_changed();
+        shared.table_writer.tree_changed();
         tracing::info!("the tree was made again from its leaves");
     } else {
         tracing::error!("the tree that the leaves make is not that of the log; proofs cannot be given");
@@ -158,7 +160,7 @@ fn complete_tree(shared: &Shared, groups: Vec<TreeHash>) {
 }
 
 /// Sets aside what a crash of old left of a tree head; nobody adds to the heads of an ended segment.
-fn settle_heads(shared: &Shared, number: SegmentNumber) {
+fn settle_heads(shared: &SharedState, number: SegmentNumber) {
     let name = heads::heads_file_name(number);
     if let Err(error) = heads::settle_one(
         &*shared.environment.disk,
@@ -173,10 +175,10 @@ fn settle_heads(shared: &Shared, number: SegmentNumber) {
 /// The groups of the tree that an ended segment completes, by its leaves; these are made again where they do not give
 /// the root that its last frame states. `None` where they cannot be.
 fn segment_leaves(
-    shared: &Shared,
+    shared: &SharedState,
     header: &SegmentHeader,
     end: &SegmentEnd,
-) -> Result<Option<Vec<TreeHash>>, Stop> {
+) -> Result<Option<Vec<TreeHash>>, ScrubStop> {
     let count = end.next_position.get() - header.first_position.get();
     let leaves =
         LeavesHeader { ledger: shared.id, segment: header.number, first_position: header.first_position };
@@ -186,7 +188,7 @@ fn segment_leaves(
     let rest = || shared.pace.rest_or_stop();
     match leaves::grow(disk, &shared.folder, &leaves, Count::Exactly(count), &mut tree, rest) {
         Ok(Some(groups)) if is_right(&tree) => return Ok(Some(groups)),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(Stop::Closing),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(ScrubStop::Closing),
         // The exact fault is reported when they are written again.
         _ => {}
     }
@@ -199,7 +201,7 @@ fn segment_leaves(
 /// The file of a segment's leaves, made from its events, and the groups that they complete; `None` where they cannot be read,
 /// or are not those of the log.
 fn groups_from_log(
-    shared: &Shared,
+    shared: &SharedState,
     header: &SegmentHeader,
     end: &SegmentEnd,
 ) -> Option<(Vec<u8>, Vec<TreeHash>)> {
@@ -207,7 +209,7 @@ fn groups_from_log(
     let segment = header.number.0;
     let leaves =
         LeavesHeader { ledger: shared.id, segment: header.number, first_position: header.first_position };
-    let made = leaves::from_log(shared, &leaves, last).inspect_err(|error| {
+    let made = leaf_repair::from_log(shared, &leaves, last).inspect_err(|error| {
         tracing::error!(segment, %error, "the leaves of the segment could not be made again");
     });
     let made = made.ok()?;
@@ -223,15 +225,15 @@ fn groups_from_log(
 
 /// Walks over one segment that must go on from `before`; its header, and where it ends.
 fn segment(
-    shared: &Shared,
+    shared: &SharedState,
     number: SegmentNumber,
     before: &SegmentEnd,
-) -> Result<(SegmentHeader, SegmentEnd), Stop> {
+) -> Result<(SegmentHeader, SegmentEnd), ScrubStop> {
     let path = segments_folder(&shared.folder).join(segment_file_name(number));
     let bytes = load_segment(&*shared.environment.disk, &path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => damage(number, 0, before, "the file is missing".to_owned()),
         io::ErrorKind::UnexpectedEof => damage(number, 0, before, "the file was cut".to_owned()),
-        _ => Stop::Disk(error),
+        _ => ScrubStop::Disk(error),
     })?;
     let (mut walk, header) = SegmentWalk::start(&bytes, Some(before)).map_err(|step| match step {
         HeaderStep::Unwritten => damage(number, 0, before, step.to_string()),
@@ -261,14 +263,14 @@ fn segment(
         }
         if walk.offset() >= rested + STRIDE_BYTES {
             rested = walk.offset();
-            shared.pace.rest_or_stop().map_err(|_| Stop::Closing)?;
+            shared.pace.rest_or_stop().map_err(|_| ScrubStop::Closing)?;
         }
     }
 }
 
-fn damage(number: SegmentNumber, offset: u64, before: &SegmentEnd, what: String) -> Stop {
+fn damage(number: SegmentNumber, offset: u64, before: &SegmentEnd, what: String) -> ScrubStop {
     let file = format!("segments/{}", segment_file_name(number));
-    Stop::Damage(Fault {
+    ScrubStop::Damage(LogFault {
         file,
         offset,
         first_position: before.next_position.get(),

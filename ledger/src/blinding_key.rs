@@ -8,8 +8,8 @@ use bitacora_formats::{
     StoredFrame, decode_body, decode_record, leaf_hash,
 };
 
-use crate::disk::{Disk, OpenMode};
-use crate::error::OpenError;
+use crate::host::disk::{Disk, OpenMode};
+use crate::open_error::OpenError;
 use crate::segments::{segment_file_name, segments_folder};
 
 /// Refuses a keyring whose blinding key is another one, where the segment of this header, which the keyring's other keys open, has a

@@ -2,8 +2,8 @@
 
 use bitacora_formats::{content_digest, subject_content_digest};
 
-use crate::error::AppendError;
 use crate::ledger::Ledger;
+use crate::submission::append_error::AppendError;
 
 impl Ledger {
     /// The digest that a piece of content is kept under: of a data subject's one that nobody else's has. Returned `Ok` ⇒ the subject's

@@ -1,10 +1,22 @@
-//! The seals of files that a service keeps in the ledger's folder and acts on.
+//! The files that a service keeps in the ledger's folder and acts on: their environment and their seals.
+
+use std::path::Path;
 
 use bitacora_formats::{ControlFile, ControlFileError};
 
+use crate::host::environment::Environment;
 use crate::ledger::Ledger;
 
 impl Ledger {
+    /// Returns the environment for files of `folder`. For the ledger's folder and those in it, its disk is the ledger's own: both stay in
+    /// one folder, whatever is moved. Otherwise it is the given one.
+    #[must_use]
+    pub fn environment_of(&self, folder: &Path, environment: &Environment) -> Environment {
+        let shared = self.shared();
+        let is_own = folder.starts_with(&shared.folder);
+        if is_own { shared.environment.clone() } else { environment.clone() }
+    }
+
     /// Returns the text of a control file with this ledger's seal.
     #[must_use]
     pub fn seal(&self, file: ControlFile, text: &str) -> String {

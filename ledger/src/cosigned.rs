@@ -9,11 +9,11 @@ use bitacora_formats::{
     Generation, LedgerId, Position, SegmentNumber, SignedTreeHead, SigningChain, UnverifiedTreeHead,
 };
 
-use crate::disk::{Disk, OpenMode, is_no_file};
-use crate::index_folder::make_folder;
+use crate::host::disk::{Disk, OpenMode, is_no_file};
+use crate::host::index_folder::make_folder;
+use crate::host::replacement::replace;
 use crate::leaves::TREE;
 use crate::quarantine;
-use crate::replacement::replace;
 
 /// The suffix of such a note's file name.
 const SUFFIX: &str = ".cosigned";
@@ -33,7 +33,7 @@ pub(crate) fn cosigned_file_name(number: SegmentNumber) -> String {
 pub(crate) fn keep(disk: &dyn Disk, ledger: &Path, number: SegmentNumber, note: &str) -> io::Result<()> {
     let folder = ledger.join(TREE);
     make_folder(disk, &folder)?;
-    let write = |file: &dyn crate::disk::DiskFile| file.write_all_at(note.as_bytes(), 0);
+    let write = |file: &dyn crate::host::disk::DiskFile| file.write_all_at(note.as_bytes(), 0);
     replace(disk, &folder, &cosigned_file_name(number), UNFINISHED, write)
 }
 
@@ -53,7 +53,7 @@ impl KeptCosigned {
 
 /// The rank of a cosigned head beside another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct CosignedExtent {
     pub(crate) segment: SegmentNumber,
     pub(crate) size: u64,
     /// The number of witnesses that cosigned it.
@@ -62,7 +62,7 @@ pub(crate) struct Standing {
     pub(crate) is_met: bool,
 }
 
-impl Standing {
+impl CosignedExtent {
     /// Returns `true` if it takes the place of `there`. A head that meets the quorum gives way only to another that does.
     pub(crate) fn displaces(&self, there: Option<&Self>) -> bool {
         let Some(there) = there else { return self.cosigned > 0 };

@@ -7,12 +7,12 @@ use bitacora_formats::{
     Decompressor, Keyring, LedgerId, LedgerKeys, MAX_STATE_SNAPSHOT_BYTES, Secret, open_state,
 };
 
-use crate::disk::{Disk, OpenMode};
-use crate::error::OpenError;
-use crate::id_table;
-use crate::index_folder::INDEX;
-use crate::snapshots;
-use crate::tip_tables;
+use crate::dedup::id_table;
+use crate::host::disk::{Disk, OpenMode};
+use crate::host::index_folder::INDEX;
+use crate::open_error::OpenError;
+use crate::tables::snapshots;
+use crate::tables::tip_tables;
 
 /// Sealed files that have to fail, and none to open, before the key is taken for another one: one alone may have rotted.
 const FAILURES: usize = 2;

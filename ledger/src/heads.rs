@@ -11,11 +11,11 @@ use bitacora_formats::{
     Position, Secret, SegmentNumber, SignedTreeHead, SigningChain, TreeHead, UnverifiedTreeHead,
 };
 
-use crate::disk::{Disk, DiskFile, OpenMode, is_no_file};
-use crate::index_folder::make_folder;
+use crate::host::disk::{Disk, DiskFile, OpenMode, is_no_file};
+use crate::host::index_folder::make_folder;
+use crate::host::replacement::open_anew;
 use crate::leaves::TREE;
 use crate::quarantine;
-use crate::replacement::open_anew;
 
 /// The suffix of the name of a file of heads.
 const SUFFIX: &str = ".heads";
@@ -28,15 +28,15 @@ pub(crate) fn heads_file_name(number: SegmentNumber) -> String {
     format!("{:010}{SUFFIX}", number.0)
 }
 
-/// The file that heads are added to; the notary owns it.
+/// The file that heads are added to; the head signer owns it.
 pub(crate) struct LiveHeads {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     ledger: LedgerId,
-    current: Option<Current>,
+    current: Option<LiveHeadsFile>,
 }
 
-struct Current {
+struct LiveHeadsFile {
     number: SegmentNumber,
     /// `None` after a failure: what it holds is written again before anything is added.
     file: Option<Arc<dyn DiskFile>>,
@@ -76,15 +76,15 @@ impl LiveHeads {
 
     fn file_of(&mut self, number: SegmentNumber) -> io::Result<(Arc<dyn DiskFile>, u64)> {
         let (file, end) = match &self.current {
-            Some(Current { number: same, file: Some(file), end }) if *same == number => {
+            Some(LiveHeadsFile { number: same, file: Some(file), end }) if *same == number => {
                 return Ok((Arc::clone(file), *end));
             }
-            Some(Current { number: same, file: None, end }) if *same == number => {
+            Some(LiveHeadsFile { number: same, file: None, end }) if *same == number => {
                 (self.reopen(number, *end)?, *end)
             }
             _ => (self.begin(number)?, HEADS_HEADER_BYTES as u64),
         };
-        self.current = Some(Current { number, file: Some(Arc::clone(&file)), end });
+        self.current = Some(LiveHeadsFile { number, file: Some(Arc::clone(&file)), end });
         Ok((file, end))
     }
 

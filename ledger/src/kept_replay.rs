@@ -9,12 +9,13 @@ use bitacora_formats::{
     StateSnapshotHeader, open_state, seal_state,
 };
 
-use crate::disk::OpenMode;
-use crate::error::ReadError;
-use crate::index_folder::UNFINISHED;
+use crate::host::disk::OpenMode;
+use crate::host::index_folder::UNFINISHED;
+use crate::host::replacement::replace;
 use crate::ledger::Ledger;
-use crate::reader::Reader;
-use crate::replacement::replace;
+use crate::read::log_reader::LogReader;
+use crate::read::proofs::root_after;
+use crate::read_error::ReadError;
 
 /// The progress of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +131,7 @@ impl Ledger {
         position: Position,
         state_bytes: u64,
     ) -> Result<StateSnapshotHeader, KeptReplayError> {
-        let mut reader = Reader::new(self.shared());
+        let mut reader = LogReader::new(self.shared());
         let frame = reader.frame_with(position)?;
         if frame.place.header.last_position() != position {
             return Err(KeptReplayError::WithinFrame(position));
@@ -140,7 +141,7 @@ impl Ledger {
             ledger: self.shared().id,
             position,
             state_bytes,
-            hash: ChainHash(reader.root_after(&frame)?.0),
+            hash: ChainHash(root_after(reader.shared(), &frame)?.0),
             segment: frame.segment.number,
         })
     }

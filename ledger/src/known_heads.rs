@@ -10,23 +10,26 @@ use bitacora_formats::{
 };
 
 use crate::cosigned::{self, KeptCosigned};
-use crate::disk::Disk;
-use crate::error::{OpenError, ReadError};
-use crate::fault::Fault;
-use crate::head_signer::PublishedHead;
 use crate::heads;
+use crate::history_check::{HistoryCheck, RecordedLoss, name_of};
+use crate::host::disk::Disk;
+use crate::log_fault::LogFault;
+use crate::open_error::OpenError;
 use crate::options::{HeadOptions, Options};
-use crate::recollection::Recollection;
-use crate::replay::{Replayed, TailState, is_signed_by};
-use crate::rollback::{Rollback, SaidLoss, Standing, name_of};
+use crate::read_error::ReadError;
+use crate::replay::{ReplayedLog, TailState};
+use crate::rollback::Rollback;
+use crate::segment_file::is_signed_by;
 use crate::segment_list::segment_header;
 use crate::segments::{Segment, segment_file_name, segments_folder};
+use crate::signer_handle::PublishedHead;
+use crate::witness::recovery::WitnessMemory;
 
 /// The memory of a ledger's tree heads, compared with the ledger.
-pub(crate) struct Remembered {
+pub(crate) struct KnownHeads {
     pub(crate) origin: Origin,
     /// The anchor's memory; unknown if the anchor could not be asked.
-    pub(crate) anchored: Recalled,
+    pub(crate) anchored: AnchorMemory,
     /// The last head beside the segments, and its file.
     kept: Option<(SignedTreeHead, String)>,
     /// The difference from the anchor's memory.
@@ -36,35 +39,35 @@ pub(crate) struct Remembered {
     /// The last cosigned head beside the segments that still is the ledger's.
     pub(crate) cosigned: Option<KeptCosigned>,
     /// The witnesses' memory.
-    pub(crate) witnessed: Recollection,
+    pub(crate) witnessed: WitnessMemory,
     /// `true` if tree heads of it were signed before, in any generation.
     pub(crate) has_heads: bool,
 }
 
 /// The memory of an anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Recalled {
+pub(crate) enum AnchorMemory {
     /// It was not asked yet, or did not answer.
     Unknown,
     /// This note; `None` where it remembers nothing.
     Known(Option<String>),
 }
 
-impl Recalled {
+impl AnchorMemory {
     /// Returns `true` if a tree head is remembered, of any ledger.
     pub(crate) fn is_tree_head(&self) -> bool {
         matches!(self, Self::Known(Some(note)) if UnverifiedTreeHead::parse(note).is_ok())
     }
 }
 
-impl Remembered {
+impl KnownHeads {
     /// Asks the anchor, and looks beside the segments.
     pub(crate) fn recall(
         disk: &dyn Disk,
         folder: &Path,
         keyring: &Keyring,
         options: &HeadOptions,
-        replayed: &Replayed,
+        replayed: &ReplayedLog,
     ) -> Result<Self, OpenError> {
         let origin = Origin {
             name: replayed.name(disk, folder, keyring)?,
@@ -72,26 +75,26 @@ impl Remembered {
             generation: replayed.generation,
         };
         let anchored = match options.anchor.as_ref().map(|anchor| anchor.recall(&origin.name)) {
-            None => Recalled::Unknown,
-            Some(Ok(note)) => Recalled::Known(note),
+            None => AnchorMemory::Unknown,
+            Some(Ok(note)) => AnchorMemory::Known(note),
             Some(Err(error)) if options.anchor_required || error.is_damage() => return Err(error.into()),
             Some(Err(error)) => {
                 tracing::error!(%error, "the ledger opens without being compared with its anchor");
-                Recalled::Unknown
+                AnchorMemory::Unknown
             }
         };
         let signers = keyring.signing_chain();
-        let standing = Standing::of(replayed, signers);
+        let history = HistoryCheck::of(replayed, signers);
         let holding = |position| holding(&replayed.segments, position);
         let of_generation = |generation| heads::last_head(disk, folder, replayed.ledger, generation, signers);
         let kept = of_generation(Some(replayed.generation));
         let any = kept.as_ref().map(|(head, _)| head.head().size);
         let any = any.or_else(|| Some(of_generation(None)?.0.head().size));
         let anchor_differs = match &anchored {
-            Recalled::Unknown => None,
-            Recalled::Known(_) if options.anchor_is_new && !anchored.is_tree_head() => None,
-            Recalled::Known(None) => any.map(|size| (Rollback::Forgotten { size }, None)),
-            Recalled::Known(Some(note)) => match standing.check(note, holding) {
+            AnchorMemory::Unknown => None,
+            AnchorMemory::Known(_) if options.anchor_is_new && !anchored.is_tree_head() => None,
+            AnchorMemory::Known(None) => any.map(|size| (Rollback::Forgotten { size }, None)),
+            AnchorMemory::Known(Some(note)) => match history.check(note, holding) {
                 Err(Rollback::Generation { remembered, .. })
                     if remembered < replayed.generation && is_declared_lost(&replayed.segments, note)? =>
                 {
@@ -101,7 +104,7 @@ impl Remembered {
             },
         };
         let differs = |head: &SignedTreeHead, file: &str| {
-            let rollback = standing.check_head(head, holding).err()?;
+            let rollback = history.check_head(head, holding).err()?;
             Some((rollback, head.note().to_string(), file.to_owned()))
         };
         let mut kept_differs = kept.as_ref().and_then(|(head, file)| differs(head, file));
@@ -116,11 +119,11 @@ impl Remembered {
                 let shown = kept.as_ref().map(|(head, _)| (head.note().to_string(), head.head().size));
                 let shown = shown.or_else(|| first_head(&origin, keyring, &replayed.segments));
                 let ask = |(note, size): (String, u64)| {
-                    Recollection::ask(witnesses, (&note, size), replayed.head.position)
+                    WitnessMemory::ask(witnesses, (&note, size), replayed.head.position)
                 };
                 shown.map(ask).unwrap_or_default()
             }
-            None => Recollection::default(),
+            None => WitnessMemory::default(),
         };
         let has_heads = any.is_some();
         Ok(Self { origin, anchored, kept, anchor_differs, kept_differs, cosigned, witnessed, has_heads })
@@ -133,7 +136,7 @@ impl Remembered {
         folder: &Path,
         keyring: &Keyring,
         options: &HeadOptions,
-        replayed: &Replayed,
+        replayed: &ReplayedLog,
     ) -> Result<(), OpenError> {
         let (Some(anchor), Ok(name)) = (&options.anchor, replayed.name(disk, folder, keyring)) else {
             return Ok(());
@@ -147,8 +150,8 @@ impl Remembered {
             Ok(None) => return Ok(()),
             Ok(Some(note)) => note,
         };
-        let standing = Standing::of(replayed, keyring.signing_chain());
-        match standing.check(&note, |position| holding(&replayed.segments, position)) {
+        let history = HistoryCheck::of(replayed, keyring.signing_chain());
+        match history.check(&note, |position| holding(&replayed.segments, position)) {
             Ok(_) | Err(Rollback::Shorter { .. }) => Ok(()),
             Err(Rollback::Generation { remembered, .. }) if remembered < replayed.generation => Ok(()),
             Err(rollback) => Err(rollback.into()),
@@ -188,7 +191,7 @@ impl Remembered {
         segments: &[Arc<Segment>],
     ) {
         let Some(anchor) = options.anchor.as_ref().filter(|_| !self.anchored.is_tree_head()) else { return };
-        let Recalled::Known(expected) = &self.anchored else { return };
+        let AnchorMemory::Known(expected) = &self.anchored else { return };
         let of_generation = |(head, _): &&(SignedTreeHead, String)| {
             head.head().origin.generation == self.origin.generation && self.kept_differs.is_none()
         };
@@ -196,11 +199,11 @@ impl Remembered {
         let first = || first_head(&self.origin, keyring, segments).map(|(note, _)| note);
         let Some(note) = kept.or_else(first) else { return };
         match anchor.swap(&self.origin.name, expected.as_deref(), &note) {
-            Ok(()) => self.anchored = Recalled::Known(Some(note)),
-            // It may have begun. The notary asks it, and tries again.
+            Ok(()) => self.anchored = AnchorMemory::Known(Some(note)),
+            // It may have begun. The head signer asks it, and tries again.
             Err(error) => {
                 tracing::warn!(%error, "the anchor does not begin yet");
-                self.anchored = Recalled::Unknown;
+                self.anchored = AnchorMemory::Unknown;
             }
         }
     }
@@ -217,7 +220,7 @@ impl Remembered {
         if let Some((rollback, note, file)) = &self.kept_differs {
             let first_position = size_of(note).saturating_add(1);
             let what = rollback.to_string();
-            *tail = TailState::Corrupt(Fault {
+            *tail = TailState::Corrupt(LogFault {
                 file: file.clone(),
                 offset: 0,
                 first_position,
@@ -255,8 +258,8 @@ impl Remembered {
     /// The note that the anchor remembers.
     pub(crate) fn anchored_note(&self) -> Option<String> {
         match &self.anchored {
-            Recalled::Known(note) => note.clone(),
-            Recalled::Unknown => None,
+            AnchorMemory::Known(note) => note.clone(),
+            AnchorMemory::Unknown => None,
         }
     }
 
@@ -272,7 +275,7 @@ impl Remembered {
     pub(crate) fn begin_generation(&mut self, generation: Generation) {
         self.origin.generation = generation;
         self.cosigned = None;
-        self.witnessed = Recollection::default();
+        self.witnessed = WitnessMemory::default();
     }
 
     /// The last head that still is the ledger's.
@@ -295,13 +298,13 @@ pub(crate) fn is_declared_lost(segments: &[Arc<Segment>], note: &str) -> Result<
 }
 
 /// Returns `true` if the log records the loss that this generation, or one after it, began with.
-pub(crate) fn is_said(replayed: &Replayed, generation: Generation) -> Result<bool, OpenError> {
+pub(crate) fn is_said(replayed: &ReplayedLog, generation: Generation) -> Result<bool, OpenError> {
     let may_be_said = replayed.generation >= generation;
     Ok(may_be_said && last_said(&replayed.segments)?.is_some_and(|said| said.generation >= generation))
 }
 
 /// Returns `true` if the ledger has all that this head covers; for a head whose root nobody knows, as many events.
-pub(crate) fn is_reached(replayed: &Replayed, lost: &LostHead) -> bool {
+pub(crate) fn is_reached(replayed: &ReplayedLog, lost: &LostHead) -> bool {
     let Some(last) = Position::new(lost.size).filter(|last| *last <= replayed.head.position) else {
         return false;
     };
@@ -313,10 +316,10 @@ pub(crate) fn is_reached(replayed: &Replayed, lost: &LostHead) -> bool {
 }
 
 /// The last loss that the log says.
-fn last_said(segments: &[Arc<Segment>]) -> Result<Option<SaidLoss>, OpenError> {
+fn last_said(segments: &[Arc<Segment>]) -> Result<Option<RecordedLoss>, OpenError> {
     let mut decompressor = decompressor()?;
     for segment in segments.iter().rev() {
-        let said = SaidLoss::of(segment, &mut decompressor).map_err(unread)?;
+        let said = RecordedLoss::of(segment, &mut decompressor).map_err(unread)?;
         if said.is_some() {
             return Ok(said);
         }
@@ -363,7 +366,7 @@ pub(crate) fn refuse_other_name(
     Err(Rollback::OtherName { expected: expected.clone(), found }.into())
 }
 
-impl Replayed {
+impl ReplayedLog {
     /// The name that the ledger was made under.
     pub(crate) fn name(
         &self,
@@ -403,11 +406,11 @@ pub(crate) fn ledger_name(
     name.flatten().ok_or_else(|| {
         let file = format!("segments/{}", segment_file_name(SegmentNumber::FIRST));
         let what = "its first event does not name the ledger".to_owned();
-        OpenError::Corrupt(Fault { file, offset: 0, first_position: 1, last_position: None, what })
+        OpenError::Corrupt(LogFault { file, offset: 0, first_position: 1, last_position: None, what })
     })
 }
 
-pub(crate) fn first_segment(replayed: &Replayed) -> Option<Arc<Segment>> {
+pub(crate) fn first_segment(replayed: &ReplayedLog) -> Option<Arc<Segment>> {
     holding(&replayed.segments, Position::FIRST)
 }
 

@@ -11,13 +11,10 @@ use bitacora_formats::{
     SegmentNumber, TreeHash,
 };
 
-use crate::disk::{Disk, DiskFile, OpenMode};
-use crate::error::ReadError;
-use crate::index_folder::make_folder;
+use crate::host::disk::{Disk, DiskFile, OpenMode};
+use crate::host::index_folder::make_folder;
+use crate::host::replacement::{open_anew, replace};
 use crate::limits::FILL_SLICE_BYTES;
-use crate::reader::Reader;
-use crate::replacement::{open_anew, replace};
-use crate::shared::Shared;
 
 /// The name of the tree's folder in the ledger's.
 pub(crate) const TREE: &str = "tree";
@@ -44,12 +41,12 @@ pub(crate) struct LiveLeaves {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     ledger: LedgerId,
-    current: Option<Current>,
+    current: Option<LiveLeavesFile>,
     /// The buffer of one write, kept for the next.
     bytes: Vec<u8>,
 }
 
-struct Current {
+struct LiveLeavesFile {
     number: SegmentNumber,
     first: Position,
     /// `None` once something failed: the rest is made again from the log.
@@ -74,7 +71,7 @@ impl LiveLeaves {
     pub(crate) fn begin(&mut self, number: SegmentNumber, first: Position) {
         let opened = open_anew(&*self.disk, &self.folder.join(leaves_file_name(number)));
         let file = opened.map_err(|error| Self::warn(number, &error)).ok();
-        self.current = Some(Current { number, first, file, written: 0 });
+        self.current = Some(LiveLeavesFile { number, first, file, written: 0 });
     }
 
     /// A frame is durable: its entries follow, in one write that is not synced. Nobody was told of the frame yet.
@@ -103,7 +100,7 @@ impl LiveLeaves {
 
     /// The segment ended.
     pub(crate) fn end(&mut self) -> Option<EndedLeaves> {
-        let Current { number, first, file, .. } = self.current.take()?;
+        let LiveLeavesFile { number, first, file, .. } = self.current.take()?;
         Some(EndedLeaves { number, first, file })
     }
 
@@ -307,22 +304,4 @@ pub(crate) fn push_all(
         *position = here.next();
     }
     groups
-}
-
-/// The file of a segment's leaves as it has to be, made from the log with its keys; the events up to `last` are in it.
-pub(crate) fn from_log(shared: &Shared, header: &LeavesHeader, last: Position) -> Result<Vec<u8>, ReadError> {
-    let mut bytes = header.encode().to_vec();
-    let mut reader = Reader::new(shared);
-    let mut next = Some(reader.frame_with(header.first_position)?);
-    while let Some(frame) = next {
-        let time = frame.place.header.time;
-        for entry in reader.decode(&frame)?.entries() {
-            let record = reader.record(&frame, entry)?;
-            let keys = shared.preparer.keys();
-            let commitment = keys.commitment(&record.source, &record.id, entry.record);
-            LeafEntry { time, commitment }.encode(&mut bytes);
-        }
-        next = if frame.place.header.last_position() < last { reader.frame_after(&frame)? } else { None };
-    }
-    Ok(bytes)
 }

@@ -1,10 +1,8 @@
 //! The handle everyone holds: append, read, follow, ask, close.
 
-use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
 use bitacora_formats::{
     After, Keyring, LeafEntry, LedgerId, LedgerName, Micros, Position, StreamVersion, TreeHash, VerifierKey,
@@ -12,47 +10,43 @@ use bitacora_formats::{
 use bitacora_governance::Governance;
 use tokio::sync::{oneshot, watch};
 
-use crate::courier::{self, CourierStart, Round};
-use crate::creation;
-use crate::disk::FolderLock;
-use crate::environment::Environment;
-use crate::error::{AppendError, CloseError, CreateError, OpenError, ReadError};
-use crate::fold::{self, Fold};
-use crate::head_signer::{self, NotaryStart, PublishedHead};
-use crate::id_tables::look_up_failed;
-use crate::inbox::{Command, Lane, Queued};
+use crate::append::pending::PendingAppend;
+use crate::dedup::id_tables::look_up_failed;
+use crate::host::environment::Environment;
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
 use crate::loss::DeclaredLoss;
-use crate::loss_record;
-use crate::opening;
+use crate::open_error::OpenError;
+use crate::opening::creation;
+use crate::opening::creation::CreateError;
+use crate::opening::for_writing;
+use crate::opening::loss_record;
+use crate::opening::open_ledger::{CloseError, OpenLedger};
+use crate::opening::reading;
+use crate::opening::snapshot_open;
 use crate::options::Options;
-use crate::page::{PageBuilder, TakeEvent};
-use crate::pending::PendingAppend;
-use crate::prepare::{Origin, PreparedRequest};
-use crate::proofs::{ConsistencyProof, InclusionProof, TreeReader};
-use crate::query::{Filter, From, Page, PageEnd, ReadQuery, StoredEvent};
-use crate::reader::Reader;
-use crate::reading;
+use crate::query::{EventPage, Filter, PageEnd, ReadFrom, ReadQuery, StoredEvent, TakeEvent};
+use crate::read::log_fold;
+use crate::read::log_reader::LogReader;
+use crate::read::page::PageBuilder;
+use crate::read::proofs::{ConsistencyProof, InclusionProof, TreeReader};
+use crate::read_error::ReadError;
 use crate::receipt::Head;
-use crate::request::{AppendCondition, AppendRequest};
 use crate::segments::Side;
-use crate::shared::Shared;
-use crate::status::{Status, WriterState};
+use crate::shared_state::SharedState;
+use crate::signer_handle::PublishedHead;
+use crate::status::Status;
+use crate::submission::append_error::AppendError;
+use crate::submission::inbox::{Lane, SequencerCommand};
+use crate::submission::messages::QueuedRequest;
+use crate::submission::prepare::{PreparedRequest, RequestOrigin, check_seen};
+use crate::submission::request::{AppendCondition, AppendRequest};
+use crate::tables::fold::Fold;
+use crate::writer_state::WriterState;
 
 /// A ledger, open in this process. Cheap to clone; the last clone that goes closes it.
 #[derive(Clone)]
 pub struct Ledger {
-    pub(crate) inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Ends before the others: its last head needs them.
-    notary: Mutex<Option<JoinHandle<()>>>,
-    /// Ends after the notary, and brings that head to the witnesses.
-    courier: Mutex<Option<JoinHandle<()>>>,
-    pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
+    pub(crate) inner: Arc<OpenLedger>,
 }
 
 impl Ledger {
@@ -82,7 +76,7 @@ impl Ledger {
         options: Options,
     ) -> Result<Self, OpenError> {
         let own = Arc::clone(&keyring);
-        let opened = opening::open(environment, folder, keyring, options);
+        let opened = for_writing::open(environment, folder, keyring, options);
         let say_begun = |error| loss_record::say_begun(&*environment.disk, folder, &own, error);
         let opened = opened.map_err(say_begun);
         opened.map(|inner| Self { inner: Arc::new(inner) })
@@ -101,7 +95,7 @@ impl Ledger {
         options: Options,
     ) -> Result<(Self, DeclaredLoss), OpenError> {
         let own = Arc::clone(&keyring);
-        let declared = opening::declare_loss(environment, folder, keyring, options);
+        let declared = for_writing::declare_loss(environment, folder, keyring, options);
         let say_begun = |error| loss_record::say_begun(&*environment.disk, folder, &own, error);
         let (inner, loss) = declared.map_err(say_begun)?;
         Ok((Self { inner: Arc::new(inner) }, loss))
@@ -120,6 +114,38 @@ impl Ledger {
     ) -> Result<Self, OpenError> {
         let read = reading::open(environment, folder, keyring, name, None)?;
         Ok(Self { inner: Arc::new(read.inner) })
+    }
+
+    /// Opens the ledger in `folder` for questions, as [`Ledger::open_for_reading`] does. Loads the state that decides, if the options ask
+    /// for one. Compares the ledger with the anchor's memory under this name, and leaves that memory as it is.
+    ///
+    /// # Errors
+    /// As [`Ledger::open_for_reading`]; also [`OpenError::RolledBack`] for a ledger that is not the one which the anchor remembers,
+    /// [`OpenError::Anchor`] where one that has to answer does not.
+    pub fn open_for_questions(
+        environment: &Environment,
+        folder: &Path,
+        keyring: &Arc<Keyring>,
+        name: &LedgerName,
+        options: &Options,
+    ) -> Result<Self, OpenError> {
+        let inner = snapshot_open::open(environment, folder, keyring, Some(name), options)?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Opens a ledger whose disk turned out not to have frames that were acknowledged, and puts them back from quarantine to their places.
+    /// They are believed where the log with them is whole and goes on further, and agrees with what others remember of the ledger.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`], and [`OpenError::NothingToPutBack`]; nothing was changed then.
+    pub fn put_back(
+        environment: &Environment,
+        folder: &Path,
+        keyring: Arc<Keyring>,
+        options: Options,
+    ) -> Result<Self, OpenError> {
+        let opened = for_writing::put_back(environment, folder, keyring, options);
+        opened.map(|inner| Self { inner: Arc::new(inner) })
     }
 
     /// Returns the part that governs the ledger and answers questions about it; `None` without governance.
@@ -151,7 +177,7 @@ impl Ledger {
             return Err(AppendError::LedgerFull { max: MAX_LEDGER_EVENTS });
         }
         let condition = request.condition.clone();
-        let mut prepared = self.shared().preparer.prepare(request, Origin::Client)?;
+        let mut prepared = self.shared().preparer.prepare(request, RequestOrigin::Client)?;
         if let Some(condition) = condition {
             self.search_behind_window(&condition, &mut prepared)?;
         }
@@ -165,7 +191,7 @@ impl Ledger {
         let commitments = prepared.events.iter().map(|event| event.commitment);
         let events = ids.into_iter().zip(commitments).collect();
         let (reply, outcome) = oneshot::channel();
-        self.shared().inbox.put(Queued { request: prepared, reply }, lane)?;
+        self.shared().inbox.put(QueuedRequest { request: prepared, reply }, lane)?;
         Ok(PendingAppend::new(Arc::clone(self.shared()), outcome, events))
     }
 
@@ -185,7 +211,7 @@ impl Ledger {
         prepared: &mut PreparedRequest,
     ) -> Result<(), AppendError> {
         let head = self.head();
-        condition.check_seen(head.position)?;
+        check_seen(condition, head.position)?;
         let Some(checked) = &mut prepared.condition else { return Ok(()) };
         if condition.after.get() >= self.shared().window_after.load(Ordering::Relaxed) {
             return Ok(());
@@ -199,7 +225,7 @@ impl Ledger {
             tag: condition.tags.first().cloned(),
             ..Filter::default()
         };
-        let mut from = From::After(condition.after);
+        let mut from = ReadFrom::After(condition.after);
         loop {
             let query =
                 ReadQuery { from, until: Some(head.position), limit: usize::MAX, filter: filter.clone() };
@@ -248,7 +274,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Damage or a disk error at the place that was read; other places can still be read.
-    pub fn read(&self, query: &ReadQuery) -> Result<Page, ReadError> {
+    pub fn read(&self, query: &ReadQuery) -> Result<EventPage, ReadError> {
         query.collect(|query, take| self.read_each(query, take))
     }
 
@@ -287,7 +313,7 @@ impl Ledger {
     /// # Errors
     /// As [`Self::read`]; what was folded before stands.
     pub fn fold(&self, after: After, until: Position, into: &mut dyn Fold) -> Result<(), ReadError> {
-        fold::fold(self.shared(), after, until, into)
+        log_fold::fold(self.shared(), after, until, into)
     }
 
     /// Returns the tree's leaves for the durable events from position `group` × 256 + 1 on: `width` of them, up to 256. Blocks on the
@@ -347,7 +373,7 @@ impl Ledger {
     /// # Errors
     /// [`ReadError::PastHead`] if nothing stands there yet, or as [`Self::read`].
     pub fn event(&self, position: Position) -> Result<StoredEvent<'static>, ReadError> {
-        Reader::new(self.shared()).event(position)
+        LogReader::new(self.shared()).event(position)
     }
 
     /// Returns the state of the ledger.
@@ -362,8 +388,8 @@ impl Ledger {
             queue_requests,
             segments: shared.segments.len(),
             is_proven: shared.is_proven(),
-            heads: shared.notary.status(shared.environment.clock.passed()),
-            witnessed: shared.courier.status(shared.environment.clock.passed()),
+            heads: shared.head_signer.status(shared.environment.clock.passed()),
+            witnessed: shared.witness_publisher.status(shared.environment.clock.passed()),
             counters: shared.counters.snapshot(),
         }
     }
@@ -371,30 +397,30 @@ impl Ledger {
     /// The last tree head that was signed, durable and published; `None` until there is one.
     #[must_use]
     pub fn tree_head(&self) -> Option<Arc<PublishedHead>> {
-        self.shared().notary.latest()
+        self.shared().head_signer.latest()
     }
 
     /// The last tree head that a quorum of the witnesses cosigned, with the cosignatures; `None` until there is one, and without
     /// witnesses.
     #[must_use]
     pub fn witnessed_head(&self) -> Option<Arc<PublishedHead>> {
-        self.shared().courier.latest()
+        self.shared().witness_publisher.latest()
     }
 
     /// Returns the key that tree heads of this ledger are verified with, for callers that want it beforehand; `None` if it signs none.
     #[must_use]
     pub fn verifier_key(&self) -> Option<VerifierKey> {
-        self.shared().notary.verifier_key()
+        self.shared().head_signer.verifier_key()
     }
 
     /// Ends the live segment, so that it gets its footer and the next event begins another one.
     pub fn end_segment(&self) {
-        self.shared().inbox.command(Command::EndSegment);
+        self.shared().inbox.command(SequencerCommand::EndSegment);
     }
 
     /// Stops taking appends, or takes them again. Appends that were taken are finished; reads go on.
     pub fn set_read_only(&self, read_only: bool) {
-        self.shared().inbox.command(Command::ReadOnly(read_only));
+        self.shared().inbox.command(SequencerCommand::ReadOnly(read_only));
     }
 
     /// Takes nothing more, finishes what it has, writes the footer, syncs, and lets the folder go. Does nothing the second
@@ -406,83 +432,7 @@ impl Ledger {
         self.inner.close()
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<SharedState> {
         &self.inner.shared
-    }
-}
-
-impl Inner {
-    pub(crate) fn without_threads(shared: Arc<Shared>) -> Self {
-        Self {
-            shared,
-            threads: Mutex::default(),
-            notary: Mutex::default(),
-            courier: Mutex::default(),
-            lock: Mutex::default(),
-        }
-    }
-
-    /// Nobody else writes to the ledger until this ends.
-    pub(crate) fn keep_locked(&self, lock: Box<dyn FolderLock>) {
-        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
-    }
-
-    pub(crate) fn start_notary(&self, start: NotaryStart) -> io::Result<()> {
-        self.shared.notary.begin(&start, self.shared.keyring.signing_chain());
-        let shared = Arc::clone(&self.shared);
-        let thread = opening::named("notary").spawn(move || head_signer::run(&shared, start))?;
-        *self.notary.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        Ok(())
-    }
-
-    pub(crate) fn start_courier(&self, start: CourierStart) -> io::Result<()> {
-        let round = Round::begin(&self.shared, start);
-        let shared = Arc::clone(&self.shared);
-        let thread = opening::named("courier").spawn(move || courier::run(&shared, round))?;
-        *self.courier.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        Ok(())
-    }
-
-    fn close(&self) -> Result<(), CloseError> {
-        let before = self.shared.writer();
-        if matches!(before, WriterState::Ready | WriterState::ReadOnly(_)) {
-            self.shared.set_writer(WriterState::Closing);
-        }
-        self.shared.notary.close();
-        let notary = self.notary.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if notary.is_some_and(|notary| notary.join().is_err()) {
-            tracing::error!(
-                "the thread that signs tree heads panicked; what was appended is durable all the same"
-            );
-        }
-        self.shared.courier.close();
-        let courier = self.courier.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if courier.is_some_and(|courier| courier.join().is_err()) {
-            tracing::error!(
-                "the thread that brings tree heads to witnesses panicked; nothing appended is concerned"
-            );
-        }
-        self.shared.inbox.close();
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
-            if thread.join().is_err() {
-                self.shared.poison("a thread of the ledger panicked".to_owned());
-            }
-        }
-        let last = self.shared.writer();
-        self.shared.set_writer(WriterState::Closed);
-        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
-        match last {
-            WriterState::Poisoned(what) => Err(CloseError::Poisoned(what)),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if let Err(error) = self.close() {
-            tracing::error!(%error, "the ledger did not end cleanly");
-        }
     }
 }

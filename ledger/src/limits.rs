@@ -21,10 +21,10 @@ pub const FRAME_TARGET_BYTES: usize = 512 * 1024;
 /// than it saves.
 pub const PACK_AHEAD_BYTES: usize = 128 * 1024;
 
-/// Bodies that the packer may have: one that it compresses, and one that waits, so that the sequencer goes on staging.
+/// Bodies that the compressor may have: one that it compresses, and one that waits, so that the sequencer goes on staging.
 pub const MAX_PACKS_AHEAD: usize = 2;
 
-/// A body of at least this many bytes goes to the packer as soon as that has nothing to do, even while a frame syncs: what
+/// A body of at least this many bytes goes to the compressor as soon as that has nothing to do, even while a frame syncs: what
 /// waits for the sync would be compressed after it otherwise, with nothing left to stage meanwhile.
 pub const EARLY_PACK_BYTES: usize = 192 * 1024;
 

@@ -7,13 +7,13 @@ use bitacora_formats::{Generation, LostHead, SegmentNumber};
 use serde_json::json;
 
 use crate::cosigned::cosigned_file_name;
-use crate::disk::{Disk, OpenMode};
-use crate::fault::Fault;
 use crate::heads::heads_file_name;
+use crate::host::disk::{Disk, OpenMode};
 use crate::leaves::{TREE, leaves_file_name};
+use crate::log_fault::LogFault;
 use crate::quarantine;
 use crate::receipt::Head;
-use crate::replay::{Replayed, TailState};
+use crate::replay::{ReplayedLog, TailState};
 use crate::segments::{
     SEGMENTS, released_file_name, released_number, segment_file_name, segment_number, segments_folder,
 };
@@ -80,8 +80,8 @@ impl DeclaredLoss {
 pub(crate) fn give_up_behind(
     disk: &dyn Disk,
     ledger: &Path,
-    replayed: &Replayed,
-    fault: &Fault,
+    replayed: &ReplayedLog,
+    fault: &LogFault,
 ) -> io::Result<TailState> {
     let folder = segments_folder(ledger);
     let name = fault.file.rsplit('/').next().unwrap_or_default().to_owned();
@@ -110,12 +110,12 @@ pub(crate) fn give_up_behind(
 }
 
 /// The same for what lies beside segments that are gone, be it that a crash came before.
-pub(crate) fn give_up_beside(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
+pub(crate) fn give_up_beside(disk: &dyn Disk, ledger: &Path, replayed: &ReplayedLog) -> io::Result<()> {
     set_aside_beside(disk, ledger, replayed, |number| number > replayed.last_segment)
 }
 
 /// The same for manifests of archives that reach past what is left: their positions are taken by other events now.
-pub(crate) fn give_up_manifests(disk: &dyn Disk, ledger: &Path, replayed: &Replayed) -> io::Result<()> {
+pub(crate) fn give_up_manifests(disk: &dyn Disk, ledger: &Path, replayed: &ReplayedLog) -> io::Result<()> {
     let entries = match disk.list(&ledger.join(MANIFESTS)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         listed => listed?,
@@ -132,7 +132,7 @@ pub(crate) fn give_up_manifests(disk: &dyn Disk, ledger: &Path, replayed: &Repla
 fn set_aside_beside(
     disk: &dyn Disk,
     ledger: &Path,
-    replayed: &Replayed,
+    replayed: &ReplayedLog,
     is_given_up: impl Fn(SegmentNumber) -> bool,
 ) -> io::Result<()> {
     let ending = format!("lost-g{}", replayed.generation);

@@ -2,11 +2,11 @@
 
 use bitacora_formats::Position;
 
-use crate::error::ReadError;
-use crate::fault::Fault;
 use crate::ledger::Ledger;
-use crate::shared::Shared;
-use crate::status::{ReadOnlyReason, WriterState};
+use crate::log_fault::LogFault;
+use crate::read_error::ReadError;
+use crate::shared_state::SharedState;
+use crate::writer_state::{ReadOnlyReason, WriterState};
 
 impl Ledger {
     /// Returns why this ledger holds less than it did, or another history than others remember; `None` while nothing says so. An answer
@@ -27,7 +27,7 @@ impl Ledger {
 
     /// Returns the damage by which events are lost, before the head or behind it, where any is known.
     #[must_use]
-    pub fn damage(&self) -> Option<Fault> {
+    pub fn damage(&self) -> Option<LogFault> {
         match self.shared().writer() {
             WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) => Some(fault),
             _ => self.shared().found.get().cloned().or_else(|| self.lost_end()),
@@ -36,14 +36,14 @@ impl Ledger {
 
     /// Returns the damage that events behind the head are lost by, where that is known.
     #[must_use]
-    pub fn lost_end(&self) -> Option<Fault> {
+    pub fn lost_end(&self) -> Option<LogFault> {
         self.shared().lost_end()
     }
 }
 
-impl Shared {
+impl SharedState {
     /// Returns the damage that events behind the head are lost by. Reads before the head meet damage there themselves.
-    pub(crate) fn lost_end(&self) -> Option<Fault> {
+    pub(crate) fn lost_end(&self) -> Option<LogFault> {
         match self.writer() {
             WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault))
                 if fault.first_position > self.head().position.get() =>

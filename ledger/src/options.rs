@@ -33,14 +33,14 @@ pub struct Options {
     /// The options of tree heads; `None` signs none, and asks nobody whether the ledger is the one that was.
     pub heads: Option<HeadOptions>,
     /// The reactor that derives events from admitted ones; none by default.
-    pub governing: Governing,
+    pub governing: ReactorChoice,
     /// The last position in the archives of its history. No loss is declared of archived events.
     pub archived: Option<Position>,
 }
 
 /// The reactors that derive events from admitted ones.
 #[derive(Clone, Default)]
-pub enum Governing {
+pub enum ReactorChoice {
     /// Nothing: a log, and no more.
     #[default]
     Nothing,
@@ -50,7 +50,7 @@ pub enum Governing {
     By(Arc<dyn Reactor>),
 }
 
-impl Governing {
+impl ReactorChoice {
     /// The version of the reactor, 0 for none.
     pub(crate) fn version(&self) -> u32 {
         match self {
@@ -118,7 +118,7 @@ impl Default for Options {
             compression_level: 1,
             proof_delay: Duration::from_secs(2),
             heads: Some(HeadOptions::default()),
-            governing: Governing::default(),
+            governing: ReactorChoice::default(),
             archived: None,
         }
     }

@@ -12,7 +12,7 @@ use bitacora_formats::{ControlFile, ControlSeal, Secret};
 use serde_json::json;
 
 pub(crate) use self::unwritten::UnwrittenFrames;
-use crate::disk::{Disk, OpenMode, is_no_file};
+use crate::host::disk::{Disk, OpenMode, is_no_file};
 
 /// Cuts that the log does not record yet end so; recorded ones have this and the seal before it taken away.
 const UNRECORDED: &str = ".torn";

@@ -3,14 +3,13 @@
 use bitacora_formats::{After, Commitment, Event, Micros, Position, StreamVersion};
 
 use crate::limits::MAX_PAGE_EVENTS;
-use crate::page::TakeEvent;
 use crate::receipt::Head;
 
 /// A read: the filter, the beginning and the size of a page.
 #[derive(Debug, Clone)]
 pub struct ReadQuery {
     /// The beginning and the direction of the page.
-    pub from: From,
+    pub from: ReadFrom,
     /// The last position that may be answered, itself included.
     pub until: Option<Position>,
     /// At most this many events. A page in memory has at most [`MAX_PAGE_EVENTS`].
@@ -27,17 +26,20 @@ impl ReadQuery {
     pub fn collect<E>(
         &self,
         read: impl FnOnce(&Self, &mut TakeEvent<'_>) -> Result<PageEnd, E>,
-    ) -> Result<Page, E> {
+    ) -> Result<EventPage, E> {
         let query = Self { limit: self.limit.min(MAX_PAGE_EVENTS), ..self.clone() };
         let mut events = Vec::new();
         let PageEnd { next, head, .. } = read(&query, &mut |stored| events.push(stored.into_owned()))?;
-        Ok(Page { events, next, head })
+        Ok(EventPage { events, next, head })
     }
 }
 
+/// Takes the events of a page in, one by one; each is lent for the call.
+pub type TakeEvent<'t> = dyn FnMut(StoredEvent<'_>) + 't;
+
 /// The beginning and the direction of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum From {
+pub enum ReadFrom {
     /// Ascending, from the first position after this one.
     After(After),
     /// Descending, from the last position before this one; `None` from the head.
@@ -103,11 +105,11 @@ impl Filter {
 
 /// Stored events and where to go on.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct EventPage {
     /// In the order asked for.
     pub events: Vec<StoredEvent<'static>>,
     /// The beginning of the next page; `None` when nothing that is durable now is left.
-    pub next: Option<From>,
+    pub next: Option<ReadFrom>,
     /// The durable head the page rests on.
     pub head: Head,
 }
@@ -118,7 +120,7 @@ pub struct PageEnd {
     /// The number of events that were given away.
     pub events: usize,
     /// The beginning of the next page; `None` when nothing that is durable now is left.
-    pub next: Option<From>,
+    pub next: Option<ReadFrom>,
     /// The durable head the page rests on.
     pub head: Head,
 }

@@ -5,7 +5,7 @@ use bitacora_governance::DerivedValue;
 
 /// The answer to an append: the proof that its events are synced to disk, at these positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendReceipt {
     /// The lowest position among the request's own events.
     pub first: Position,
     /// The highest position among the request's own events.
@@ -18,7 +18,7 @@ pub struct Appended {
     pub head: Head,
 }
 
-impl Appended {
+impl AppendReceipt {
     /// Returns `true` if every event had been accepted before, so that nothing was added.
     #[must_use]
     pub fn only_duplicates(&self) -> bool {

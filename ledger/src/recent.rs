@@ -21,11 +21,11 @@ pub(crate) struct OpenFrame {
 /// The last frames that became durable, without a gap, up to [`RECENT_BODY_BYTES`] of bodies and always the newest one.
 #[derive(Default)]
 pub(crate) struct RecentFrames {
-    frames: RwLock<Frames>,
+    frames: RwLock<FrameQueue>,
 }
 
 #[derive(Default)]
-struct Frames {
+struct FrameQueue {
     queue: VecDeque<OpenFrame>,
     bytes: usize,
 }

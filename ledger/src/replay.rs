@@ -7,7 +7,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{
     ChainHash, ChainTip, Decompressor, Epoch, Frontier, Generation, Keyring, LedgerId, LedgerKeys, Position,
     SegmentEnd, SegmentHeader, SegmentNumber, StreamKey,
@@ -15,25 +14,26 @@ use bitacora_formats::{
 
 use crate::archive_tier::{ColdAccess, ColdArchives, ColdTier};
 use crate::blinding_key;
+use crate::dedup::id_tables::IdTables;
 use crate::derived_key;
-use crate::disk::{Disk, OpenMode};
-use crate::environment::Environment;
-use crate::error::OpenError;
-use crate::fault::Fault;
-use crate::id_tables::IdTables;
-use crate::index_folder::INDEX;
+use crate::host::disk::Disk;
+use crate::host::environment::Environment;
+use crate::host::index_folder::INDEX;
 use crate::key_map::KeyMap;
 use crate::leaves::SegmentLeaves;
+use crate::log_fault::LogFault;
+use crate::open_error::OpenError;
 use crate::receipt::Head;
-use crate::segment_index::Outline;
+use crate::segment_file::{is_signed_by, load_segment};
+use crate::segment_index::SegmentIndex;
 use crate::segment_list::{SegmentList, segment_header};
 use crate::segments::{Segment, segment_file_name, segments_folder};
-use crate::staged::Tip;
-use crate::tip_tables::{EndedState, TipTables};
-use crate::tree::Grown;
+use crate::stream_tips::Tip;
+use crate::tables::tip_tables::{EndedState, TipTables};
+use crate::tree::TreeGrowth;
 
 /// The contents of the log, up to its end or to the first byte that is not what it must be.
-pub(crate) struct Replayed {
+pub(crate) struct ReplayedLog {
     pub(crate) ledger: LedgerId,
     pub(crate) keys: LedgerKeys,
     pub(crate) generation: Generation,
@@ -54,7 +54,7 @@ pub(crate) struct Replayed {
     /// The state of the log at the end of the segments that were not read; their bytes are still to be proven.
     pub(crate) unread: Option<SegmentEnd>,
     /// The part of the tree that was read.
-    pub(crate) grown: Grown,
+    pub(crate) growth: TreeGrowth,
     /// The leaves of the last segment that was read, to be settled once it is durable itself.
     pub(crate) leaves: Option<SegmentLeaves>,
     /// The state that tables do not hold yet.
@@ -65,7 +65,7 @@ pub(crate) struct Replayed {
     /// The header of the last segment behind the damage that is whole, whose end `head` and `end` are then.
     pub(crate) behind: Option<SegmentHeader>,
     /// The damage behind that end.
-    pub(crate) lost_end: Option<Fault>,
+    pub(crate) lost_end: Option<LogFault>,
     /// The file before the last written one, and where its bytes end.
     pub(crate) before_last: Option<(PathBuf, u64)>,
 }
@@ -77,7 +77,7 @@ pub(crate) enum TailState {
     /// With a write that was cut short: the bytes from `at` to `until` are no frame.
     Torn { path: PathBuf, name: String, at: u64, until: u64 },
     /// The bytes are damaged; nothing may be written.
-    Corrupt(Fault),
+    Corrupt(LogFault),
 }
 
 /// Reads a ledger's segments in order.
@@ -109,7 +109,7 @@ struct Progress {
     told: Option<SegmentEnd>,
     /// Tips of the streams in the segments after those.
     untold_tips: KeyMap<StreamKey, Tip>,
-    grown: Grown,
+    growth: TreeGrowth,
     leaves: Option<SegmentLeaves>,
 }
 
@@ -142,14 +142,14 @@ impl<'a> Replay<'a> {
     }
 
     /// Changes nothing on the disk but tables, which can be made again.
-    pub(crate) fn run(mut self) -> Result<Replayed, OpenError> {
+    pub(crate) fn run(mut self) -> Result<ReplayedLog, OpenError> {
         let list = SegmentList::read(&*self.disk, &self.folder)?;
         let disk = Arc::clone(&self.disk);
         let folder = self.folder.clone();
         // Where a file is missing, what is served is read before, as after any damage that is known.
         let SegmentList { numbers, released, gap, .. } = &list;
         let resumed = match gap {
-            None => self.resume(Outline::read(&*disk, &folder, self.keyring, &list)),
+            None => self.resume(SegmentIndex::read(&*disk, &folder, self.keyring, &list)),
             Some(_) => None,
         };
         let (mut progress, mut tail) = resumed.unzip();
@@ -161,11 +161,11 @@ impl<'a> Replay<'a> {
             if index < *released {
                 match self.released_segment(*number, &mut progress) {
                     Ok(()) => continue,
-                    Err(Stop::Damage(fault)) => {
+                    Err(ReplayStop::Damage(fault)) => {
                         tail = Some(TailState::Corrupt(fault));
                         break;
                     }
-                    Err(Stop::Open(error)) => return Err(error),
+                    Err(ReplayStop::Open(error)) => return Err(error),
                 }
             }
             let name = segment_file_name(*number);
@@ -199,11 +199,11 @@ impl<'a> Replay<'a> {
                         break;
                     }
                 }
-                Err(Stop::Damage(fault)) => {
+                Err(ReplayStop::Damage(fault)) => {
                     tail = Some(TailState::Corrupt(fault));
                     break;
                 }
-                Err(Stop::Open(error)) => return Err(error),
+                Err(ReplayStop::Open(error)) => return Err(error),
             }
         }
         if let Some(gap) = gap.filter(|_| !matches!(tail, Some(TailState::Corrupt(_)))) {
@@ -227,7 +227,7 @@ impl<'a> Replay<'a> {
         progress: Option<Progress>,
         tail: Option<TailState>,
         unwritten: Vec<PathBuf>,
-    ) -> Result<Replayed, OpenError> {
+    ) -> Result<ReplayedLog, OpenError> {
         let folder = self.folder.display().to_string();
         let missing = || OpenError::Missing(folder.clone());
         let (mut progress, tail) = match (progress, tail) {
@@ -241,7 +241,7 @@ impl<'a> Replay<'a> {
             progress.ids.remove_unfit();
             tip_tables.remove_unfit();
         }
-        Ok(Replayed {
+        Ok(ReplayedLog {
             ledger: progress.end.ledger,
             tier: self.tier(progress.end.ledger),
             generation: progress.end.generation,
@@ -262,7 +262,7 @@ impl<'a> Replay<'a> {
             ids: progress.ids,
             tip_tables,
             unread: progress.told,
-            grown: progress.grown,
+            growth: progress.growth,
             leaves: progress.leaves,
             untold,
             unwritten,
@@ -275,8 +275,8 @@ impl<'a> Replay<'a> {
 }
 
 /// The reasons for which a segment's replay stops.
-enum Stop {
-    Damage(Fault),
+enum ReplayStop {
+    Damage(LogFault),
     Open(OpenError),
 }
 
@@ -306,15 +306,15 @@ impl Replay<'_> {
 
     /// Returns the progress that tables allow to go on from, and the log's end if they cover all of it. `None` if the log has to be read
     /// from its first byte.
-    fn resume(&mut self, outline: Outline<'_>) -> Option<(Progress, Option<TailState>)> {
-        let header = outline.last()?.clone();
+    fn resume(&mut self, index: SegmentIndex<'_>) -> Option<(Progress, Option<TailState>)> {
+        let header = index.last()?.clone();
         let tier = self.tier(header.ledger);
-        let (keys, ids, tip_tables) = self.load_tables(&header, |number| outline.end_of(number));
+        let (keys, ids, tip_tables) = self.load_tables(&header, |number| index.end_of(number));
         let covered = ids.covered_from_first().unwrap_or(SegmentNumber(0));
         let state = tip_tables.state_through(covered)?;
         let is_all = state.end.number == header.number;
-        let whole = is_all.then(|| outline.last_end().filter(|whole| whole.end == state.end));
-        let segments = outline.segments_through(state.end.number, &tier);
+        let whole = is_all.then(|| index.last_end().filter(|whole| whole.end == state.end));
+        let segments = index.segments_through(state.end.number, &tier);
         let (Some(segments), None | Some(Some(_))) = (segments, &whole) else {
             // Not the log that the tables were made of, whatever their seals say.
             tip_tables.forget_all();
@@ -323,11 +323,11 @@ impl Replay<'_> {
         let EndedState { end, frontier, tips, .. } = state;
         let path = self.folder.join(segment_file_name(header.number));
         let tail = whole.flatten().map(|whole| TailState::Whole { path, end: whole.offset, durable: true });
-        let grown = Grown { base: frontier.clone(), groups: Vec::new() };
+        let growth = TreeGrowth { base: frontier.clone(), groups: Vec::new() };
         let untold_tips = KeyMap::default();
         let told = Some(end);
         let progress =
-            Progress { keys, end, frontier, segments, tips, ids, told, untold_tips, grown, leaves: None };
+            Progress { keys, end, frontier, segments, tips, ids, told, untold_tips, growth, leaves: None };
         Some((progress, tail))
     }
 
@@ -372,7 +372,7 @@ impl Progress {
             ids,
             told: None,
             untold_tips: KeyMap::default(),
-            grown: Grown { base: Frontier::new(), groups: Vec::new() },
+            growth: TreeGrowth { base: Frontier::new(), groups: Vec::new() },
             leaves: None,
         }
     }
@@ -413,28 +413,12 @@ pub(crate) fn refuse_wrong_keyring(
     refused.map_or(Ok(()), Err)
 }
 
-/// Returns `true` if the header's signing key is the ledger's own: anyone can write a header that vouches for itself.
-pub(crate) fn is_signed_by(keyring: &Keyring, header: &SegmentHeader) -> bool {
-    let own = keyring.signing_chain().key(header.signing_key_index);
-    own.is_some_and(|key| *key.as_bytes() == header.signing_public)
-}
-
 /// Returns the end of the last written segment, if it is whole.
 fn whole_end(tail: Option<TailState>) -> Option<(PathBuf, u64)> {
     match tail {
         Some(TailState::Whole { path, end, .. }) => Some((path, end)),
         _ => None,
     }
-}
-
-/// All bytes of a segment's file.
-pub(crate) fn load_segment(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
-    let file = disk.open(path, OpenMode::Read)?;
-    let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
-    // One byte more than any segment has is enough for the walk to refuse it.
-    let mut bytes = vec![0; length.min(MAX_SEGMENT_BYTES + 1)];
-    file.read_exact_at(&mut bytes, 0)?;
-    Ok(bytes)
 }
 
 fn disk_error(what: &str, source: io::Error) -> OpenError {

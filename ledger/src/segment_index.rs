@@ -13,31 +13,31 @@ use bitacora_formats::{
 };
 
 use crate::archive_tier::ColdTier;
-use crate::disk::{Disk, DiskFile, OpenMode};
-use crate::replay::{is_signed_by, load_segment};
+use crate::host::disk::{Disk, DiskFile, OpenMode};
+use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_list::{SegmentList, read_released, segment_header};
 use crate::segments::{Segment, segment_file_name};
 
 /// The segments from the first one on whose headers are beyond doubt. Each header is certified by the ledger's signing key and goes on
 /// from the one before, as far as headers tell; the footers say the same. Doubtful segments are left to be read byte by byte. The others
 /// were not read yet, and are proven later.
-pub(crate) struct Outline<'a> {
+pub(crate) struct SegmentIndex<'a> {
     disk: &'a dyn Disk,
     folder: &'a Path,
-    segments: Vec<Outlined>,
+    segments: Vec<IndexedSegment>,
     /// The end of the last of them, once asked.
     last: OnceLock<Option<WholeEnd>>,
 }
 
 /// One segment by its header.
-pub(crate) struct Outlined {
+pub(crate) struct IndexedSegment {
     pub(crate) header: SegmentHeader,
     footer: Option<SegmentFooter>,
-    pub(crate) frames: Frames,
+    pub(crate) frames: FrameStorage,
 }
 
 /// The place of a segment's frames.
-pub(crate) enum Frames {
+pub(crate) enum FrameStorage {
     InFile { file: Arc<dyn DiskFile>, bytes: u64, opener: FrameOpener },
     Archived(Box<ReleasedSegment>),
 }
@@ -52,7 +52,7 @@ pub(crate) struct WholeEnd {
     pub(crate) offset: u64,
 }
 
-impl<'a> Outline<'a> {
+impl<'a> SegmentIndex<'a> {
     /// Reads the headers of these segments, up to the first that is in doubt.
     pub(crate) fn read(
         disk: &'a dyn Disk,
@@ -60,12 +60,12 @@ impl<'a> Outline<'a> {
         keyring: &Keyring,
         SegmentList { numbers, released, .. }: &SegmentList,
     ) -> Self {
-        let mut segments: Vec<Outlined> = Vec::new();
+        let mut segments: Vec<IndexedSegment> = Vec::new();
         for (index, number) in numbers.iter().enumerate() {
             let read = if index < *released {
-                Outlined::read_released(disk, folder, keyring, *number)
+                IndexedSegment::read_released(disk, folder, keyring, *number)
             } else {
-                Outlined::read(disk, &folder.join(segment_file_name(*number)), keyring)
+                IndexedSegment::read(disk, &folder.join(segment_file_name(*number)), keyring)
             };
             let Ok(Some(next)) = read else { break };
             if next.header.number != *number || !segments.last().is_none_or(|last| last.is_followed_by(&next))
@@ -152,13 +152,13 @@ impl<'a> Outline<'a> {
             let next = nexts.get(number);
             let after = next.and_then(|(first, _)| Position::new(first.get() - 1));
             let position = if is_last { last_position } else { after? };
-            let Outlined { header, frames, .. } = segment;
+            let IndexedSegment { header, frames, .. } = segment;
             segments.push(Arc::new(match frames {
-                Frames::InFile { file, opener, .. } => {
+                FrameStorage::InFile { file, opener, .. } => {
                     let frames = header.stored_bytes() as u64..frames_until;
                     Segment::ended(&header, file, opener, frames, Some(position))
                 }
-                Frames::Archived(released) => Segment::released(&released, next?.1, Arc::clone(tier)),
+                FrameStorage::Archived(released) => Segment::released(&released, next?.1, Arc::clone(tier)),
             }));
         }
         (segments.len() == count).then_some(segments)
@@ -192,7 +192,7 @@ pub(crate) fn end_of_segment(
     }
 }
 
-impl Outlined {
+impl IndexedSegment {
     /// `None` where there is any doubt.
     pub(crate) fn read(disk: &dyn Disk, path: &Path, keyring: &Keyring) -> io::Result<Option<Self>> {
         Self::read_by(disk, path, keyring, |start| SegmentHeader::parse(start).ok())
@@ -234,7 +234,7 @@ impl Outlined {
         let footer = SegmentFooter::parse(&end).ok();
         let opener = FrameOpener::new(&key);
         let bytes = if is_all_zeros(&end) { 0 } else { bytes };
-        Ok(Some(Self { header, footer, frames: Frames::InFile { file, bytes, opener } }))
+        Ok(Some(Self { header, footer, frames: FrameStorage::InFile { file, bytes, opener } }))
     }
 
     /// The same of a segment that was released.
@@ -251,12 +251,12 @@ impl Outlined {
             return Ok(None);
         }
         let footer = released.footer;
-        Ok(Some(Self { header, footer, frames: Frames::Archived(Box::new(released)) }))
+        Ok(Some(Self { header, footer, frames: FrameStorage::Archived(Box::new(released)) }))
     }
 
     /// Returns `true` if the next header goes on from this segment, as far as can be told without reading all of it.
     pub(crate) fn is_followed_by(&self, next: &Self) -> bool {
-        if let Frames::Archived(released) = &self.frames {
+        if let FrameStorage::Archived(released) = &self.frames {
             return released.end_before(&next.header).is_ok();
         }
         let (one, two) = (&self.header, &next.header);
@@ -276,7 +276,7 @@ impl Outlined {
 
     /// Returns the offset behind the last frame of an ended segment: before the footer, or where an opening cut the file.
     pub(crate) fn frames_end(&self) -> Option<u64> {
-        let Frames::InFile { bytes, .. } = &self.frames else { return Some(0) };
+        let FrameStorage::InFile { bytes, .. } = &self.frames else { return Some(0) };
         let footer = if self.footer.is_some() { FOOTER_BYTES as u64 } else { 0 };
         bytes.checked_sub(footer).filter(|end| *end > self.header.stored_bytes() as u64)
     }

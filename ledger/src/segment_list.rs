@@ -10,10 +10,10 @@ use bitacora_formats::{
     SegmentNumber, SigningChain, undo_one_flip,
 };
 
-use crate::disk::{Disk, OpenMode};
-use crate::error::OpenError;
-use crate::fault::Fault;
+use crate::host::disk::{Disk, OpenMode};
 use crate::leaves::{TREE, leaves_file_name, leaves_number};
+use crate::log_fault::LogFault;
+use crate::open_error::OpenError;
 use crate::segments::{SEGMENTS, released_file_name, released_number, segment_file_name, segment_number};
 
 /// The files of a ledger's segments by their numbers. Files with other names are not the ledger's.
@@ -66,10 +66,10 @@ impl SegmentList {
     }
 
     /// Returns the fault of a missing end: leaves lie beside a segment behind the last one with a frame.
-    pub(crate) fn missing_end(&self, end: &SegmentEnd) -> Option<Fault> {
+    pub(crate) fn missing_end(&self, end: &SegmentEnd) -> Option<LogFault> {
         let (remembered, missing) = (self.remembered.filter(|last| *last > end.number)?, end.number.next()?);
         let beside = leaves_file_name(remembered);
-        Some(Fault {
+        Some(LogFault {
             file: format!("{SEGMENTS}/{}", segment_file_name(missing)),
             offset: 0,
             first_position: end.next_position.get(),
@@ -92,13 +92,13 @@ fn beside(disk: &dyn Disk, folder: &Path) -> Result<Vec<String>, OpenError> {
 
 impl Gap {
     /// Returns the fault of the gap; `next_position` is the first position that the segments before it do not hold.
-    pub(crate) fn fault(&self, disk: &dyn Disk, folder: &Path, next_position: Position) -> Fault {
+    pub(crate) fn fault(&self, disk: &dyn Disk, folder: &Path, next_position: Position) -> LogFault {
         let next = segment_file_name(self.next);
         let begins = match self.next_begins(disk, folder) {
             Some(position) => format!(", which begins at position {position},"),
             None => String::new(),
         };
-        Fault {
+        LogFault {
             file: format!("{SEGMENTS}/{}", segment_file_name(self.missing)),
             offset: 0,
             first_position: next_position.get(),

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use bitacora_formats::SegmentNumber;
 
-use crate::disk::{Disk, DiskFile, OpenMode};
-use crate::inbox::Inbox;
+use crate::host::disk::{Disk, DiskFile, OpenMode};
 use crate::limits::{FILL_SLICE_BYTES, SUPPLY_RETRY_MS};
 use crate::segments::{segment_file_name, segments_folder};
-use crate::status::ReadOnlyReason;
+use crate::submission::inbox::Inbox;
+use crate::writer_state::ReadOnlyReason;
 
 /// A segment file of zeros whose bytes and name are durable.
 pub(crate) struct BlankSegment {
@@ -22,7 +22,7 @@ pub(crate) struct BlankSegment {
 }
 
 /// Makes one segment ahead of need. A refusal for space is told, and tried again until it succeeds.
-pub(crate) struct Supply {
+pub(crate) struct SegmentPreallocator {
     state: Mutex<State>,
     wake: Condvar,
     folder: PathBuf,
@@ -47,8 +47,8 @@ pub(crate) enum Outlook {
     Failed(ReadOnlyReason),
 }
 
-impl Supply {
-    /// Begins with the segment of this number; [`Supply::run`] does the work.
+impl SegmentPreallocator {
+    /// Begins with the segment of this number; [`SegmentPreallocator::run`] does the work.
     pub(crate) fn new(ledger: &Path, first: SegmentNumber, segment_bytes: u64) -> Self {
         let state = Mutex::new(State { stage: Stage::Making(first), closing: false });
         Self { state, wake: Condvar::new(), folder: segments_folder(ledger), segment_bytes }
@@ -82,7 +82,7 @@ impl Supply {
         self.wake.notify_one();
     }
 
-    /// The body of the supply's thread. At its end an unused segment is removed.
+    /// The body of the preallocator's thread. At its end an unused segment is removed.
     pub(crate) fn run(&self, disk: &dyn Disk, inbox: &Inbox) {
         while let Some(number) = self.next_to_make() {
             let made = self.make(disk, number);

@@ -19,11 +19,11 @@ use self::lost::LostSegment;
 use self::stored::StoredSegment;
 pub(crate) use self::survey::Side;
 use crate::archive_tier::{ColdEvent, ColdFrame, ColdTier};
-use crate::disk::DiskFile;
-use crate::error::ReadError;
-use crate::fault::Fault;
-use crate::found_damage::DamageReports;
+use crate::damage_reports::DamageReports;
+use crate::host::disk::DiskFile;
+use crate::log_fault::LogFault;
 use crate::query::Filter;
+use crate::read_error::ReadError;
 
 /// The name of a segment's file.
 pub(crate) fn segment_file_name(number: SegmentNumber) -> String {
@@ -106,7 +106,7 @@ impl Segment {
     }
 
     /// Positions that are lost, from segment `number` on; `fault` says which. Whole segments stand before and behind them.
-    pub(crate) fn lost(number: SegmentNumber, first: Position, fault: Fault) -> Self {
+    pub(crate) fn lost(number: SegmentNumber, first: Position, fault: LogFault) -> Self {
         Self { number, first, home: Home::Lost(LostSegment::new(fault)) }
     }
 
@@ -251,7 +251,7 @@ impl Segment {
     }
 
     /// The root that the frame states which ends with this position. A head is always made of a frame's end. Where the frame lies
-    /// in a segment that the opening did not read, the prover compares it with the chain; of a released one only the root at its
+    /// in a segment that the opening did not read, the background scrub compares it with the chain; of a released one only the root at its
     /// end is known.
     pub(crate) fn root_after(&self, last: Position) -> Option<TreeHash> {
         if let Home::Archives(archived) = &self.home {
@@ -297,7 +297,7 @@ fn corrupt(
     let first_position = place.map_or(first, |place| place.header.first_position).get();
     let last_position = place.map(|place| place.header.last_position().get());
     let (file, what) = (file.to_owned(), what.to_string());
-    ReadError::Corrupt(Fault { file, offset, first_position, last_position, what })
+    ReadError::Corrupt(LogFault { file, offset, first_position, last_position, what })
 }
 
 /// The place of a frame, and its outline.
@@ -454,7 +454,7 @@ impl Segments {
     }
 
     /// The same damage with the last position that is lost by it, where what is whole behind it tells that.
-    pub(crate) fn bounded(&self, fault: Fault) -> Fault {
+    pub(crate) fn bounded(&self, fault: LogFault) -> LogFault {
         let first = Position::new(fault.first_position);
         let Some((first, segment)) = first.and_then(|first| Some((first, self.holding(first)?))) else {
             return fault;
@@ -462,7 +462,7 @@ impl Segments {
         let met = segment.whole_frames().and_then(|_| segment.find(first));
         match met {
             Err(ReadError::Corrupt(met)) if met.first_position == fault.first_position => {
-                Fault { last_position: met.last_position, ..fault }
+                LogFault { last_position: met.last_position, ..fault }
             }
             _ => fault,
         }

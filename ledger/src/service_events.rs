@@ -9,15 +9,14 @@ use bitacora_formats::{
 };
 use serde_json::json;
 
-use crate::archiving::SealedArchive;
-use crate::clock_watch::ClockJump;
-use crate::error::AppendError;
+use crate::archive_records::{ReleaseExtent, SealedArchive};
+use crate::host::clock_watch::ClockJump;
 use crate::loss::DeclaredLoss;
-use crate::prepare::{Origin, PreparedRequest, Preparer};
 use crate::quarantine::{CutRecord, UnwrittenFrames};
-use crate::release::Released;
-use crate::request::AppendRequest;
-use crate::status::ReadOnlyReason;
+use crate::submission::append_error::AppendError;
+use crate::submission::prepare::{PreparedRequest, Preparer, RequestOrigin};
+use crate::submission::request::AppendRequest;
+use crate::writer_state::ReadOnlyReason;
 
 /// The first event of a ledger.
 pub(crate) const CREATED_KIND: &str = "ledger.created";
@@ -54,7 +53,7 @@ pub(crate) enum ServiceEvent<'a> {
     Archived(&'a SealedArchive<'a>),
     /// Segments are let go now.
     Released {
-        released: &'a Released,
+        released: &'a ReleaseExtent,
         reason: &'a str,
     },
     /// Begins a generation, after a loss that was declared.
@@ -146,7 +145,7 @@ impl ServiceEvent<'_> {
         event.data = Data::Json(
             data.map_err(|error| AppendError::Unencodable { index: 0, reason: error.to_string() })?,
         );
-        preparer.prepare(AppendRequest::of(vec![event]), Origin::Service)
+        preparer.prepare(AppendRequest::of(vec![event]), RequestOrigin::Service)
     }
 
     /// The id of what is said of a file in quarantine that holds these bytes.
@@ -210,7 +209,7 @@ mod tests {
         let unwritten = UnwrittenFrames::of(&key, Generation(1), place, 0, vec![7; 211]);
         events.push(ServiceEvent::FramesPutBack(&unwritten));
         let (first, last) = (archive.first, archive.last);
-        let released = Released { first, last, segments: 2, bytes: 1 << 20 };
+        let released = ReleaseExtent { first, last, segments: 2, bytes: 1 << 20 };
         events.push(ServiceEvent::Archived(&archive));
         events.push(ServiceEvent::Released { released: &released, reason: "kept here for 90 days" });
         events.extend(losses.iter().map(ServiceEvent::Recovered));

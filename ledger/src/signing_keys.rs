@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use bitacora_formats::Keyring;
 
-use crate::disk::{Disk, OpenMode};
-use crate::replacement::replace;
+use crate::host::disk::{Disk, OpenMode};
+use crate::host::replacement::replace;
 
 /// The note's name in the ledger's folder.
 const NOTE: &str = "signing-keys.note";

@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bitacora_formats::{LedgerKeys, Secret, SubjectFileError, SubjectFiles};
 
-use self::key_files::{Doubt, Drawer, Shelf};
+use self::key_files::{KeyFiles, KeyFolder, SyncDoubt};
 use self::recent::Recent;
-use crate::environment::Environment;
+use crate::host::environment::Environment;
 use crate::limits::MAX_CACHED_SUBJECT_KEYS;
 
 /// The key of a data subject, and the random id that records know it by.
@@ -76,13 +76,13 @@ pub(crate) struct Subjects {
     environment: Environment,
     keys: LedgerKeys,
     files: SubjectFiles,
-    by_name: Shelf,
-    by_id: Shelf,
-    cached: Mutex<Cached>,
+    by_name: KeyFiles,
+    by_id: KeyFiles,
+    cached: Mutex<CachedKeys>,
 }
 
 #[derive(Debug)]
-struct Cached {
+struct CachedKeys {
     /// Only keys whose files are durable.
     by_name: Recent<SubjectKey>,
     by_id: Recent<Arc<Secret>>,
@@ -93,14 +93,14 @@ struct Cached {
 impl Subjects {
     /// The store in the folder of a ledger. Its folders are made when the first subject is.
     pub(crate) fn of_ledger(environment: Environment, ledger: &Path, keys: &LedgerKeys) -> Self {
-        let doubt = Doubt::default();
+        let doubt = SyncDoubt::default();
         Self {
             environment,
             keys: keys.clone(),
             files: SubjectFiles::new(keys.ledger(), keys.index_key().clone()),
-            by_name: Shelf::new(ledger, "by-name", &doubt),
-            by_id: Shelf::new(ledger, "by-id", &doubt),
-            cached: Mutex::new(Cached {
+            by_name: KeyFiles::new(ledger, "by-name", &doubt),
+            by_id: KeyFiles::new(ledger, "by-id", &doubt),
+            cached: Mutex::new(CachedKeys {
                 by_name: Recent::new(MAX_CACHED_SUBJECT_KEYS),
                 by_id: Recent::new(MAX_CACHED_SUBJECT_KEYS),
                 damaged: Recent::new(MAX_CACHED_SUBJECT_KEYS),
@@ -117,10 +117,10 @@ impl Subjects {
             return Ok(key);
         }
         let disk = &*self.environment.disk;
-        let mut drawer = self.by_name.open(disk, &name)?;
+        let mut key_folder = self.by_name.open(disk, &name)?;
         let key = match self.by_name.read(disk, &name)? {
             Some(file) => self.follow(&name, &file)?,
-            None => self.make(&mut drawer, &name)?,
+            None => self.make(&mut key_folder, &name)?,
         };
         let mut cached = self.cached();
         cached.by_name.put(name, key.clone());
@@ -171,14 +171,14 @@ impl Subjects {
     }
 
     /// Makes a key. Its own file is durable before a name leads to it.
-    fn make(&self, drawer: &mut Drawer<'_>, name: &[u8; 16]) -> io::Result<SubjectKey> {
+    fn make(&self, key_folder: &mut KeyFolder<'_>, name: &[u8; 16]) -> io::Result<SubjectKey> {
         let disk = &*self.environment.disk;
         let (id, mut secret) = (self.random::<16>()?, self.random::<32>()?);
         let key = SubjectKey { id, secret: Arc::new(Secret::take(&mut secret)) };
         let key_file = self.files.seal_key(&id, &key.secret, &self.random()?);
         let name_file = self.files.seal_name(name, &id, &self.random()?);
         self.by_id.open(disk, &id)?.write(disk, &id, &key_file)?;
-        drawer.write(disk, name, &name_file)?;
+        key_folder.write(disk, name, &name_file)?;
         Ok(key)
     }
 
@@ -188,11 +188,11 @@ impl Subjects {
         Ok(bytes)
     }
 
-    fn cached(&self) -> MutexGuard<'_, Cached> {
+    fn cached(&self) -> MutexGuard<'_, CachedKeys> {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn damaged(shelf: &Shelf, name: &[u8; 16], what: SubjectFileError) -> SubjectsError {
-    SubjectsError::Damaged { file: shelf.file_name(name), what }
+fn damaged(files: &KeyFiles, name: &[u8; 16], what: SubjectFileError) -> SubjectsError {
+    SubjectsError::Damaged { file: files.file_name(name), what }
 }

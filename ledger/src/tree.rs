@@ -10,10 +10,9 @@ use bitacora_formats::{
     SegmentHeader, SegmentNumber, TILE_WIDTH, TREE_HASH_BYTES, TreeHash,
 };
 
-use crate::disk::{Disk, OpenMode};
-use crate::index_folder::make_folder;
+use crate::host::disk::{Disk, OpenMode};
+use crate::host::index_folder::make_folder;
 use crate::leaves::{self, Count, EndedLeaves, TREE};
-use crate::shared::Shared;
 
 /// The reason for which a tree that lacks its first groups gives no proof.
 const NOT_WHOLE: &str = "it is made from the leaves again by a ledger that is open for writing";
@@ -60,7 +59,7 @@ pub(crate) enum GroupCheck {
 }
 
 /// The part of the tree that an opening knows.
-pub(crate) struct Grown {
+pub(crate) struct TreeGrowth {
     /// The tree where reading began.
     pub(crate) base: Frontier,
     /// The groups that were completed after that.
@@ -68,18 +67,18 @@ pub(crate) struct Grown {
 }
 
 impl Tree {
-    /// The tree of a ledger that was opened: what is before `grown.base` is taken from the file, if that is right.
+    /// The tree of a ledger that was opened: what is before `growth.base` is taken from the file, if that is right.
     pub(crate) fn load(
         disk: Arc<dyn Disk>,
         ledger_folder: &Path,
         ledger: LedgerId,
-        grown: Grown,
+        growth: TreeGrowth,
         durable: Frontier,
     ) -> Self {
-        let first = grown.base.size() / TILE_WIDTH as u64;
+        let first = growth.base.size() / TILE_WIDTH as u64;
         let read = read_levels(&*disk, &ledger_folder.join(TREE).join(LEVEL_1), ledger, first);
         let found = match read {
-            Ok(levels) if levels.is_of(&grown.base) => Some(levels),
+            Ok(levels) if levels.is_of(&growth.base) => Some(levels),
             Ok(_) => {
                 tracing::warn!(
                     "the stored level of the tree is not that of the log; it is made again from the leaves"
@@ -93,10 +92,10 @@ impl Tree {
         };
         let (groups, stored) = match found {
             Some(mut levels) => {
-                grown.groups.into_iter().for_each(|group| levels.push(group));
+                growth.groups.into_iter().for_each(|group| levels.push(group));
                 (Groups::Whole(levels), first)
             }
-            None => (Groups::Lacking { first, then: grown.groups }, 0),
+            None => (Groups::Lacking { first, then: growth.groups }, 0),
         };
         let (state, ended) = (RwLock::new(State { groups, durable }), Mutex::default());
         Self {
@@ -120,11 +119,12 @@ impl Tree {
             LeavesHeader { ledger: last.ledger, segment: last.number, first_position: last.first_position };
         let count = end.next_position.get().saturating_sub(last.first_position.get());
         let mut tree = last.frontier.clone();
-        let grown = leaves::grow(&*disk, ledger_folder, &header, Count::AtLeast(count), &mut tree, || Ok(()));
-        match grown {
+        let growth =
+            leaves::grow(&*disk, ledger_folder, &header, Count::AtLeast(count), &mut tree, || Ok(()));
+        match growth {
             Ok(Some(groups)) if tree.root() == end.tree_root => {
-                let grown = Grown { base: last.frontier.clone(), groups };
-                Self::load(disk, ledger_folder, last.ledger, grown, tree)
+                let growth = TreeGrowth { base: last.frontier.clone(), groups };
+                Self::load(disk, ledger_folder, last.ledger, growth, tree)
             }
             _ => Self::lacking(disk, ledger_folder, last.ledger, end.tree_size),
         }
@@ -193,17 +193,14 @@ impl Tree {
         Ok(GroupCheck::Peaks(size, low.to_vec()))
     }
 
-    /// The leaves beside a segment cannot be read, or are not those of the log: they are made again, unless the segment is
-    /// still being written.
-    pub(crate) fn doubt(&self, shared: &Shared, number: SegmentNumber, first: Position) {
-        let held = shared.segments.holding(first).filter(|held| !held.is_released());
-        let is_ended = held.and_then(|held| shared.segments.after(&held)).is_some();
+    /// Has the leaves of this segment made again at the next [`Self::settle`]; `false` where they are already to be, or too many are.
+    pub(crate) fn doubt(&self, number: SegmentNumber, first: Position) -> bool {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_ended && ended.len() < MAX_DOUBTED && !ended.iter().any(|known| known.number == number) {
+        let is_new = ended.len() < MAX_DOUBTED && !ended.iter().any(|known| known.number == number);
+        if is_new {
             ended.push(EndedLeaves { number, first, file: None });
-            drop(ended);
-            shared.keeper.tree_changed();
         }
+        is_new
     }
 
     /// Returns `true` if groups are to be made again from the leaves.
@@ -232,8 +229,9 @@ impl Tree {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
     }
 
-    /// Makes durable what is known of ended segments. For the keeper's thread; what fails is tried again with the next one.
-    pub(crate) fn settle(&self, shared: &Shared) {
+    /// Makes durable what is known of ended segments. `make` gives a file of leaves as the log has them; `None` for a segment that was
+    /// released. For the table writer's thread; what fails is tried again with the next one.
+    pub(crate) fn settle(&self, make: &dyn Fn(&EndedLeaves) -> io::Result<Option<Vec<u8>>>) {
         let ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
         if ended.is_empty() && !self.has_unstored_groups() {
             return;
@@ -241,7 +239,7 @@ impl Tree {
         let mut left: Vec<EndedLeaves> = Vec::new();
         let mut ended = ended.into_iter();
         for leaves in ended.by_ref() {
-            if let Err(error) = self.settle_leaves(shared, &leaves) {
+            if let Err(error) = self.settle_leaves(&leaves, make) {
                 let segment = leaves.number.0;
                 tracing::warn!(segment, %error, "leaves of an ended segment could not be made durable; they are made again later");
                 // A second sync of the same file would prove nothing.
@@ -263,20 +261,18 @@ impl Tree {
         }
     }
 
-    fn settle_leaves(&self, shared: &Shared, ended: &EndedLeaves) -> io::Result<()> {
+    fn settle_leaves(
+        &self,
+        ended: &EndedLeaves,
+        make: &dyn Fn(&EndedLeaves) -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<()> {
         if let Some(file) = &ended.file {
             return file.sync_all();
         }
-        let segment = shared.segments.holding(ended.first).ok_or(io::ErrorKind::NotFound)?;
-        if segment.is_released() {
-            return Ok(());
+        match make(ended)? {
+            Some(bytes) => leaves::settle(&*self.disk, &self.ledger_folder, ended.number, &bytes),
+            None => Ok(()),
         }
-        let after = shared.segments.after(&segment).map(|next| next.first.get());
-        let last = after.map_or(shared.head().position.get(), |after| after.saturating_sub(1));
-        let last = Position::new(last).ok_or(io::ErrorKind::InvalidData)?;
-        let header = LeavesHeader { ledger: self.ledger, segment: ended.number, first_position: ended.first };
-        let bytes = leaves::from_log(shared, &header, last).map_err(io::Error::other)?;
-        leaves::settle(&*self.disk, &self.ledger_folder, ended.number, &bytes)
     }
 
     /// Has the file hold the groups that there are, and nothing behind them, before an epoch begins: a file that ends earlier was cut

@@ -2,12 +2,13 @@
 
 use bitacora_formats::{After, ChainHash, Micros, Position, Record, TreeHash};
 
-use crate::error::ReadError;
 use crate::ledger::Ledger;
 use crate::limits::MAX_PIECE_STRETCH;
-use crate::reader::Reader;
+use crate::read::log_reader::LogReader;
+use crate::read::proofs::root_after;
+use crate::read_error::ReadError;
 use crate::recent::OpenFrame;
-use crate::shared::Shared;
+use crate::shared_state::SharedState;
 
 /// A durable record, borrowed from its opened frame. The content of a data subject's part is not in it.
 #[derive(Debug)]
@@ -66,12 +67,12 @@ impl Ledger {
 
 /// Shows the records from after `after` up to `until` in order. Returned `Ok` ⇒ each of them was shown, once.
 pub(crate) fn records(
-    shared: &Shared,
+    shared: &SharedState,
     after: After,
     until: Position,
     visit: &mut dyn FnMut(&VisitedRecord<'_>),
 ) -> Result<(), ReadError> {
-    let mut reader = Reader::new(shared);
+    let mut reader = LogReader::new(shared);
     let Some(first) = after.first_position().filter(|first| *first <= until) else { return Ok(()) };
     if until > reader.head.position {
         return Err(shared.past_head(until, reader.head.position));
@@ -87,7 +88,7 @@ pub(crate) fn records(
 }
 
 fn show(
-    reader: &Reader<'_>,
+    reader: &LogReader<'_>,
     frame: &OpenFrame,
     first: Position,
     until: Position,
@@ -112,7 +113,7 @@ fn show(
 /// Frames are not opened for this, so the contents of their headers are not proven: every division is right, this one is fast. Readers of
 /// the pieces find damage.
 pub(crate) fn divide(
-    shared: &Shared,
+    shared: &SharedState,
     after: After,
     until: Position,
     events: u64,
@@ -133,14 +134,14 @@ pub(crate) fn divide(
 }
 
 /// The frame that holds `position`, opened, so that what it says of itself is authentic.
-pub(crate) fn frame_of(shared: &Shared, position: Position) -> Result<FrameMark, ReadError> {
-    let mut reader = Reader::new(shared);
+pub(crate) fn frame_of(shared: &SharedState, position: Position) -> Result<FrameMark, ReadError> {
+    let mut reader = LogReader::new(shared);
     let frame = reader.frame_with(position)?;
     let header = &frame.place.header;
     Ok(FrameMark {
         first: header.first_position,
         last: header.last_position(),
         previous: header.links.map(|links| links.previous),
-        tree_root: reader.root_after(&frame)?,
+        tree_root: root_after(reader.shared(), &frame)?,
     })
 }

@@ -3,6 +3,11 @@
 //! The anchor is the ledger's own memory. A witness is somebody else's: an auditor with a head that enough of them cosigned need not
 //! believe the ledger that it shows everybody the same history.
 
+pub(crate) mod client;
+pub(crate) mod handle;
+pub(crate) mod poll;
+pub(crate) mod recovery;
+
 use std::fmt;
 use std::io;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{After, Event, Keyring, Micros, Position};
 use bitacora_ledger::{
-    AppendRequest, Entropy, Environment, Filter, From, Ledger, Options, Page, ReadError, ReadQuery,
+    AppendRequest, Entropy, Environment, EventPage, Filter, Ledger, Options, ReadError, ReadFrom, ReadQuery,
     StoredEvent, SystemEntropy,
 };
 
@@ -43,11 +43,11 @@ fn expected<'a>(all: &'a [StoredEvent<'static>], query: &ReadQuery) -> Vec<&'a S
     let matches = |stored: &&StoredEvent<'_>| {
         let filter = &query.filter;
         let from = match query.from {
-            From::After(after) => {
+            ReadFrom::After(after) => {
                 stored.position.get() > after.get()
                     && query.until.is_none_or(|until| stored.position <= until)
             }
-            From::Before(before) => before.is_none_or(|before| stored.position < before),
+            ReadFrom::Before(before) => before.is_none_or(|before| stored.position < before),
         };
         from && (filter.kinds.is_empty() || filter.kinds.iter().any(|kind| *kind == stored.event.kind))
             && filter.agent.as_deref().is_none_or(|agent| stored.event.agent.as_deref() == Some(agent))
@@ -55,18 +55,18 @@ fn expected<'a>(all: &'a [StoredEvent<'static>], query: &ReadQuery) -> Vec<&'a S
             && filter.before.is_none_or(|before| stored.time < before)
     };
     let mut found: Vec<_> = all.iter().filter(matches).collect();
-    if matches!(query.from, From::Before(_)) {
+    if matches!(query.from, ReadFrom::Before(_)) {
         found.reverse();
     }
     found
 }
 
 /// The same page, from pieces of `piece` positions that are scanned and picked in turn.
-fn by_pieces(ledger: &Ledger, all: &[StoredEvent<'static>], query: &ReadQuery, piece: u64) -> Page {
+fn by_pieces(ledger: &Ledger, all: &[StoredEvent<'static>], query: &ReadQuery, piece: u64) -> EventPage {
     let mut events = Vec::new();
     let mut take = |stored: StoredEvent<'_>| events.push(stored.into_owned());
     let mut page = ledger.begin_page(query, &mut take).unwrap();
-    let wide = ReadQuery { until: None, from: From::After(After::START), ..query.clone() };
+    let wide = ReadQuery { until: None, from: ReadFrom::After(After::START), ..query.clone() };
     let known: Vec<_> = expected(all, &wide).iter().map(|stored| stored.position).collect();
     let mut picked = false;
     while let Some(range) = page.remaining() {
@@ -84,7 +84,7 @@ fn by_pieces(ledger: &Ledger, all: &[StoredEvent<'static>], query: &ReadQuery, p
     }
     let end = page.finish();
     assert_eq!(end.events, events.len());
-    Page { events, next: end.next, head: end.head }
+    EventPage { events, next: end.next, head: end.head }
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_page_is_the_same_however_it_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = filled(folder.path());
     let query = |from, limit| ReadQuery { from, until: None, limit, filter: Filter::default() };
-    let all = ledger.read(&query(From::After(After::START), 1_000)).unwrap().events;
+    let all = ledger.read(&query(ReadFrom::After(After::START), 1_000)).unwrap().events;
     assert_eq!(all.len() as u64, ledger.head().position.get());
     let kinds = [vec![], vec!["x.kind1".to_owned()], vec!["x.kind0".to_owned(), "x.kind2".to_owned()]];
     let times = [None, Some(all[40].time), Some(all[300].time), Some(Micros(0)), Some(Micros(u64::MAX))];
@@ -107,9 +107,9 @@ fn a_page_is_the_same_however_it_is_made() {
             ..Filter::default()
         };
         let from = if round.is_multiple_of(2) {
-            From::After(After::new(round * 13 % 500))
+            ReadFrom::After(After::new(round * 13 % 500))
         } else {
-            From::Before(Some(position(1 + round * 17 % 520)).filter(|_| !round.is_multiple_of(3)))
+            ReadFrom::Before(Some(position(1 + round * 17 % 520)).filter(|_| !round.is_multiple_of(3)))
         };
         let until = round.is_multiple_of(5).then(|| position(1 + round * 7 % 500));
         let limit = 1 + usize::try_from(round * 37 % 90).unwrap();
@@ -138,7 +138,7 @@ fn a_page_is_the_same_however_it_is_made() {
 fn times_are_found_as_a_look_at_every_event_finds_them() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = filled(folder.path());
-    let from = From::After(After::START);
+    let from = ReadFrom::After(After::START);
     let all = ledger.read(&ReadQuery { from, until: None, limit: 1_000, filter: Filter::default() }).unwrap();
     for stored in &all.events {
         for time in [stored.time.0 - 1, stored.time.0, stored.time.0 + 1].map(Micros) {
@@ -160,7 +160,7 @@ fn what_is_visited_is_what_is_read() {
                 visited.push((seen.position, seen.time, seen.record.id.to_string()));
             })
             .unwrap();
-        let from = From::After(After::new(after));
+        let from = ReadFrom::After(After::new(after));
         let filter = Filter::default();
         let read =
             ledger.read(&ReadQuery { from, until: Some(position(until)), limit: 1_000, filter }).unwrap();
@@ -185,10 +185,10 @@ fn pages_of_any_length_leave_nothing_out() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = filled(folder.path());
     for limit in [1, 2, 3, 7] {
-        for begin in [From::After(After::START), From::Before(Some(position(11)))] {
+        for begin in [ReadFrom::After(After::START), ReadFrom::Before(Some(position(11)))] {
             let (mut from, mut seen) = (begin, Vec::new());
             loop {
-                let until = matches!(begin, From::After(_)).then(|| position(10));
+                let until = matches!(begin, ReadFrom::After(_)).then(|| position(10));
                 let page = ledger.read(&ReadQuery { from, until, limit, filter: Filter::default() }).unwrap();
                 assert!(!page.events.is_empty(), "a page that goes on holds something");
                 seen.extend(page.events.iter().map(|stored| stored.position.get()));
@@ -224,12 +224,14 @@ fn commitments_are_the_same_whether_the_tree_tells_them_or_the_records_do() {
     let mut backward = expected.clone();
     backward.reverse();
     let compare = |why: &str| {
-        for (from, expected) in [(From::After(After::START), &expected), (From::Before(None), &backward)] {
+        for (from, expected) in
+            [(ReadFrom::After(After::START), &expected), (ReadFrom::Before(None), &backward)]
+        {
             let query = ReadQuery { from, until: None, limit: 1_000, filter: Filter::default() };
             assert!(ledger.read(&query).unwrap().events == *expected, "{why}, {from:?}");
         }
         let query = ReadQuery {
-            from: From::After(After::new(100)),
+            from: ReadFrom::After(After::new(100)),
             until: Some(position(400)),
             limit: 1_000,
             filter: Filter { since: Some(Micros(0)), ..Filter::default() },

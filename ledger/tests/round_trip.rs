@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use bitacora_formats::{After, Data, Event, Json, Keyring, Position};
 use bitacora_ledger::{
-    AppendError, AppendRequest, Entropy, Environment, ExpectedVersion, Filter, From, Ledger, Options,
-    ReadError, ReadOnlyReason, ReadQuery, ReceiptStatus, SystemEntropy,
+    AppendError, AppendRequest, Entropy, Environment, ExpectedVersion, Filter, Ledger, Options, ReadError,
+    ReadFrom, ReadOnlyReason, ReadQuery, ReceiptStatus, SystemEntropy,
 };
 
 fn keyring() -> Arc<Keyring> {
@@ -29,7 +29,7 @@ fn event(id: u64, stream: &str) -> Event<'static> {
 }
 
 fn all(ledger: &Ledger) -> Vec<bitacora_ledger::StoredEvent<'static>> {
-    let mut from = From::After(After::START);
+    let mut from = ReadFrom::After(After::START);
     let mut events = Vec::new();
     loop {
         let query = ReadQuery { from, until: None, limit: 100, filter: Filter::default() };
@@ -68,7 +68,7 @@ fn what_was_acknowledged_is_there_after_reopening() {
         }
         let backwards = ledger
             .read(&ReadQuery {
-                from: From::Before(None),
+                from: ReadFrom::Before(None),
                 until: None,
                 limit: 1_000,
                 filter: Filter::default(),
@@ -166,7 +166,7 @@ fn what_is_no_file_under_a_name_like_a_files_stops_no_opening_and_no_declaration
 }
 
 /// A way in which a reader meets events.
-type Reading = fn(&Ledger) -> Result<(), ReadError>;
+type ReadPath = fn(&Ledger) -> Result<(), ReadError>;
 /// The damage done to the bytes of a segment.
 type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
 
@@ -188,7 +188,7 @@ fn damage_that_any_reader_finds_ends_the_taking_of_appends() {
     let name = "segments/0000000002.seg";
     let whole = std::fs::read(base.join(name)).unwrap();
     let frames: Vec<_> = (0..whole.len() - 4).filter(|at| whole[*at..].starts_with(b"BITF")).collect();
-    let readings: [(&str, Reading); 4] = [
+    let readings: [(&str, ReadPath); 4] = [
         ("by position", |ledger| (2..6).try_for_each(|at| ledger.event(position(at)).map(drop))),
         ("a page", |ledger| ledger.read(&everything()).map(drop)),
         ("one behind the damage", |ledger| ledger.event(position(5)).map(drop)),
@@ -241,7 +241,7 @@ fn position(at: u64) -> Position {
 }
 
 fn everything() -> ReadQuery {
-    ReadQuery { from: From::After(After::START), until: None, limit: 100, filter: Filter::default() }
+    ReadQuery { from: ReadFrom::After(After::START), until: None, limit: 100, filter: Filter::default() }
 }
 
 fn copy(from: &Path, to: &Path) {

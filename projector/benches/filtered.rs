@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Data, Event, Json, Keyring};
 use bitacora_ledger::{
-    AppendRequest, Entropy, Environment, Filter, From, Ledger, Options, ReadQuery, SystemEntropy,
+    AppendRequest, Entropy, Environment, Filter, Ledger, Options, ReadFrom, ReadQuery, SystemEntropy,
 };
 use bitacora_projector::{IndexOptions, IndexedLedger};
 
@@ -202,8 +202,8 @@ fn read(folder: &Path) {
         ..Filter::default()
     };
     let call = |number: u64| Filter { call: Some(format!("toolu_{:016x}{number}", 7)), ..Filter::default() };
-    let back = From::Before(None);
-    let forth = From::After(After::START);
+    let back = ReadFrom::Before(None);
+    let forth = ReadFrom::After(After::START);
     for (what, from, limit, filters) in [
         (
             "1,000 events of one stream",
@@ -245,7 +245,7 @@ fn read(folder: &Path) {
 /// The time by the clock, the time of it that this thread was running, and how many events were found.
 type ReadTiming = (Duration, Duration, usize);
 
-fn timed(ledger: &IndexedLedger, from: From, limit: usize, filter: &Filter) -> ReadTiming {
+fn timed(ledger: &IndexedLedger, from: ReadFrom, limit: usize, filter: &Filter) -> ReadTiming {
     let thread = Path::new("/proc/thread-self");
     let (began, ran) = (Instant::now(), on_cpu(thread));
     let query = ReadQuery { from, until: None, limit, filter: filter.clone() };

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use bitacora_formats::{Keyring, LedgerKeys, Position};
 use bitacora_ledger::{
-    CloseError, Environment, Ledger, Page, PageBuilder, PageEnd, ReadError, ReadQuery, TakeEvent,
+    CloseError, Environment, EventPage, Ledger, PageBuilder, PageEnd, ReadError, ReadQuery, TakeEvent,
 };
 
 use crate::block_dir::{BlockDir, PROJECTIONS};
@@ -102,7 +102,7 @@ impl IndexedLedger {
     ///
     /// # Errors
     /// As [`Ledger::read`].
-    pub fn read(&self, query: &ReadQuery) -> Result<Page, ReadError> {
+    pub fn read(&self, query: &ReadQuery) -> Result<EventPage, ReadError> {
         query.collect(|query, take| self.read_each(query, take))
     }
 

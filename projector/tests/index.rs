@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Event, Keyring, Position};
 use bitacora_ledger::{
-    AppendRequest, Entropy, Environment, Filter, From, Ledger, Options, Page, ReadQuery, StoredEvent,
-    SystemEntropy,
+    AppendRequest, Entropy, Environment, EventPage, Filter, Ledger, Options, ReadFrom, ReadQuery,
+    StoredEvent, SystemEntropy,
 };
 use bitacora_projector::{IndexOptions, IndexState, IndexedLedger};
 
@@ -124,9 +124,9 @@ fn query(dice: &mut Dice, head: u64, sample: &[StoredEvent<'_>]) -> ReadQuery {
     filter.before = dice.one_in(4).then(|| any(dice).time);
     let position = |dice: &mut Dice| Position::new(1 + dice.below(head + 20)).unwrap();
     let from = if dice.one_in(2) {
-        From::After(After::new(if dice.one_in(2) { 0 } else { dice.below(head + 10) }))
+        ReadFrom::After(After::new(if dice.one_in(2) { 0 } else { dice.below(head + 10) }))
     } else {
-        From::Before(if dice.one_in(2) { None } else { Some(position(dice)) })
+        ReadFrom::Before(if dice.one_in(2) { None } else { Some(position(dice)) })
     };
     let until = dice.one_in(4).then(|| position(dice));
     let most = if dice.one_in(2) { 10 } else { 1_000 };
@@ -138,7 +138,8 @@ fn query(dice: &mut Dice, head: u64, sample: &[StoredEvent<'_>]) -> ReadQuery {
 fn compare(indexed: &IndexedLedger, dice: &mut Dice, rounds: u64) -> usize {
     let ledger: &Ledger = indexed;
     let head = ledger.head().position;
-    let all = ReadQuery { from: From::Before(None), until: None, limit: 1_000, filter: Filter::default() };
+    let all =
+        ReadQuery { from: ReadFrom::Before(None), until: None, limit: 1_000, filter: Filter::default() };
     let sample = ledger.read(&all).unwrap().events;
     let mut compared = 0;
     for _ in 0..rounds {
@@ -147,11 +148,12 @@ fn compare(indexed: &IndexedLedger, dice: &mut Dice, rounds: u64) -> usize {
         if query.until.is_none_or(|until| until > head) {
             query.until = Some(head);
         }
-        if query.from == From::Before(None) {
-            query.from = From::Before(head.next());
+        if query.from == ReadFrom::Before(None) {
+            query.from = ReadFrom::Before(head.next());
         }
         let (found, expected) = (indexed.read(&query).unwrap(), ledger.read(&query).unwrap());
-        let positions = |page: &Page| page.events.iter().map(|stored| stored.position).collect::<Vec<_>>();
+        let positions =
+            |page: &EventPage| page.events.iter().map(|stored| stored.position).collect::<Vec<_>>();
         assert_eq!(positions(&found), positions(&expected), "{query:?}");
         assert!(found.events == expected.events, "{query:?}: other contents");
         assert_eq!(found.next, expected.next, "{query:?}");
@@ -424,7 +426,7 @@ fn no_file_of_the_index_shows_a_word() {
     }
     caught_up(&ledger);
     let call = Filter { call: Some("call-of-the-event".to_owned()), ..Filter::default() };
-    let query = ReadQuery { from: From::Before(None), until: None, limit: 100, filter: call };
+    let query = ReadQuery { from: ReadFrom::Before(None), until: None, limit: 100, filter: call };
     assert_eq!(ledger.read(&query).unwrap().events.len(), 9);
     ledger.close().unwrap();
     assert!(bench.blocks().len() > 2);

@@ -10,7 +10,7 @@ use axum::response::Response;
 use bitacora_formats::LedgerName;
 use bitacora_formats::vocabulary::{BoundedText, EventData};
 use bitacora_governance::Governance;
-use bitacora_ledger::Appended;
+use bitacora_ledger::AppendReceipt;
 use bitacora_projector::IndexedLedger;
 use tokio::sync::OwnedMutexGuard;
 
@@ -180,7 +180,7 @@ pub(crate) fn no_such_verb(detail: &str) -> Problem {
 }
 
 /// An act that is durable.
-pub(crate) struct Recorded(pub(crate) Appended);
+pub(crate) struct Recorded(pub(crate) AppendReceipt);
 
 impl Recorded {
     /// Answers with the position of the act's event.

@@ -181,7 +181,8 @@ mod tests {
     #[test]
     fn every_code_of_the_rooms_below_has_a_status() {
         let sources = [
-            include_str!("../../ledger/src/error.rs"),
+            include_str!("../../ledger/src/submission/append_error.rs"),
+            include_str!("../../ledger/src/read_error.rs"),
             include_str!("../../ledger/src/archive_tier.rs"),
             include_str!("../../formats/src/event.rs"),
             include_str!("../../formats/src/json.rs"),

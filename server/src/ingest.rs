@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use bitacora_ledger::{AppendError, Appended};
+use bitacora_ledger::{AppendError, AppendReceipt};
 use bitacora_projector::IndexedLedger;
 use http_body_util::BodyExt;
 use tokio::sync::watch;
@@ -99,7 +99,7 @@ enum Happened {
     Piece(Option<Bytes>),
     Submitted(Submitted),
     /// The oldest of those that wait for the disk.
-    Durable(Result<Option<Appended>, AppendError>),
+    Durable(Result<Option<AppendReceipt>, AppendError>),
     Rested,
 }
 
@@ -283,7 +283,10 @@ impl Ingest {
         Ok(())
     }
 
-    fn acknowledge_oldest(&mut self, outcome: Result<Option<Appended>, AppendError>) -> Result<(), Failure> {
+    fn acknowledge_oldest(
+        &mut self,
+        outcome: Result<Option<AppendReceipt>, AppendError>,
+    ) -> Result<(), Failure> {
         let Some(sent) = self.sent.pop_front() else { return Ok(()) };
         match outcome {
             Ok(appended) => {
@@ -358,7 +361,7 @@ fn gives_way() -> Problem {
 }
 
 /// The outcome of the chunk that was sent first; never ready where there is none.
-async fn durable(oldest: Option<&mut Sent>) -> Result<Option<Appended>, AppendError> {
+async fn durable(oldest: Option<&mut Sent>) -> Result<Option<AppendReceipt>, AppendError> {
     match oldest {
         None => std::future::pending().await,
         Some(sent) => match &mut sent.outcome {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use bitacora_formats::Position;
-use bitacora_ledger::{Fault, From as Place, Head, ReadQuery};
+use bitacora_ledger::{Head, LogFault, ReadFrom, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
@@ -28,7 +28,7 @@ pub(crate) struct Lines {
     /// Events the client still wants.
     pub(crate) wanted: u64,
     pub(crate) written: u64,
-    pub(crate) next: Option<Place>,
+    pub(crate) next: Option<ReadFrom>,
     pub(crate) head: Head,
 }
 
@@ -75,7 +75,7 @@ impl Lines {
 
     /// Returns the pieces of the answer where every event is wanted: their positions are known beforehand, and several are read at once.
     fn pieces(&self) -> Option<Pieces> {
-        let Some(Place::After(after)) = self.next.filter(|_| self.query.filter.is_empty()) else {
+        let Some(ReadFrom::After(after)) = self.next.filter(|_| self.query.filter.is_empty()) else {
             return None;
         };
         let (wanted, end) = (Position::new(after.get().saturating_add(self.wanted)), self.end());
@@ -84,7 +84,7 @@ impl Lines {
     }
 
     /// The damage by which the answer ends before all that was asked for.
-    fn lost_end(&self) -> Option<Fault> {
+    fn lost_end(&self) -> Option<LogFault> {
         let is_open = self.query.until.is_none() && self.next.is_none() && self.wanted > 0;
         self.ledger.lost_end().filter(|_| is_open)
     }
@@ -94,14 +94,14 @@ impl Lines {
         self.query.until.map_or(self.head.position, |until| until.min(self.head.position))
     }
 
-    async fn read_on(&mut self, from: Place, pieces: Option<&mut Pieces>) -> Result<Bytes, Problem> {
+    async fn read_on(&mut self, from: ReadFrom, pieces: Option<&mut Pieces>) -> Result<Bytes, Problem> {
         let page = match pieces {
             Some(pieces) => {
                 let Some((page, reached)) = pieces.next().await? else {
                     self.next = None;
                     return Ok(Bytes::new());
                 };
-                self.next = (reached < self.end().into()).then_some(Place::After(reached));
+                self.next = (reached < self.end().into()).then_some(ReadFrom::After(reached));
                 page
             }
             None => {
@@ -117,7 +117,7 @@ impl Lines {
         Ok(self.api.answers.hold(page.bytes).await)
     }
 
-    async fn read_page(&self, from: Place) -> Result<WrittenPage, Problem> {
+    async fn read_page(&self, from: ReadFrom) -> Result<WrittenPage, Problem> {
         let ledger = self.ledger.clone();
         let mut query = self.query.clone();
         query.from = from;

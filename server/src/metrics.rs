@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use bitacora_archiver::ProgressCounts;
 use bitacora_formats::{LedgerName, Position};
-use bitacora_ledger::{Appended, ReceiptStatus, Status};
+use bitacora_ledger::{AppendReceipt, ReceiptStatus, Status};
 use bitacora_projector::{IndexState, IndexStatus};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
@@ -139,7 +139,7 @@ impl Metrics {
         Counted::one_more(&self.ingests)
     }
 
-    pub(crate) fn count_append(&self, appended: &Appended) {
+    pub(crate) fn count_append(&self, appended: &AppendReceipt) {
         let all = appended.results.len() as u64;
         let created =
             appended.results.iter().filter(|result| result.status == ReceiptStatus::Created).count() as u64;

@@ -1,7 +1,7 @@
 //! Stored events as JSON in answers.
 
 use bitacora_formats::{Micros, StreamVersion, format_time, write_event, write_event_line};
-use bitacora_ledger::{From as Place, Head, PageEnd, ReadError, ReadQuery, StoredEvent};
+use bitacora_ledger::{Head, PageEnd, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 
 use crate::json::JsonWriter;
@@ -112,7 +112,7 @@ impl Times {
 }
 
 /// The last line of an NDJSON answer: `{"end":{"count":…,"next":…,"head":{…}}}`.
-pub(crate) fn end_line(count: u64, next: Option<Place>, head: &Head) -> Vec<u8> {
+pub(crate) fn end_line(count: u64, next: Option<ReadFrom>, head: &Head) -> Vec<u8> {
     let mut json = JsonWriter::with_capacity(256);
     json.begin_object();
     json.key("end");
@@ -136,11 +136,11 @@ pub(crate) fn write_head(head: &Head, json: &mut JsonWriter) {
 }
 
 /// Writes the start of the next page: the value of `after`, or of `until` when reading backward.
-fn write_next(next: Option<Place>, json: &mut JsonWriter) {
+fn write_next(next: Option<ReadFrom>, json: &mut JsonWriter) {
     match next {
-        Some(Place::After(after)) => json.place_member("next", after.get()),
-        Some(Place::Before(Some(position))) => json.place_member("next", position.get().saturating_sub(1)),
-        Some(Place::Before(None)) | None => (),
+        Some(ReadFrom::After(after)) => json.place_member("next", after.get()),
+        Some(ReadFrom::Before(Some(position))) => json.place_member("next", position.get().saturating_sub(1)),
+        Some(ReadFrom::Before(None)) | None => (),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bitacora_formats::{After, Position};
-use bitacora_ledger::{Filter, From as Place, ReadQuery};
+use bitacora_ledger::{Filter, ReadFrom, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use tokio::task::JoinHandle;
 
@@ -69,7 +69,7 @@ impl Pieces {
         self.piece_bytes = piece.bytes.len();
         match piece.end.next {
             // Its events are large: what follows was begun in the wrong place.
-            Some(Place::After(reached)) if reached < last.into() => {
+            Some(ReadFrom::After(reached)) if reached < last.into() => {
                 self.reading.clear();
                 self.planned.clear();
                 self.begins = reached;
@@ -98,7 +98,7 @@ impl Pieces {
     fn begin_next(&mut self) {
         let Some(last) = self.planned.pop_front() else { return };
         let query = ReadQuery {
-            from: Place::After(self.begins),
+            from: ReadFrom::After(self.begins),
             until: Some(last),
             limit: usize::MAX,
             filter: Filter::default(),

@@ -10,7 +10,9 @@ use bitacora_formats::limits::MAX_ID_BYTES;
 use bitacora_formats::vocabulary::{BoundedText, EventData, Name};
 use bitacora_formats::{Data, Event, Json, JsonError};
 use bitacora_governance::{DerivedValue, Governance};
-use bitacora_ledger::{AppendError, AppendRequest, Appended, DerivedReceipt, PendingAppend, StoredEvent};
+use bitacora_ledger::{
+    AppendError, AppendReceipt, AppendRequest, DerivedReceipt, PendingAppend, StoredEvent,
+};
 use bitacora_projector::IndexedLedger;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -109,7 +111,7 @@ impl Governed {
     }
 
     /// Appends it and waits until it is durable, with all events that it caused. A request whose ground has just moved is asked once more.
-    pub(crate) async fn append(self, api: &Api, ledger: &IndexedLedger) -> Result<Appended, Problem> {
+    pub(crate) async fn append(self, api: &Api, ledger: &IndexedLedger) -> Result<AppendReceipt, Problem> {
         Arc::new(self).append_shared(api, ledger).await
     }
 
@@ -118,7 +120,7 @@ impl Governed {
         self: &Arc<Self>,
         api: &Api,
         ledger: &IndexedLedger,
-    ) -> Result<Appended, Problem> {
+    ) -> Result<AppendReceipt, Problem> {
         append_all(self, api, ledger).await
     }
 
@@ -127,7 +129,7 @@ impl Governed {
         events: Vec<Self>,
         api: &Api,
         ledger: &IndexedLedger,
-    ) -> Result<Appended, Problem> {
+    ) -> Result<AppendReceipt, Problem> {
         append_all(&Arc::new(events), api, ledger).await
     }
 }
@@ -153,7 +155,7 @@ async fn append_all(
     events: &Arc<impl Together>,
     api: &Api,
     ledger: &IndexedLedger,
-) -> Result<Appended, Problem> {
+) -> Result<AppendReceipt, Problem> {
     let mut moves = 0;
     loop {
         let before = ledger.head().position;
@@ -173,7 +175,7 @@ async fn append_all(
 }
 
 /// Sends them on their way, where that may take as long as it takes, and waits for the disk.
-async fn submit(events: &Arc<impl Together>, ledger: &IndexedLedger) -> Result<Appended, AppendError> {
+async fn submit(events: &Arc<impl Together>, ledger: &IndexedLedger) -> Result<AppendReceipt, AppendError> {
     let bytes: usize = events.all().iter().map(|event| event.data.as_bytes().len()).sum();
     let pending = if bytes <= INLINE_BODY_BYTES {
         send(&**events, ledger)

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitacora_formats::Keyring;
-use bitacora_ledger::{Entropy, Environment, Governing, Ledger, Options, SystemEntropy};
+use bitacora_ledger::{Entropy, Environment, Ledger, Options, ReactorChoice, SystemEntropy};
 use bitacora_projector::{CallQuery, CostQuery, CostsBy, IndexOptions, IndexedLedger, ModelState};
 use bitacora_tests::agents::Agents;
 
@@ -33,7 +33,7 @@ fn main() {
     let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
     let path = made.path().join("main");
     let name = "main".parse().unwrap();
-    let options = Options { governing: Governing::Governance, ..Options::default() };
+    let options = Options { governing: ReactorChoice::Governance, ..Options::default() };
     Ledger::create(&Environment::real(), &path, &name, &keyring, &options).unwrap();
     let ledger = Ledger::open(&Environment::real(), &path, Arc::clone(&keyring), options).unwrap();
     let began = Instant::now();

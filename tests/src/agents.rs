@@ -9,7 +9,7 @@
 use bitacora_formats::vocabulary::{DecisionMade, EventData, ToolDocument, Verdict};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_governance::{DerivedValue, Policy, STARTER_POLICY, STARTER_TOOLS, parse_policy};
-use bitacora_ledger::{AppendRequest, Appended, Ledger, PendingAppend};
+use bitacora_ledger::{AppendReceipt, AppendRequest, Ledger, PendingAppend};
 use serde_json::{Value, json};
 
 const CALLS_OF_SESSION: u64 = 50;
@@ -197,7 +197,7 @@ impl AgentSession {
     }
 
     /// A call that may begin ends; for one that needs a person, a person mostly says yes, and it is asked again.
-    fn hear(&mut self, appended: &Appended) {
+    fn hear(&mut self, appended: &AppendReceipt) {
         let decisions: Vec<&DecisionMade> = appended
             .derived
             .iter()

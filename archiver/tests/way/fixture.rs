@@ -11,8 +11,8 @@ use bitacora_archiver::{
 };
 use bitacora_formats::{After, Data, Event, Json, Keyring};
 use bitacora_ledger::{
-    AppendRequest, Entropy, Environment, Filter, From, HeadOptions, Ledger, Options, ReadError, ReadQuery,
-    SystemEntropy,
+    AppendRequest, Entropy, Environment, Filter, HeadOptions, Ledger, Options, ReadError, ReadFrom,
+    ReadQuery, SystemEntropy,
 };
 
 /// The facts of every event: its position, its text, its commitment, and where its request begins.
@@ -135,7 +135,7 @@ pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) {
 
 /// Every event up to `until`, as a reader sees it.
 pub(crate) fn seen(ledger: &Ledger, until: u64) -> Result<EventFacts, ReadError> {
-    let mut from = From::After(After::START);
+    let mut from = ReadFrom::After(After::START);
     let mut events = Vec::new();
     loop {
         let query = ReadQuery { from, until: None, limit: 500, filter: Filter::default() };
@@ -156,7 +156,7 @@ pub(crate) fn seen(ledger: &Ledger, until: u64) -> Result<EventFacts, ReadError>
 /// The data of all events of a type.
 pub(crate) fn data_of(ledger: &Ledger, kind: &str) -> Vec<String> {
     let filter = Filter { kinds: vec![kind.to_owned()], ..Filter::default() };
-    let query = ReadQuery { from: From::After(After::START), until: None, limit: 500, filter };
+    let query = ReadQuery { from: ReadFrom::After(After::START), until: None, limit: 500, filter };
     let page = ledger.read(&query).unwrap();
     let data = page.events.iter().filter_map(|stored| match &stored.event.data {
         Data::Json(data) => Some(String::from_utf8_lossy(data.as_bytes()).into_owned()),

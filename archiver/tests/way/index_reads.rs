@@ -11,7 +11,7 @@ use bitacora_archiver::{
     ObjectVersion, Objects, READ_CACHE_BYTES, ReadPiece, Release, Rules, StoreSettings, StoredArchives,
 };
 use bitacora_formats::{After, Event, Position};
-use bitacora_ledger::{AppendRequest, Filter, From, Ledger, ReadQuery};
+use bitacora_ledger::{AppendRequest, Filter, Ledger, ReadFrom, ReadQuery};
 
 use super::fixture::{ArchiveFixture, copy_folder, forced, seen, wait_until};
 
@@ -139,7 +139,7 @@ fn archive(fixture: &ArchiveFixture, events: u64) -> Vec<AcceptedArchive> {
 fn found(ledger: &Ledger, (first, last): (Position, Position), kind: &str, stream: &str) -> usize {
     let filter =
         Filter { kinds: vec![kind.to_owned()], stream: Some(stream.to_owned()), ..Filter::default() };
-    let from = From::After(After::new(first.get() - 1));
+    let from = ReadFrom::After(After::new(first.get() - 1));
     let query = ReadQuery { from, until: Some(last), limit: 1_000, filter };
     ledger.read(&query).unwrap().events.len()
 }

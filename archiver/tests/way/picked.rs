@@ -9,7 +9,7 @@ use bitacora_archiver::{
     ReadPiece, StoreSettings, StoredArchives,
 };
 use bitacora_formats::{After, Event, Position};
-use bitacora_ledger::{AppendRequest, Filter, From, Ledger, ReadError, ReadQuery, StoredEvent};
+use bitacora_ledger::{AppendRequest, Filter, Ledger, ReadError, ReadFrom, ReadQuery, StoredEvent};
 
 use super::fixture::{ArchiveFixture, event};
 
@@ -64,12 +64,12 @@ fn everything(ledger: &Ledger, all: &[StoredEvent<'static>]) -> Vec<String> {
         };
         let filter = Filter { stream: Some(stream), ..Filter::default() };
         for (from, limit, places) in [
-            (From::After(After::START), 1_000, of(u64::MAX)),
-            (From::After(After::new(77)), 13, of(u64::MAX)),
-            (From::Before(last.next()), 100, of(u64::MAX)),
-            (From::Before(Position::new(1_999)), 1, of(u64::MAX)),
-            (From::After(After::START), 50, of(3)),
-            (From::Before(last.next()), 50, of(2)),
+            (ReadFrom::After(After::START), 1_000, of(u64::MAX)),
+            (ReadFrom::After(After::new(77)), 13, of(u64::MAX)),
+            (ReadFrom::Before(last.next()), 100, of(u64::MAX)),
+            (ReadFrom::Before(Position::new(1_999)), 1, of(u64::MAX)),
+            (ReadFrom::After(After::START), 50, of(3)),
+            (ReadFrom::Before(last.next()), 50, of(2)),
         ] {
             let query = ReadQuery { from, until: Some(last), limit, filter: filter.clone() };
             said.extend(pages(ledger, &places, &query).unwrap());
@@ -82,7 +82,7 @@ fn everything(ledger: &Ledger, all: &[StoredEvent<'static>]) -> Vec<String> {
         ..Filter::default()
     };
     let query =
-        ReadQuery { from: From::After(After::START), until: Some(last), limit: 1_000, filter: between };
+        ReadQuery { from: ReadFrom::After(After::START), until: Some(last), limit: 1_000, filter: between };
     let places: Vec<Position> = all.iter().map(|stored| stored.position).collect();
     said.extend(pages(ledger, &places, &query).unwrap());
     said.extend(all.iter().map(|stored| format!("{:?}", ledger.event(stored.position).unwrap())));
@@ -91,7 +91,7 @@ fn everything(ledger: &Ledger, all: &[StoredEvent<'static>]) -> Vec<String> {
 
 fn all(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
     let mut query = ReadQuery {
-        from: From::After(After::START),
+        from: ReadFrom::After(After::START),
         until: Position::new(UNTIL),
         limit: 1_000,
         filter: Filter::default(),
@@ -161,7 +161,7 @@ fn damage_is_heard_of_where_a_page_comes_to_it() {
     let last_whole = second.range.first().get() - 1;
     let places: Vec<Position> = (last_whole - 20..last_whole + 20).filter_map(Position::new).collect();
     let query = |limit| ReadQuery {
-        from: From::After(After::START),
+        from: ReadFrom::After(After::START),
         until: None,
         limit,
         filter: Filter { kinds: vec!["x.noted".to_owned()], ..Filter::default() },
@@ -249,7 +249,7 @@ fn a_scan_leaves_out_what_the_index_of_an_archive_tells_of() {
         assert_eq!(page.next, None);
         page.events.iter().map(|stored| stored.event.id.to_string()).collect::<Vec<_>>()
     };
-    let forward = From::After(After::START);
+    let forward = ReadFrom::After(After::START);
     let mut read_for = |from, kinds: &[&str], stream| {
         // Nothing of the archives is in memory.
         let (objects, disk) = (Arc::clone(&fixture.objects), Arc::clone(&fixture.environment.disk));
@@ -266,7 +266,7 @@ fn a_scan_leaves_out_what_the_index_of_an_archive_tells_of() {
     let (none, of_none) = read_for(forward, &["x.absent"], None);
     let (found, of_some) = read_for(forward, &["x.rare"], None);
     assert_eq!((none.len(), found), (0, ["first", "second", "third"].map(str::to_owned).to_vec()));
-    let (backward, _) = read_for(From::Before(until.next()), &["x.rare", "x.absent"], Some("s/1"));
+    let (backward, _) = read_for(ReadFrom::Before(until.next()), &["x.rare", "x.absent"], Some("s/1"));
     assert_eq!(backward, ["third", "second", "first"]);
     let (elsewhere, of_elsewhere) = read_for(forward, &["x.rare"], Some("s/no"));
     assert_eq!(elsewhere.len(), 0);

@@ -17,7 +17,7 @@ use bitacora_formats::archive::{
 use bitacora_formats::{
     BodyForm, ColumnGroup, Decompressor, Event, Keyring, Position, Rows, TILE_WIDTH, parse_events,
 };
-use bitacora_ledger::{AppendRequest, Environment, Governing, HeadOptions, Ledger, Options};
+use bitacora_ledger::{AppendRequest, Environment, HeadOptions, Ledger, Options, ReactorChoice};
 use tokio::sync::mpsc::channel;
 
 use super::error::BenchError;
@@ -77,7 +77,7 @@ pub(super) fn measure(
     let paths: Vec<PathBuf> = plan.files.iter().filter_map(|file| file.path.clone()).collect();
     let place = scratch.place("archived")?;
     let heads = HeadOptions::default();
-    let options = Options { heads: Some(heads), governing: Governing::Nothing, ..Options::default() };
+    let options = Options { heads: Some(heads), governing: ReactorChoice::Nothing, ..Options::default() };
     let keyring = place.begin(environment, &options)?;
     let ledger = Ledger::open(environment, &place.ledger()?, Arc::clone(&keyring), options)?;
     listener("recording the events that are archived");

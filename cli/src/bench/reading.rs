@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::After;
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
-use bitacora_ledger::{Environment, Filter, From, ReadQuery};
+use bitacora_ledger::{Environment, Filter, ReadFrom, ReadQuery};
 
 use super::connection::ask_for_lines;
 use super::dataset::{Dataset, SOUGHT_EVENTS, Sought};
@@ -69,7 +69,7 @@ fn pages(
     listener(&what);
     let ledger = dataset.open(environment)?;
     let (latencies, began) = (Latencies::new(), Instant::now());
-    let (mut from, mut events) = (From::After(After::START), 0);
+    let (mut from, mut events) = (ReadFrom::After(After::START), 0);
     loop {
         stop.check()?;
         let asked = Instant::now();

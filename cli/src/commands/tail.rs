@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::str::FromStr;
 
 use bitacora_formats::{After, Position};
-use bitacora_ledger::{From as Place, Ledger, ReadError, ReadQuery};
+use bitacora_ledger::{Ledger, ReadError, ReadFrom, ReadQuery};
 use clap::{Args, ValueEnum};
 
 use self::writer::TailWriter;
@@ -252,11 +252,11 @@ async fn show_folder(
 ) -> Result<(), CommandError> {
     let filter = arguments.filters.to_filter();
     let until = Some(ledger.head().position);
-    let mut query = ReadQuery { from: Place::Before(None), until, limit: usize::MAX, filter };
+    let mut query = ReadQuery { from: ReadFrom::Before(None), until, limit: usize::MAX, filter };
     let failed = |error: ReadError| CommandError::from(ReadFailure::from(error));
     match arguments.beginning() {
         Some(after) => {
-            let mut next = Some(Place::After(after));
+            let mut next = Some(ReadFrom::After(after));
             while let Some(from) = next {
                 query.from = from;
                 let page = ledger.read(&query).map_err(failed)?;

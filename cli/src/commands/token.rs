@@ -9,7 +9,7 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{After, BodyForm, Data, Micros, format_time};
 use bitacora_ledger::{
-    Clock, CloseError, Entropy, Filter, From, Ledger, ReadError, ReadQuery, SystemClock, SystemEntropy,
+    Clock, CloseError, Entropy, Filter, Ledger, ReadError, ReadFrom, ReadQuery, SystemClock, SystemEntropy,
 };
 use clap::{Subcommand, ValueEnum};
 use hyper::body::Bytes;
@@ -283,7 +283,7 @@ fn kinds() -> [&'static str; 3] {
 
 fn in_folder(ledger: &Ledger) -> Result<Vec<(String, Value)>, TokenFailure> {
     let filter = Filter { kinds: kinds().map(str::to_owned).to_vec(), ..Filter::default() };
-    let mut next = Some(From::After(After::START));
+    let mut next = Some(ReadFrom::After(After::START));
     let mut events = Vec::new();
     while let Some(from) = next {
         let page =

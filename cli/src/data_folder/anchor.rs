@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bitacora_archiver::{ArchivePlace, ArchivePlaceError, ObjectAnchor, StoreError, StoreSettings, StoreUrl};
 use bitacora_formats::LedgerName;
-use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, Governing, HeadOptions, Options};
+use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, HeadOptions, Options, ReactorChoice};
 
 use crate::error::CommandFailure;
 use crate::files::durable_file;
@@ -158,7 +158,7 @@ fn in_folder(environment: &Environment, folder: &Path) -> Arc<dyn Anchor> {
 fn with_anchor(anchor: Option<Arc<dyn Anchor>>, trust: AnchorTrust) -> Options {
     let AnchorTrust { required: anchor_required, is_new: anchor_is_new } = trust;
     let heads = HeadOptions { anchor, anchor_required, anchor_is_new, ..HeadOptions::default() };
-    Options { heads: Some(heads), governing: Governing::Governance, ..Options::default() }
+    Options { heads: Some(heads), governing: ReactorChoice::Governance, ..Options::default() }
 }
 
 #[cfg(test)]

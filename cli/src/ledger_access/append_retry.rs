@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use bitacora_formats::{BodyForm, LedgerName, parse_events};
-use bitacora_ledger::{AppendError, AppendRequest, Appended, ErrorKind, Ledger, ReceiptStatus};
+use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, ErrorKind, Ledger, ReceiptStatus};
 use bitacora_server::answers::{AppendAnswer, ReceiptState};
 use hyper::body::Bytes;
 
@@ -216,8 +216,8 @@ impl AppendChannel for Delivery {
     }
 }
 
-impl From<Appended> for AppendOutcome {
-    fn from(appended: Appended) -> Self {
+impl From<AppendReceipt> for AppendOutcome {
+    fn from(appended: AppendReceipt) -> Self {
         let receipts = appended.results.into_iter().map(|result| EventReceipt {
             id: result.id,
             position: result.position.to_string(),

@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
 use super::*;
-use crate::disk::RealDisk;
+use crate::host::disk::RealDisk;
 
 fn key() -> Secret {
     Secret::take(&mut [3; 32])

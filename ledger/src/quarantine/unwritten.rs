@@ -7,7 +7,7 @@ use bitacora_formats::{ControlFile, Generation, Secret};
 use serde_json::json;
 
 use super::{folder, read, seal_of, write_new};
-use crate::disk::Disk;
+use crate::host::disk::Disk;
 use crate::segments::segment_number;
 
 /// The files end so until the frames are back in their places and the log says it.

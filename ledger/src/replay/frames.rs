@@ -7,14 +7,15 @@ use bitacora_formats::{
     commitment, decode_body, decode_record,
 };
 
-use super::{Outcome, Progress, Replay, Stop, disk_error, is_signed_by};
-use crate::disk::{DiskFile, OpenMode};
-use crate::error::OpenError;
-use crate::fault::Fault;
-use crate::ids::SegmentIds;
+use super::{Outcome, Progress, Replay, ReplayStop, disk_error};
+use crate::dedup::segment_ids::{KnownIdentity, SegmentIds};
+use crate::host::disk::{DiskFile, OpenMode};
 use crate::leaves::SegmentLeaves;
+use crate::log_fault::LogFault;
+use crate::open_error::OpenError;
+use crate::segment_file::is_signed_by;
 use crate::segments::{FrameOutline, Segment};
-use crate::staged::{Known, Tip};
+use crate::stream_tips::Tip;
 
 impl Replay<'_> {
     pub(super) fn segment(
@@ -22,7 +23,7 @@ impl Replay<'_> {
         name: &str,
         bytes: &[u8],
         progress: &mut Option<Progress>,
-    ) -> Result<Outcome, Stop> {
+    ) -> Result<Outcome, ReplayStop> {
         let until = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
         let expect = progress.as_ref().map(|progress| &progress.end);
         let (walk, header) = match SegmentWalk::start(bytes, expect) {
@@ -30,18 +31,23 @@ impl Replay<'_> {
             Err(HeaderStep::Torn(_)) if progress.is_some() => return Ok(Outcome::Torn { at: 0, until }),
             Err(HeaderStep::Unwritten) => return Ok(Outcome::Torn { at: 0, until }),
             Err(HeaderStep::Torn(damage) | HeaderStep::Corrupt(damage)) => {
-                return Err(Stop::Damage(self.fault(name, damage.offset, progress.as_ref(), &damage.kind)));
+                return Err(ReplayStop::Damage(self.fault(
+                    name,
+                    damage.offset,
+                    progress.as_ref(),
+                    &damage.kind,
+                )));
             }
         };
         let key = header.unwrap_key(self.keyring).map_err(|error| {
-            Stop::Open(OpenError::Keyring { file: format!("segments/{name}"), what: error.to_string() })
+            ReplayStop::Open(OpenError::Keyring { file: format!("segments/{name}"), what: error.to_string() })
         })?;
         if !is_signed_by(self.keyring, &header) {
             let what = format!(
                 "a signing key of the keyring expected, {} found",
                 hex::encode(header.signing_public)
             );
-            return Err(Stop::Damage(self.fault(name, 0, progress.as_ref(), &what)));
+            return Err(ReplayStop::Damage(self.fault(name, 0, progress.as_ref(), &what)));
         }
         let mut progress_now = match progress.take() {
             Some(progress) => progress,
@@ -52,10 +58,12 @@ impl Replay<'_> {
         };
         let outcome = self.frames(name, walk, &header, &key, &mut progress_now);
         // A segment of which not even one frame stands is as if it had not begun.
-        if progress_now.segments.is_empty() && !matches!(outcome, Err(Stop::Open(_))) {
+        if progress_now.segments.is_empty() && !matches!(outcome, Err(ReplayStop::Open(_))) {
             return match outcome {
                 Err(stop) => Err(stop),
-                Ok(_) => Err(Stop::Damage(self.fault(name, 0, None, &"the ledger's first frame is missing"))),
+                Ok(_) => {
+                    Err(ReplayStop::Damage(self.fault(name, 0, None, &"the ledger's first frame is missing")))
+                }
             };
         }
         *progress = Some(progress_now);
@@ -73,7 +81,7 @@ impl Replay<'_> {
         header: &SegmentHeader,
         key: &Secret,
         progress: &mut Progress,
-    ) -> Result<Outcome, Stop> {
+    ) -> Result<Outcome, ReplayStop> {
         let opener = FrameOpener::new(key);
         let file = self.reopen(name)?;
         let segment =
@@ -85,7 +93,7 @@ impl Replay<'_> {
             match walk.next_step() {
                 Step::Frame(frame) => {
                     self.frame(&frame, &opener, progress, ids.as_mut(), &mut leaves).map_err(|what| {
-                        Stop::Damage(self.fault(name, frame.offset, Some(progress), &what))
+                        ReplayStop::Damage(self.fault(name, frame.offset, Some(progress), &what))
                     })?;
                     let stored = frame.stored.header();
                     segment.note_frame(stored.first_position, frame.offset, stored.stored_bytes() as u64);
@@ -102,7 +110,12 @@ impl Replay<'_> {
                 Step::Corrupt(damage) => {
                     // A last frame whose signature does not hold was taken in before it was known: it is not served.
                     progress.end = *walk.end();
-                    return Err(Stop::Damage(self.fault(name, damage.offset, Some(progress), &damage.kind)));
+                    return Err(ReplayStop::Damage(self.fault(
+                        name,
+                        damage.offset,
+                        Some(progress),
+                        &damage.kind,
+                    )));
                 }
             }
         };
@@ -121,11 +134,11 @@ impl Replay<'_> {
         Ok(outcome)
     }
 
-    fn reopen(&self, name: &str) -> Result<Arc<dyn DiskFile>, Stop> {
+    fn reopen(&self, name: &str) -> Result<Arc<dyn DiskFile>, ReplayStop> {
         let path = self.folder.join(name);
         self.disk
             .open(&path, OpenMode::Read)
-            .map_err(|source| Stop::Open(disk_error("opening a segment", source)))
+            .map_err(|source| ReplayStop::Open(disk_error("opening a segment", source)))
     }
 
     /// Opens a frame and takes in its events; says what is wrong if it is not what the chain and the tree say.
@@ -155,9 +168,9 @@ impl Replay<'_> {
         offset: u64,
         progress: Option<&Progress>,
         what: &dyn std::fmt::Display,
-    ) -> Fault {
+    ) -> LogFault {
         let first_position = progress.map_or(1, |progress| progress.end.next_position.get());
-        Fault {
+        LogFault {
             file: format!("segments/{name}"),
             offset,
             first_position,
@@ -184,7 +197,7 @@ pub(super) fn take_in(
         let (blind, key) = progress.keys.identity(&record.source, &record.id);
         let commitment = commitment(&blind, entry.record);
         let leaf = LeafEntry { time: frame.time, commitment };
-        progress.grown.groups.extend(frontier.push_grouping(leaf.hash(position)));
+        progress.growth.groups.extend(frontier.push_grouping(leaf.hash(position)));
         leaf_made(&leaf);
         let tip = Tip { version: entry.stream_version, position };
         let stream = progress.keys.stream_key(&record.stream);
@@ -193,7 +206,7 @@ pub(super) fn take_in(
             progress.untold_tips.insert(stream, tip);
         }
         if let Some(ids) = &mut ids {
-            ids.insert(key, Known::new(position, &commitment));
+            ids.insert(key, KnownIdentity::new(position, &commitment));
         }
         position = position.next().ok_or("positions ran out")?;
     }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use bitacora_formats::{Position, ReleasedSegment, SegmentEnd, SegmentNumber};
 
 use super::frames::take_in;
-use super::{Progress, Replay, Stop, disk_error, is_signed_by};
+use super::{Progress, Replay, ReplayStop, disk_error};
 use crate::archive_tier::{ColdError, ColdErrorKind};
-use crate::error::OpenError;
-use crate::ids::SegmentIds;
+use crate::dedup::segment_ids::SegmentIds;
+use crate::open_error::OpenError;
+use crate::segment_file::is_signed_by;
 use crate::segment_list::{read_released, segment_header};
 use crate::segments::{FrameOutline, Segment, released_file_name};
 
@@ -18,7 +19,7 @@ impl Replay<'_> {
         &mut self,
         number: SegmentNumber,
         progress: &mut Option<Progress>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ReplayStop> {
         let (released, end) = self.links_of(number, progress.as_ref())?;
         let header = &released.header;
         let mut now = match progress.take() {
@@ -38,10 +39,10 @@ impl Replay<'_> {
         &self,
         number: SegmentNumber,
         before: Option<&Progress>,
-    ) -> Result<(ReleasedSegment, SegmentEnd), Stop> {
+    ) -> Result<(ReleasedSegment, SegmentEnd), ReplayStop> {
         let (disk, name) = (&*self.disk, released_file_name(number));
-        let damage = |what: &dyn std::fmt::Display| Stop::Damage(self.fault(&name, 0, before, what));
-        let unread = |source| Stop::Open(disk_error(&format!("reading {name}"), source));
+        let damage = |what: &dyn std::fmt::Display| ReplayStop::Damage(self.fault(&name, 0, before, what));
+        let unread = |source| ReplayStop::Open(disk_error(&format!("reading {name}"), source));
         let released = read_released(disk, &self.folder, number, Some(self.keyring.signing_chain()));
         let released = released.map_err(unread)?;
         let released = released.ok_or_else(|| {
@@ -68,17 +69,17 @@ impl Replay<'_> {
         released: &ReleasedSegment,
         end: &SegmentEnd,
         progress: &mut Progress,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ReplayStop> {
         let header = &released.header;
         let tier = self.tier(header.ledger);
         let damaged = |first: Position, what: String| {
             let (last, kind) = (released.last_position, ColdErrorKind::Damaged);
-            Stop::Open(OpenError::Archive(ColdError { first, last, kind, what }))
+            ReplayStop::Open(OpenError::Archive(ColdError { first, last, kind, what }))
         };
         let mut ids = (!progress.ids.covers(header.number)).then(SegmentIds::default);
         let mut next = header.first_position;
         while next <= released.last_position {
-            let frame = tier.frame(next).map_err(|error| Stop::Open(OpenError::Archive(error)))?;
+            let frame = tier.frame(next).map_err(|error| ReplayStop::Open(OpenError::Archive(error)))?;
             let outline = FrameOutline::of_archived(&frame);
             if outline.first_position != next || outline.last_position() > released.last_position {
                 return Err(damaged(next, "a frame that begins there expected, another found".to_owned()));

@@ -7,8 +7,8 @@ use bitacora_formats::{Micros, Position, ReleasedSegment, TreeHash};
 
 use super::{FrameOutline, FramePlace};
 use crate::archive_tier::{ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdTier};
-use crate::error::ReadError;
 use crate::query::Filter;
+use crate::read_error::ReadError;
 
 /// A released segment: its known facts, and the place of its frames.
 pub(super) struct ArchivedSegment {
@@ -131,9 +131,9 @@ mod tests {
     /// Frames of these many events each, one after another from position 11 on, the first at time 100, each 10 later; how many were
     /// read; and stretches that are known without.
     #[derive(Debug, Default)]
-    struct Frames(Vec<u32>, AtomicUsize, Vec<ColdStretch>);
+    struct CountingTier(Vec<u32>, AtomicUsize, Vec<ColdStretch>);
 
-    impl ColdTier for Frames {
+    impl ColdTier for CountingTier {
         fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
             self.1.fetch_add(1, Ordering::Relaxed);
             let (mut first, mut time) = (11, 100);
@@ -160,10 +160,10 @@ mod tests {
     }
 
     fn segment(last: u64, counts: &[u32]) -> ArchivedSegment {
-        segment_of(last, Frames(counts.to_vec(), AtomicUsize::default(), Vec::new()).into())
+        segment_of(last, CountingTier(counts.to_vec(), AtomicUsize::default(), Vec::new()).into())
     }
 
-    fn segment_of(last: u64, tier: Arc<Frames>) -> ArchivedSegment {
+    fn segment_of(last: u64, tier: Arc<CountingTier>) -> ArchivedSegment {
         ArchivedSegment {
             first: at(11),
             last: at(last),
@@ -209,7 +209,7 @@ mod tests {
         };
         // The first begins before the segment, and the last goes on behind it; a frame lies in two.
         let known = vec![stretch(1, 12, 40, 100), stretch(13, 14, 100, 100), stretch(15, 40, 110, 190)];
-        let frames = Arc::new(Frames(vec![4, 1, 5, 9], AtomicUsize::default(), known));
+        let frames = Arc::new(CountingTier(vec![4, 1, 5, 9], AtomicUsize::default(), known));
         let segment = segment_of(20, Arc::clone(&frames));
         let first_at = |time| {
             let read_before = frames.1.load(Ordering::Relaxed);

@@ -1,16 +1,16 @@
 //! Positions between segments that are whole, of which nothing can be read.
 
-use crate::error::ReadError;
-use crate::fault::Fault;
+use crate::log_fault::LogFault;
+use crate::read_error::ReadError;
 
 /// Positions that are lost, and the damage behind it.
 pub(super) struct LostSegment {
-    fault: Fault,
+    fault: LogFault,
 }
 
 impl LostSegment {
     /// `fault` says the first position and the last one.
-    pub(super) fn new(fault: Fault) -> Self {
+    pub(super) fn new(fault: LogFault) -> Self {
         Self { fault }
     }
 

@@ -11,11 +11,11 @@ use bitacora_formats::{
 
 use super::survey::{Hole, Side, Survey};
 use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
-use crate::disk::DiskFile;
-use crate::error::ReadError;
-use crate::fault::Fault;
-use crate::found_damage::DamageReports;
+use crate::damage_reports::DamageReports;
+use crate::host::disk::DiskFile;
 use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES, MAX_KNOWN_FRAMES};
+use crate::log_fault::LogFault;
+use crate::read_error::ReadError;
 
 /// A segment in its file.
 pub(super) struct StoredSegment {
@@ -78,7 +78,7 @@ impl StoredSegment {
         self.reports.get_or_init(|| Arc::clone(reports));
     }
 
-    pub(super) fn tell(&self, fault: &Fault) {
+    pub(super) fn tell(&self, fault: &LogFault) {
         if let Some(reports) = self.reports.get() {
             reports.tell(fault);
         }
@@ -155,8 +155,8 @@ impl StoredSegment {
         ReadError::Corrupt(self.fault(hole))
     }
 
-    fn fault(&self, hole: Hole) -> Fault {
-        Fault {
+    fn fault(&self, hole: Hole) -> LogFault {
+        LogFault {
             file: shown(self.number),
             offset: hole.offset,
             first_position: hole.first.get(),

@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bitacora_formats::SUBJECT_KEY_FILE_BYTES;
 
 use super::SubjectsError;
-use crate::disk::{Disk, OpenMode};
-use crate::replacement::write_unfinished;
+use crate::host::disk::{Disk, OpenMode};
+use crate::host::replacement::write_unfinished;
 
 /// One folder for each first byte of a name, so that none grows without bound.
-const DRAWERS: usize = 256;
+const KEY_FOLDERS: usize = 256;
 
 /// The most bytes read of a file: one more than the longest has, to see that it is too long.
 const MAX_READ_BYTES: usize = SUBJECT_KEY_FILE_BYTES + 1;
 
-/// The knowledge of the names in a drawer.
+/// The knowledge of the names in a key folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DrawerState {
+enum KeyFolderState {
     /// Some may be visible and not durable: an earlier process made them, or a rename here failed.
     Unseen,
     /// Every one is durable.
@@ -27,33 +27,33 @@ enum DrawerState {
 }
 
 /// Set for good once a folder could not be synced: no later sync proves anything of what it held then.
-pub(super) type Doubt = Arc<AtomicBool>;
+pub(super) type SyncDoubt = Arc<AtomicBool>;
 
-/// A folder of drawers.
+/// The key files under names of one kind, spread over key folders.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct KeyFiles {
     /// From the ledger's folder, which exists, to this one: each is made in the one before it.
     folders: [PathBuf; 3],
     name: &'static str,
-    drawers: Box<[Mutex<DrawerState>]>,
-    doubt: Doubt,
+    key_folders: Box<[Mutex<KeyFolderState>]>,
+    doubt: SyncDoubt,
 }
 
-/// One drawer, while nobody else writes in it.
+/// One key folder, while nobody else writes in it.
 #[derive(Debug)]
-pub(super) struct Drawer<'s> {
+pub(super) struct KeyFolder<'s> {
     folder: PathBuf,
-    state: MutexGuard<'s, DrawerState>,
+    state: MutexGuard<'s, KeyFolderState>,
     doubt: &'s AtomicBool,
 }
 
-impl Shelf {
-    /// The shelf of this name in a ledger's store; its shelves share their doubt, as they share folders.
-    pub(super) fn new(ledger: &Path, name: &'static str, doubt: &Doubt) -> Self {
+impl KeyFiles {
+    /// The files of this name in a ledger's store; all of them share their doubt, as they share folders.
+    pub(super) fn new(ledger: &Path, name: &'static str, doubt: &SyncDoubt) -> Self {
         let store = ledger.join("subjects");
         let shelf = store.join(name);
-        let drawers = (0..DRAWERS).map(|_| Mutex::new(DrawerState::Unseen)).collect();
-        Self { folders: [ledger.to_owned(), store, shelf], name, drawers, doubt: Arc::clone(doubt) }
+        let key_folders = (0..KEY_FOLDERS).map(|_| Mutex::new(KeyFolderState::Unseen)).collect();
+        Self { folders: [ledger.to_owned(), store, shelf], name, key_folders, doubt: Arc::clone(doubt) }
     }
 
     /// The file, relative to the ledger's folder.
@@ -64,7 +64,7 @@ impl Shelf {
 
     /// Reads the file under this name, cut at a length that none has; `None` if there is no such file.
     pub(super) fn read(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<Option<Vec<u8>>> {
-        let path = file_in(&self.drawer_folder(name), name);
+        let path = file_in(&self.key_folder_path(name), name);
         let file = match disk.open(&path, OpenMode::Read) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -76,43 +76,43 @@ impl Shelf {
         Ok(Some(bytes))
     }
 
-    /// The drawer of this name, made if it is missing. Returned `Ok` ⇒ every name in it is durable, and nobody else adds
-    /// to it before the drawer is dropped.
-    pub(super) fn open(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<Drawer<'_>> {
+    /// The key folder of this name, made if it is missing. Returned `Ok` ⇒ every name in it is durable, and nobody else adds
+    /// to it before the key folder is dropped.
+    pub(super) fn open(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<KeyFolder<'_>> {
         let [first, ..] = name;
-        let state = self.drawers.get(usize::from(*first)).ok_or(io::ErrorKind::NotFound)?;
+        let state = self.key_folders.get(usize::from(*first)).ok_or(io::ErrorKind::NotFound)?;
         let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut drawer = Drawer { folder: self.drawer_folder(name), state, doubt: &self.doubt };
+        let mut key_folder = KeyFolder { folder: self.key_folder_path(name), state, doubt: &self.doubt };
         if self.doubt.load(Ordering::SeqCst) {
             return Err(SubjectsError::Doubtful.into());
         }
-        if *drawer.state == DrawerState::Unseen {
-            self.settle(disk, &mut drawer)?;
+        if *key_folder.state == KeyFolderState::Unseen {
+            self.settle(disk, &mut key_folder)?;
         }
-        Ok(drawer)
+        Ok(key_folder)
     }
 
-    /// Makes the drawer, and all it shows, durable.
-    fn settle(&self, disk: &dyn Disk, drawer: &mut Drawer<'_>) -> io::Result<()> {
+    /// Makes the key folder, and all it shows, durable.
+    fn settle(&self, disk: &dyn Disk, key_folder: &mut KeyFolder<'_>) -> io::Result<()> {
         let [ledger, store, shelf] = &self.folders;
-        for (folder, parent) in [(store, ledger), (shelf, store), (&drawer.folder, shelf)] {
+        for (folder, parent) in [(store, ledger), (shelf, store), (&key_folder.folder, shelf)] {
             match disk.create_folder(folder) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => drawer.sync(disk, parent)?,
+                _ => key_folder.sync(disk, parent)?,
             }
         }
-        drawer.sync(disk, &drawer.folder)?;
-        *drawer.state = DrawerState::Durable;
+        key_folder.sync(disk, &key_folder.folder)?;
+        *key_folder.state = KeyFolderState::Durable;
         Ok(())
     }
 
-    fn drawer_folder(&self, name: &[u8; 16]) -> PathBuf {
+    fn key_folder_path(&self, name: &[u8; 16]) -> PathBuf {
         let ([.., shelf], [first, ..]) = (&self.folders, name);
         shelf.join(hex::encode([*first]))
     }
 }
 
-impl Drawer<'_> {
+impl KeyFolder<'_> {
     /// Writes the file of a name that has none. Returned `Ok` ⇒ durable; a crash before leaves it whole or not at all,
     /// and perhaps an unfinished one beside it.
     ///
@@ -121,10 +121,10 @@ impl Drawer<'_> {
         let path = file_in(&self.folder, name);
         let unfinished = path.with_extension("tmp");
         write_unfinished(disk, &unfinished, |file| file.write_all_at(bytes, 0))?;
-        *self.state = DrawerState::Unseen;
+        *self.state = KeyFolderState::Unseen;
         disk.rename(&unfinished, &path)?;
         self.sync(disk, &self.folder)?;
-        *self.state = DrawerState::Durable;
+        *self.state = KeyFolderState::Durable;
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl Drawer<'_> {
     }
 }
 
-fn file_in(drawer: &Path, name: &[u8; 16]) -> PathBuf {
+fn file_in(key_folder: &Path, name: &[u8; 16]) -> PathBuf {
     let [_, rest @ ..] = name;
-    drawer.join(hex::encode(rest))
+    key_folder.join(hex::encode(rest))
 }

@@ -9,7 +9,7 @@ use bitacora_formats::{Keyring, LedgerId};
 use tempfile::TempDir;
 
 use super::*;
-use crate::disk::{FaultyDisk, RealDisk};
+use crate::host::disk::{FaultyDisk, RealDisk};
 
 fn keys() -> LedgerKeys {
     let mut draw = 0_u8;
@@ -264,14 +264,14 @@ fn callers_of_one_subject_get_one_key() {
 #[test]
 fn no_random_bytes_no_key() {
     #[derive(Debug)]
-    struct Exhausted;
-    impl crate::entropy::Entropy for Exhausted {
+    struct NoEntropy;
+    impl crate::host::entropy::Entropy for NoEntropy {
         fn fill(&self, _: &mut [u8]) -> io::Result<()> {
             Err(io::ErrorKind::Other.into())
         }
     }
     let ledger = TempDir::new().unwrap();
-    let environment = Environment { entropy: Arc::new(Exhausted), ..Environment::real() };
+    let environment = Environment { entropy: Arc::new(NoEntropy), ..Environment::real() };
     Subjects::of_ledger(environment, ledger.path(), &keys()).key_for("person/ada").unwrap_err();
     assert_eq!(files(ledger.path()).len(), 0);
 }

@@ -18,7 +18,7 @@ use bitacora_formats::{
 };
 use bitacora_ledger::{
     Anchor, AnchorError, AppendRequest, ColdAccess, ColdArchives, ColdError, ColdErrorKind, ColdFrame,
-    ColdTier, Entropy, Environment, Filter, From, HeadOptions, Ledger, OpenError, Options, ReadError,
+    ColdTier, Entropy, Environment, Filter, HeadOptions, Ledger, OpenError, Options, ReadError, ReadFrom,
     ReadQuery, ReceiptStatus, ReleaseError, Restoration, RestoreError, SegmentStart, StoredEvent,
     SystemEntropy, WriterState,
 };
@@ -28,15 +28,15 @@ const WHY: &str = "it is tried";
 
 /// Frames by the position of their first event.
 #[derive(Debug, Default, Clone)]
-struct Shelf(Arc<Mutex<BTreeMap<Position, ColdFrame>>>);
+struct FrameArchives(Arc<Mutex<BTreeMap<Position, ColdFrame>>>);
 
-impl ColdArchives for Shelf {
+impl ColdArchives for FrameArchives {
     fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>, _: ColdAccess) -> Arc<dyn ColdTier> {
         Arc::new(self.clone())
     }
 }
 
-impl ColdTier for Shelf {
+impl ColdTier for FrameArchives {
     fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
         let shelf = self.0.lock().unwrap();
         let found = shelf.range(..=position).next_back().map(|(_, frame)| frame.clone());
@@ -49,7 +49,7 @@ impl ColdTier for Shelf {
     }
 }
 
-impl Shelf {
+impl FrameArchives {
     /// Puts every frame of the ledger there.
     fn fill(&self, ledger: &Ledger) {
         let mut shelf = self.0.lock().unwrap();
@@ -77,7 +77,7 @@ struct Scene {
     path: PathBuf,
     keyring: Arc<Keyring>,
     environment: Environment,
-    shelf: Shelf,
+    shelf: FrameArchives,
 }
 
 impl Scene {
@@ -85,7 +85,7 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("main");
         let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
-        let shelf = Shelf::default();
+        let shelf = FrameArchives::default();
         let environment = Environment { archives: Arc::new(shelf.clone()), ..Environment::real() };
         let name = &"main".parse().unwrap();
         Ledger::create(&environment, &path, name, &keyring, &Options::small()).unwrap();
@@ -165,7 +165,7 @@ fn all(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
 }
 
 fn forward() -> ReadQuery {
-    ReadQuery { from: From::After(After::START), until: None, limit: 1_000, filter: Filter::default() }
+    ReadQuery { from: ReadFrom::After(After::START), until: None, limit: 1_000, filter: Filter::default() }
 }
 
 fn is_ready(ledger: &Ledger) -> bool {
@@ -205,7 +205,7 @@ fn released_segments_are_read_as_if_they_were_here() {
         let expected = after.iter().find(|event| event.time >= time).map(|event| event.position);
         assert_eq!(ledger.first_at(time).unwrap(), expected);
     }
-    let query = ReadQuery { from: From::Before(Some(at(100))), limit: 50, ..forward() };
+    let query = ReadQuery { from: ReadFrom::Before(Some(at(100))), limit: 50, ..forward() };
     let page = ledger.read(&query).unwrap();
     assert_eq!(page.events.first().unwrap(), &before[98]);
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::{After, Data, Event, Json, Position};
-use bitacora_ledger::{Filter, From, Ledger, ReadQuery};
+use bitacora_ledger::{Filter, Ledger, ReadFrom, ReadQuery};
 use bitacora_projector::{
     CallQuery, CheckQuery, CostQuery, NO_CONTRACT, ReadModels, RollbackQuery, RollbackState, SessionCounts,
     SessionQuery, SessionState, SessionWhole, SpendingSums,
@@ -134,7 +134,7 @@ pub(crate) fn answers(models: &ReadModels) -> String {
 /// Counts each session by going through all events.
 fn counted(ledger: &Ledger) -> BTreeMap<String, SessionCounts> {
     let (mut sessions, mut calls) = (BTreeMap::<String, SessionCounts>::new(), BTreeMap::new());
-    let mut from = Some(From::After(After::START));
+    let mut from = Some(ReadFrom::After(After::START));
     while let Some(next) = from {
         let query = ReadQuery { from: next, until: None, limit: 1_000, filter: Filter::default() };
         let page = ledger.read(&query).unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use bitacora_formats::After;
-use bitacora_ledger::{Filter, From, ReadQuery};
+use bitacora_ledger::{Filter, ReadFrom, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -182,7 +182,7 @@ impl Follower {
             None => {
                 let (api, ledger) = (Arc::clone(&self.api), self.ledger.clone());
                 let query = ReadQuery {
-                    from: From::After(self.seen),
+                    from: ReadFrom::After(self.seen),
                     until: None,
                     limit: FOLLOW_PAGE_EVENTS,
                     filter: self.filter.clone(),
@@ -291,8 +291,8 @@ async fn read_page(
         .read_in_turn(move || {
             let page = ledger.read(&query)?;
             let reached = match page.next {
-                Some(From::After(after)) => after,
-                Some(From::Before(_)) | None => page.head.position.into(),
+                Some(ReadFrom::After(after)) => after,
+                Some(ReadFrom::Before(_)) | None => page.head.position.into(),
             };
             Ok((messages::chunks(&page.events), reached))
         })

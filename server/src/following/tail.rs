@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use bitacora_formats::{After, Data, LedgerId};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
-use bitacora_ledger::{Filter, From, Ledger, ReadError, ReadQuery, StoredEvent};
+use bitacora_ledger::{Filter, Ledger, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use tokio::sync::watch;
 
 use super::messages::chunks;
@@ -110,7 +110,7 @@ fn pace(followers: usize) -> Duration {
 
 fn read_batches(ledger: &Ledger, after: After) -> Result<(Vec<Batch>, After), ReadError> {
     let query = ReadQuery {
-        from: From::After(after),
+        from: ReadFrom::After(after),
         until: None,
         limit: MAX_PAGE_EVENTS,
         filter: Filter::default(),

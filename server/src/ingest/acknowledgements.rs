@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use axum::body::Bytes;
 use bitacora_formats::Position;
-use bitacora_ledger::{Appended, Head, ReceiptStatus};
+use bitacora_ledger::{AppendReceipt, Head, ReceiptStatus};
 use hyper::body::Frame;
 
 use crate::json::JsonWriter;
@@ -41,7 +41,7 @@ struct State {
 }
 
 impl Acknowledgement {
-    pub(super) fn of(lines: u64, appended: Option<&Appended>) -> Self {
+    pub(super) fn of(lines: u64, appended: Option<&AppendReceipt>) -> Self {
         let results = appended.map_or(&[][..], |appended| &appended.results);
         let created = results.iter().filter(|result| result.status == ReceiptStatus::Created).count() as u64;
         Self {

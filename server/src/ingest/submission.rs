@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bitacora_formats::{BodyForm, Event, ParseErrorKind, parse_events};
 use bitacora_governance::State;
-use bitacora_ledger::{AppendError, AppendRequest, Appended, ErrorKind, Ledger, PendingAppend};
+use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, ErrorKind, Ledger, PendingAppend};
 
 use super::lines::Chunk;
 use crate::access::Caller;
@@ -28,7 +28,7 @@ pub(super) enum Outcome {
     /// Resolves once they are durable.
     Pending(PendingAppend),
     /// They were waited for.
-    Durable(Appended),
+    Durable(AppendReceipt),
 }
 
 impl Sent {

@@ -10,7 +10,7 @@ use bitacora_formats::vocabulary::{
     ToolFailed, ToolRequested,
 };
 use bitacora_formats::{Micros, Position, format_time};
-use bitacora_ledger::{Filter, From as Place, ReadError, ReadQuery};
+use bitacora_ledger::{Filter, ReadError, ReadFrom, ReadQuery};
 use bitacora_projector::{Annotation, AnnotationQuery, IndexedLedger, ModelError, ReadModels, Tag};
 use serde_json::Value;
 
@@ -163,7 +163,7 @@ async fn refuse_unknown(api: &Api, ledger: &IndexedLedger, call: &Name) -> Resul
 fn is_recorded(ledger: &IndexedLedger, call: String) -> Result<bool, ReadError> {
     let kinds = CALL_KINDS.map(str::to_owned).to_vec();
     let filter = Filter { kinds, call: Some(call), ..Filter::default() };
-    let mut query = ReadQuery { from: Place::Before(None), until: None, limit: 1, filter };
+    let mut query = ReadQuery { from: ReadFrom::Before(None), until: None, limit: 1, filter };
     loop {
         let page = ledger.read(&query)?;
         match page.next {

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::{BodyForm, Event, parse_events};
 use bitacora_ledger::{
-    AppendCondition, AppendRequest, Appended, ExpectedVersion, PendingAppend, ReceiptStatus,
+    AppendCondition, AppendReceipt, AppendRequest, ExpectedVersion, PendingAppend, ReceiptStatus,
 };
 use bitacora_projector::IndexedLedger;
 
@@ -179,7 +179,7 @@ fn body_form(headers: &HeaderMap) -> Result<BodyForm, Problem> {
     }
 }
 
-fn answer(appended: &Appended, of_one_stream: bool) -> Response {
+fn answer(appended: &AppendReceipt, of_one_stream: bool) -> Response {
     let mut json =
         JsonWriter::with_capacity(192 + RECEIPT_BYTES * (appended.results.len() + appended.derived.len()));
     json.begin_object();

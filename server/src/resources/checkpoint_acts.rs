@@ -6,7 +6,7 @@ use bitacora_formats::vocabulary::{
     BoundedText, CHECKPOINT_SOURCE, CheckpointCopied, CheckpointDeleted, EventData, Name, Namespace,
 };
 use bitacora_formats::{Data, Event, Json};
-use bitacora_ledger::{Appended, Filter, From, PendingAppend, ReadQuery, ReceiptStatus};
+use bitacora_ledger::{AppendReceipt, Filter, PendingAppend, ReadFrom, ReadQuery, ReceiptStatus};
 use bitacora_projector::IndexedLedger;
 use bitacora_projector::limits::{MAX_THREAD_BYTES, MAX_THREAD_ENTRIES};
 
@@ -231,7 +231,7 @@ pub(super) async fn told_before<T: EventData>(
     let Some(id) = id.map(event_id) else { return Ok(None) };
     let filter =
         Filter { kinds: vec![T::KIND.to_owned()], stream: Some(stream_of(thread)), ..Filter::default() };
-    let query = ReadQuery { from: From::Before(None), until: None, limit: REPEATED_REQUESTS, filter };
+    let query = ReadQuery { from: ReadFrom::Before(None), until: None, limit: REPEATED_REQUESTS, filter };
     let ledger = ledger.clone();
     let page = api.read(move || Ok(ledger.read(&query)?)).await?;
     let told = |stored: &&bitacora_ledger::StoredEvent<'_>| {
@@ -314,7 +314,7 @@ impl Draft {
 }
 
 /// Waits until all is durable; where the last one stands.
-pub(super) async fn last_of(api: &Api, pending: Vec<PendingAppend>) -> Result<Appended, Problem> {
+pub(super) async fn last_of(api: &Api, pending: Vec<PendingAppend>) -> Result<AppendReceipt, Problem> {
     let mut last = None;
     for append in pending {
         let appended = append.await?;
@@ -325,7 +325,7 @@ pub(super) async fn last_of(api: &Api, pending: Vec<PendingAppend>) -> Result<Ap
 }
 
 /// Answers with the position of the act: behind the pieces that were recorded with it.
-pub(super) fn answer(appended: &Appended, found: Option<bool>) -> Result<Response, Problem> {
+pub(super) fn answer(appended: &AppendReceipt, found: Option<bool>) -> Result<Response, Problem> {
     let own = appended.results.last();
     let position = own.map_or(appended.last, |event| event.position);
     let repeated = own.is_some_and(|event| event.status == ReceiptStatus::Duplicate);

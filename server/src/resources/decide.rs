@@ -9,7 +9,7 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{Micros, Position};
 use bitacora_governance::{ApprovalStatus, DerivedValue, State as GovernanceState, take_call};
-use bitacora_ledger::{Appended, DerivedReceipt, Head};
+use bitacora_ledger::{AppendReceipt, DerivedReceipt, Head};
 use bitacora_projector::IndexedLedger;
 use serde_json::value::RawValue;
 
@@ -301,7 +301,7 @@ fn read_request(mut members: Members<'_>, caller: &Caller) -> Result<Governed, P
 }
 
 /// Returns the decision of an append. A request that was recorded before anything decided has none.
-fn decision_in(appended: &Appended) -> Result<&DerivedReceipt, Problem> {
+fn decision_in(appended: &AppendReceipt) -> Result<&DerivedReceipt, Problem> {
     let made = appended.derived.iter().find(|derived| derived.kind == DecisionMade::KIND);
     made.ok_or_else(|| {
         let detail = format!(

@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bitacora_formats::{After, Position, StreamVersion};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
-use bitacora_ledger::{Filter, From as Place, Ledger, ReadQuery};
+use bitacora_ledger::{Filter, Ledger, ReadFrom, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
@@ -184,7 +184,7 @@ pub(crate) async fn list_stream(state: State<Arc<Api>>, question: Question) -> R
 /// Everything that matches, from a position on and for as long as both sides last.
 async fn follow(api: Arc<Api>, question: Question, asked: Asked) -> Result<Response, Problem> {
     let Asked { query, limit, wait_until } = asked;
-    let Place::After(after) = query.from else {
+    let ReadFrom::After(after) = query.from else {
         return Err(bad_query("dir", "is `backward`, and a stream of events goes forward"));
     };
     for (name, is_given) in
@@ -198,7 +198,7 @@ async fn follow(api: Arc<Api>, question: Question, asked: Asked) -> Result<Respo
     let after = last_event_id(&question.headers, id)?.unwrap_or(after);
     let head = question.state(&api).await?;
     let ledger = question.ledger;
-    check_begins_in_the_ledger(&ReadQuery { from: Place::After(after), ..query.clone() }, &ledger)?;
+    check_begins_in_the_ledger(&ReadQuery { from: ReadFrom::After(after), ..query.clone() }, &ledger)?;
     let follower = Follower::new(api, question.caller, ledger, query.filter, after).await?;
     let body = follow_body(follower);
     let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, body);
@@ -252,9 +252,9 @@ fn read_parameters(question: &Question) -> Result<Asked, Problem> {
         return Err(bad_query("wait", "does not go with dir=backward"));
     }
     let from = if backward {
-        Place::Before(until.and_then(Position::next))
+        ReadFrom::Before(until.and_then(Position::next))
     } else {
-        Place::After(after.unwrap_or(After::START))
+        ReadFrom::After(after.unwrap_or(After::START))
     };
     let until = until.filter(|_| !backward);
     let wait_until = wait.map(|wait| Instant::now() + wait);
@@ -264,7 +264,7 @@ fn read_parameters(question: &Question) -> Result<Asked, Problem> {
 /// Refuses a position past the head. A client that has seen more than the ledger holds must hear it: one of the ledgers is not the one it
 /// was.
 fn check_begins_in_the_ledger(query: &ReadQuery, ledger: &Ledger) -> Result<(), Problem> {
-    let Place::After(after) = query.from else { return Ok(()) };
+    let ReadFrom::After(after) = query.from else { return Ok(()) };
     let tip = ledger.head().position;
     if after.get() <= tip.get() {
         return Ok(());
@@ -298,7 +298,7 @@ async fn first_page(
             return Ok(page);
         };
         // Nothing up to here matches, so nothing up to here is read again.
-        query.from = end.next.unwrap_or(Place::After(end.head.position.into()));
+        query.from = end.next.unwrap_or(ReadFrom::After(end.head.position.into()));
         let is_past_the_last = asked.query.until.is_some_and(|last| end.head.position >= last);
         let news = end.head.position.next();
         if end.next.is_none() {
@@ -332,6 +332,6 @@ fn tag_version(page: &WrittenPage, tip: Option<StreamVersion>) -> Option<StreamV
 
 /// A forward page with something after it stays as it is for ever, unless a data subject may be forgotten.
 fn is_immutable(page: &WrittenPage, query: &ReadQuery) -> bool {
-    let forward = matches!(query.from, Place::After(_));
+    let forward = matches!(query.from, ReadFrom::After(_));
     forward && page.end.next.is_some() && page.end.events > 0 && !page.is_forgettable
 }

@@ -8,7 +8,7 @@ use bitacora_formats::vocabulary::{
     SummaryText, TokenCounts, Tokens, ToolBlocked, ToolCompleted, ToolFailed, TrustObserved,
 };
 use bitacora_governance::{DerivedValue, TrustInputs};
-use bitacora_ledger::Appended;
+use bitacora_ledger::AppendReceipt;
 use bitacora_projector::IndexedLedger;
 use serde::Deserialize;
 
@@ -74,7 +74,7 @@ pub(crate) async fn report(mut act: Act) -> Result<Response, Problem> {
 async fn write_caused(
     api: &Api,
     ledger: &IndexedLedger,
-    appended: &Appended,
+    appended: &AppendReceipt,
     json: &mut JsonWriter,
 ) -> Result<(), Problem> {
     let Some(made) = appended.derived.iter().find(|derived| derived.kind == TrustObserved::KIND) else {

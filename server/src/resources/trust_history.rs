@@ -11,7 +11,7 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{After, Data, Micros, Position, format_time, parse_time};
 use bitacora_governance::{DimensionStanding, ObservedEvent, ReactorState, State as GovernedState, assess};
-use bitacora_ledger::{Filter, From as Place, ReadQuery, StoredEvent};
+use bitacora_ledger::{Filter, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::{BreakerStood, IndexedLedger, ReadModels, TrustAt, TrustAtError};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -70,7 +70,7 @@ pub(crate) async fn history(State(api): State<Arc<Api>>, question: Question) -> 
         let ask = move |models: &ReadModels| told(models, &ledger, &imports, &dimension, until, limit);
         ask_model_and_log(&api, &question, MODEL, ask).await?
     } else {
-        let from = Place::Before(until.unwrap_or(head.position).next());
+        let from = ReadFrom::Before(until.unwrap_or(head.position).next());
         let ask = move || outcomes(&ledger, &imports, &dimension, from, limit);
         let (bytes, may_change) = api.read(ask).await?;
         (bytes, may_change, head.position)
@@ -171,7 +171,7 @@ fn outcomes(
     ledger: &IndexedLedger,
     imports: &Imports,
     dimension: &Dimension,
-    from: Place,
+    from: ReadFrom,
     limit: usize,
 ) -> Result<(Vec<u8>, bool), Problem> {
     let mut json = JsonWriter::with_capacity(64 + OUTCOME_BYTES * limit.min(DEFAULT_OUTCOMES));
@@ -263,7 +263,7 @@ fn standing_after(
     let time = ledger.event(at)?.time;
     let end = Instant::now() + MAX_PAST_TIME;
     let mut state = GovernedState::default();
-    let (mut read, mut from) = (0, Some(Place::After(After::START)));
+    let (mut read, mut from) = (0, Some(ReadFrom::After(After::START)));
     while let Some(next) = from {
         let filter = of_kinds(&[
             TrustObserved::KIND,

@@ -8,7 +8,7 @@ use axum::response::Response;
 use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{DecisionMade, EventData, Name, ToolRequested};
 use bitacora_governance::{DryRun, Policy, RecordedCall, Registry, StepsVerdict, WhatIf};
-use bitacora_ledger::{Filter, From as Place, ReadQuery, StoredEvent};
+use bitacora_ledger::{Filter, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 
 use super::openapi::{AtLeast, InLedger, Refusals};
@@ -152,7 +152,7 @@ impl Trial {
         let ground = Ground { policy, ledger, tools, asks_arguments };
         let mut trial = Self::default();
         let (mut judged, mut read) = (0, 0);
-        let mut from = Some(Place::Before(last.next()));
+        let mut from = Some(ReadFrom::Before(last.next()));
         while let Some(next) = from.filter(|_| judged < asked.limit && read < MAX_WHAT_IF_READ) {
             let most = if asked.tool.is_some() { MAX_WHAT_IF_READ - read } else { asked.limit - judged };
             let filter = Filter { kinds: vec![DecisionMade::KIND.into()], ..Filter::default() };

@@ -7,7 +7,7 @@ use bitacora_formats::vocabulary::{
     ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped, RunOverdue,
 };
 use bitacora_formats::{After, LedgerName, Micros};
-use bitacora_ledger::{Environment, Filter, From, Ledger, ReadError, ReadQuery, StoredEvent};
+use bitacora_ledger::{Environment, Filter, Ledger, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 use tokio::sync::watch;
 
@@ -72,7 +72,7 @@ impl Follower {
 
     /// Tells of durable events behind `after`; returns the position that it came to.
     async fn tell(&mut self, after: After) -> Result<After, Ending> {
-        let mut from = From::After(after);
+        let mut from = ReadFrom::After(after);
         loop {
             let page = match self.read(from).await {
                 Ok(page) => page,
@@ -137,7 +137,7 @@ impl Follower {
         }
     }
 
-    async fn read(&self, from: From) -> Result<bitacora_ledger::Page, ReadError> {
+    async fn read(&self, from: ReadFrom) -> Result<bitacora_ledger::EventPage, ReadError> {
         let ledger = self.ledger.clone();
         let kinds = [
             BreakerOpened::KIND,

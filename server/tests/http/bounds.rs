@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use bitacora_ledger::{Governing, Options};
+use bitacora_ledger::{Options, ReactorChoice};
 use bitacora_server::ServerLimits;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn long() -> Service {
     // As it is shipped: what fifty calls cause does not fit the requests of a small one.
     // With read models nothing is looked through.
     config.ledgers.read_models = false;
-    config.ledgers.options = Options { governing: Governing::Governance, ..Options::default() };
+    config.ledgers.options = Options { governing: ReactorChoice::Governance, ..Options::default() };
     let service = Service::of(config, folder, keyring);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     govern(&service, "review");

@@ -1,7 +1,7 @@
 //! The answer to a policy cache: whole, of its executor alone, and to nobody who may not have it.
 
 use bitacora_governance::{REACTOR_VERSION, REPLICA_FORM};
-use bitacora_ledger::{Governing, Options};
+use bitacora_ledger::{Options, ReactorChoice};
 use bitacora_server::ServerLimits;
 use serde_json::{Value, json};
 
@@ -276,7 +276,7 @@ fn a_state_that_is_not_there_yet_is_waited_for() {
 fn where_nothing_decides_or_too_much_is_known_nothing_is_handed_out() {
     let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
     let mut alone = config(folder.path(), &keyring, ServerLimits::default());
-    alone.ledgers.options = Options { governing: Governing::Nothing, ..Options::small() };
+    alone.ledgers.options = Options { governing: ReactorChoice::Nothing, ..Options::small() };
     let service = Service::of(alone, folder, keyring);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     for answer in ask_both(&service, "", &[]) {

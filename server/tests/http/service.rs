@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bitacora_formats::Keyring;
-use bitacora_ledger::{Environment, Governing, HeadOptions, Options};
+use bitacora_ledger::{Environment, HeadOptions, Options, ReactorChoice};
 use bitacora_server::{
     Admission, CloseFailures, LedgersConfig, Patience, Server, ServerConfig, ServerLimits,
 };
@@ -176,7 +176,7 @@ pub(crate) fn config(folder: &Path, keyring: &Arc<Keyring>, limits: ServerLimits
             data: data(folder),
             keyring: Arc::clone(keyring),
             environment: Environment::real(),
-            options: Options { governing: Governing::Governance, ..Options::small() },
+            options: Options { governing: ReactorChoice::Governance, ..Options::small() },
             read_models: true,
         },
         unlisted: None,

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Keyring};
-use bitacora_ledger::{Filter, From, Ledger, Options, ReadQuery};
+use bitacora_ledger::{Filter, Ledger, Options, ReadFrom, ReadQuery};
 use bitacora_server::{Admission, LedgersConfig, Server, ServerConfig, ServerLimits};
 use bitacora_tests::http_client::{HttpAnswer, HttpClient};
 use bitacora_tests::seeded::SeededRandom;
@@ -127,7 +127,7 @@ impl FullDiskService {
         let keyring = Arc::clone(&self.keyring);
         let folder = Path::new(LEDGER);
         let ledger = Ledger::open(&after.environment(), folder, keyring, Options::small()).unwrap();
-        let (mut from, mut numbers) = (From::After(After::START), Vec::new());
+        let (mut from, mut numbers) = (ReadFrom::After(After::START), Vec::new());
         loop {
             let query = ReadQuery { from, until: None, limit: 1_000, filter: Filter::default() };
             let page = ledger.read(&query).unwrap();
@@ -157,7 +157,7 @@ struct Upload {
     last: Value,
 }
 
-impl std::convert::From<HttpAnswer> for Upload {
+impl From<HttpAnswer> for Upload {
     fn from(answer: HttpAnswer) -> Self {
         assert_eq!(answer.status, 200);
         let text = String::from_utf8(answer.body).unwrap();

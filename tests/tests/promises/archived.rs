@@ -15,7 +15,7 @@ use bitacora_formats::vocabulary::{EventData, RetentionApplied};
 use bitacora_formats::{Data, Event, Position};
 use bitacora_governance::{ReactorState, State};
 use bitacora_ledger::{
-    AppendRequest, Clock, Environment, Governing, HeadOptions, Ledger, Options, StoredEvent,
+    AppendRequest, Clock, Environment, HeadOptions, Ledger, Options, ReactorChoice, StoredEvent,
 };
 use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, SimulatedDisk, errno};
@@ -144,7 +144,7 @@ fn environment(machine: &Simulation, store: &Arc<Store>) -> Environment {
 
 fn open(machine: &Simulation, store: &Arc<Store>) -> Ledger {
     let heads = HeadOptions { every: Duration::from_secs(3_600), ..HeadOptions::default() };
-    let options = Options { heads: Some(heads), governing: Governing::Governance, ..options() };
+    let options = Options { heads: Some(heads), governing: ReactorChoice::Governance, ..options() };
     let folder = PathBuf::from(FOLDER);
     let ledger = Ledger::open(&environment(machine, store), &folder, keyring(), options).unwrap();
     wait_for_proof(&ledger);

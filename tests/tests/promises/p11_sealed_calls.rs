@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use bitacora_formats::{After, Data, Position};
 use bitacora_governance::Reevaluation;
-use bitacora_ledger::{AppendRequest, Appended, Filter, Fold, From, Ledger, ReadQuery};
+use bitacora_ledger::{AppendReceipt, AppendRequest, Filter, Fold, Ledger, ReadFrom, ReadQuery};
 use bitacora_tests::simulation::Simulation;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::workload::{FOLDER, machine_with_ledger};
 /// The text that must be found nowhere.
 const SECRET: &str = "jane-doe-4711";
 
-fn sealed(ledger: &Ledger, kind: &'static str, id: &str, data: &Value) -> Appended {
+fn sealed(ledger: &Ledger, kind: &'static str, id: &str, data: &Value) -> AppendReceipt {
     let mut event = event(kind, id.to_owned(), "agent:1", data);
     event.datasubject = Some("customer/1".into());
     ledger.append(AppendRequest::of(vec![event])).unwrap().wait().unwrap()
@@ -42,8 +42,12 @@ fn resolve(ledger: &Ledger, approval: &str) {
 
 /// Every event that can be read, and the state, as text.
 fn everything(ledger: &Ledger) -> String {
-    let query =
-        ReadQuery { from: From::After(After::new(0)), until: None, limit: 1_000, filter: Filter::default() };
+    let query = ReadQuery {
+        from: ReadFrom::After(After::new(0)),
+        until: None,
+        limit: 1_000,
+        filter: Filter::default(),
+    };
     let mut text = String::new();
     for stored in ledger.read(&query).unwrap().events {
         // Callers that may read the subject's own part still can, until it is erased.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bitacora_formats::{After, Position};
 use bitacora_ledger::{
-    AppendError, AppendRequest, Filter, From, Ledger, OpenError, ReadOnlyReason, ReadQuery, WriterState,
+    AppendError, AppendRequest, Filter, Ledger, OpenError, ReadFrom, ReadOnlyReason, ReadQuery, WriterState,
 };
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
@@ -111,7 +111,7 @@ fn damage_in_an_earlier_segment_is_named_and_nothing_is_written() {
         let fault = damage(&ledger);
         assert_eq!(fault.file, "segments/0000000002.seg", "{offset}");
         let until = Position::new(fault.first_position - 1);
-        let (from, filter) = (From::After(After::START), Filter::default());
+        let (from, filter) = (ReadFrom::After(After::START), Filter::default());
         let query = ReadQuery { from, until, limit: 1_000, filter };
         assert_eq!(ledger.read(&query).unwrap().events.len() as u64, fault.first_position - 1);
         let refused = ledger.append(AppendRequest::of(vec![event(100)]));

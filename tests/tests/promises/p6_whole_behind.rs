@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bitacora_formats::{After, Micros, Position};
 use bitacora_ledger::{
-    AppendRequest, Filter, From, Ledger, ReadError, ReadOnlyReason, ReadQuery, StoredEvent, WriterState,
+    AppendRequest, Filter, Ledger, ReadError, ReadFrom, ReadOnlyReason, ReadQuery, StoredEvent, WriterState,
 };
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
@@ -64,12 +64,12 @@ fn places(bytes: &[u8]) -> Vec<usize> {
 fn read_on(ledger: &Ledger, filter: &Filter, what: &str) -> (Vec<u64>, Vec<u64>) {
     let (mut found, mut lost, mut after) = (Vec::new(), Vec::new(), 0);
     loop {
-        let from = From::After(After::new(after));
+        let from = ReadFrom::After(After::new(after));
         match ledger.read(&ReadQuery { from, until: None, limit: 2, filter: filter.clone() }) {
             Ok(page) => {
                 found.extend(page.events.iter().map(|event| event.position.get()));
                 match page.next {
-                    Some(From::After(next)) => after = next.get(),
+                    Some(ReadFrom::After(next)) => after = next.get(),
                     _ => return (found, lost),
                 }
             }
@@ -111,7 +111,7 @@ fn check(ledger: &Ledger, kept: &[StoredEvent<'static>], bound: usize, what: &st
     let expected: Vec<u64> = (1..=count).filter(|at| !unreadable.contains(at)).collect();
     assert_eq!(found, expected, "{what}: {lost:?}");
     // Backwards: what is whole behind the damage, without a gap, and then the damage.
-    let from = From::Before(None);
+    let from = ReadFrom::Before(None);
     let query = ReadQuery { from, until: None, limit: 1_000, filter: Filter::default() };
     let behind = unreadable.iter().max().map_or(1, |last| last + 1)..=count;
     match ledger.read(&query) {

@@ -83,7 +83,7 @@ fn kinds(ledger: &Ledger) -> Vec<String> {
 }
 
 /// Opens it without its anchor, and gives why it takes no appends.
-fn fault_without_anchor(fixture: &AnchorFixture) -> bitacora_ledger::Fault {
+fn fault_without_anchor(fixture: &AnchorFixture) -> bitacora_ledger::LogFault {
     let ledger = fixture.open_with(|heads| heads.anchor = None).unwrap();
     let WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) = ledger.status().writer else {
         panic!("{:?}", ledger.status().writer)

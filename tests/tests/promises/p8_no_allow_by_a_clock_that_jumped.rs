@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bitacora_formats::vocabulary::Verdict;
 use bitacora_formats::{After, Micros};
-use bitacora_ledger::{AppendRequest, Clock, Filter, From, Ledger, ReadQuery};
+use bitacora_ledger::{AppendRequest, Clock, Filter, Ledger, ReadFrom, ReadQuery};
 use bitacora_tests::simulation::Simulation;
 use serde_json::json;
 
@@ -30,7 +30,7 @@ fn accept(ledger: &Ledger, id: &str) {
 
 fn jumps(ledger: &Ledger) -> usize {
     let filter = Filter { kinds: vec!["ledger.clock-jumped".to_owned()], ..Filter::default() };
-    let query = ReadQuery { from: From::After(After::new(0)), until: None, limit: 100, filter };
+    let query = ReadQuery { from: ReadFrom::After(After::new(0)), until: None, limit: 100, filter };
     ledger.read(&query).unwrap().events.len()
 }
 

@@ -10,7 +10,7 @@ use bitacora_formats::{Event, Micros, Position};
 use bitacora_governance::{
     DerivedEvent, Examination, Governance, ObservedEvent, Reactor, ReactorRefusal, ReactorState, RefusalCode,
 };
-use bitacora_ledger::{AppendError, AppendRequest, Appended, Governing, Ledger, Options};
+use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, Ledger, Options, ReactorChoice};
 use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, Effect, errno};
 use bitacora_tests::simulation::{SIMULATION_START, Simulation};
 use serde_json::json;
@@ -135,7 +135,7 @@ fn trusting(seed: u64) -> Simulation {
 fn open_failing(machine: &Simulation) -> (Ledger, Arc<Mutex<FailurePlan>>) {
     let plan = Arc::default();
     let reactor = FailingGovernance { inner: Governance::default(), plan: Arc::clone(&plan) };
-    let options = Options { governing: Governing::By(Arc::new(reactor)), ..options() };
+    let options = Options { governing: ReactorChoice::By(Arc::new(reactor)), ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap();
     (ledger, plan)
 }
@@ -146,12 +146,12 @@ fn request(call: &str) -> Event<'static> {
     event("tool.requested", format!("{call}#requested"), "agent:1", &data)
 }
 
-fn ask(ledger: &Ledger, call: &str) -> Result<Appended, AppendError> {
+fn ask(ledger: &Ledger, call: &str) -> Result<AppendReceipt, AppendError> {
     ledger.append_ahead(AppendRequest::of(vec![request(call)]))?.wait()
 }
 
 /// Returns the decision that a caller heard in an answer.
-fn heard(ledger: &Ledger, answer: &Appended) -> (Position, Verdict) {
+fn heard(ledger: &Ledger, answer: &AppendReceipt) -> (Position, Verdict) {
     let made = answer.derived.iter().find(|derived| derived.kind == "decision.made").unwrap();
     (made.position, decision_at(ledger, made.position).verdict)
 }
@@ -285,7 +285,7 @@ fn where_a_call_of_the_disk_fails_every_allow_that_was_heard_is_recorded() {
 #[test]
 fn a_full_queue_allows_nothing_and_what_waited_is_recorded() {
     let machine = trusting(850);
-    let small = Options { queue_bytes: 4 * 1024, governing: Governing::Governance, ..options() };
+    let small = Options { queue_bytes: 4 * 1024, governing: ReactorChoice::Governance, ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), small).unwrap();
     let syncs = machine.disk.hold(DiskCall::SyncData);
     let (mut waiting, mut refused) = (Vec::new(), Vec::new());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_governance::{Policy, State};
-use bitacora_ledger::{AppendRequest, Appended, Governing, Ledger, Options};
+use bitacora_ledger::{AppendReceipt, AppendRequest, Ledger, Options, ReactorChoice};
 use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::workload::{FOLDER, keyring, machine_with_ledger, options};
 
 pub(crate) fn open(machine: &Simulation) -> Ledger {
-    let options = Options { governing: Governing::Governance, ..options() };
+    let options = Options { governing: ReactorChoice::Governance, ..options() };
     Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap()
 }
 
@@ -56,7 +56,12 @@ impl RecordingClient {
         }
     }
 
-    fn append(&mut self, machine: &Simulation, ledger: &Ledger, event: Event<'static>) -> Option<Appended> {
+    fn append(
+        &mut self,
+        machine: &Simulation,
+        ledger: &Ledger,
+        event: Event<'static>,
+    ) -> Option<AppendReceipt> {
         let appended = ledger.append(AppendRequest::of(vec![event])).ok()?.wait().ok()?;
         self.seen.push((machine.disk.operation_count(), state(ledger)));
         Some(appended)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitacora_formats::Keyring;
-use bitacora_ledger::{Entropy, Environment, Governing, Ledger, Options, SystemEntropy};
+use bitacora_ledger::{Entropy, Environment, Ledger, Options, ReactorChoice, SystemEntropy};
 use bitacora_projector::{IndexOptions, IndexedLedger, ModelState};
 use bitacora_tests::agents::Agents;
 use bitacora_tests::folders::copy_folder;
@@ -18,7 +18,7 @@ type ModelDigest = (&'static str, u64, [u8; 32]);
 
 fn options() -> Options {
     let (segment_bytes, request_bytes) = (512 * 1024, 128 * 1024);
-    Options { governing: Governing::Governance, segment_bytes, request_bytes, ..Options::small() }
+    Options { governing: ReactorChoice::Governance, segment_bytes, request_bytes, ..Options::small() }
 }
 
 fn open(folder: &Path, keyring: &Arc<Keyring>) -> IndexedLedger {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::{After, Position};
-use bitacora_ledger::{AppendRequest, Filter, From, ReadQuery};
+use bitacora_ledger::{AppendRequest, Filter, ReadFrom, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use bitacora_tests::simulated_disk::CrashPolicy;
 
@@ -33,7 +33,7 @@ fn note(ledger: &IndexedLedger, digests: &mut Digests) {
 /// Each stream as the index finds it and as a look at every event does.
 fn check_answers(ledger: &IndexedLedger, what: &str) {
     for stream in 0..5 {
-        for from in [From::After(After::START), From::Before(None)] {
+        for from in [ReadFrom::After(After::START), ReadFrom::Before(None)] {
             let filter = Filter { stream: Some(format!("stream-{stream}")), ..Filter::default() };
             let query = ReadQuery { from, until: None, limit: 1_000, filter };
             let (found, scanned) =

@@ -9,8 +9,8 @@ use bitacora_formats::vocabulary::{Dimension, DimensionPart, TrustRules};
 use bitacora_formats::{After, Data, Event, Json, Keyring, Micros, Position};
 use bitacora_governance::{ObservedEvent, Policy, ReactorState, State, assess};
 use bitacora_ledger::{
-    AppendRequest, Entropy, Environment, Filter, From, Governing, Ledger, Options, ReadQuery, StoredEvent,
-    SystemEntropy,
+    AppendRequest, Entropy, Environment, Filter, Ledger, Options, ReactorChoice, ReadFrom, ReadQuery,
+    StoredEvent, SystemEntropy,
 };
 use bitacora_projector::{IndexOptions, IndexedLedger, ModelState};
 use bitacora_tests::agents::Agents;
@@ -27,7 +27,7 @@ const ACTS: u64 = 300;
 fn options() -> Options {
     // A session of an agent is one request.
     let (segment_bytes, request_bytes) = (512 * 1024, 128 * 1024);
-    Options { governing: Governing::Governance, segment_bytes, request_bytes, ..Options::small() }
+    Options { governing: ReactorChoice::Governance, segment_bytes, request_bytes, ..Options::small() }
 }
 
 fn open(folder: &Path, keyring: &Arc<Keyring>) -> IndexedLedger {
@@ -139,7 +139,7 @@ fn judge_otherwise(ledger: &Ledger, random: &mut SeededRandom) {
 }
 
 fn each(ledger: &Ledger, mut take: impl FnMut(&StoredEvent<'_>)) {
-    let mut from = Some(From::After(After::START));
+    let mut from = Some(ReadFrom::After(After::START));
     while let Some(next) = from {
         let query = ReadQuery { from: next, until: None, limit: 1_000, filter: Filter::default() };
         let page = ledger.read(&query).unwrap();

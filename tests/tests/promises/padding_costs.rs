@@ -11,7 +11,7 @@ use bitacora_archiver::{
     StoreSettings, StoredArchives,
 };
 use bitacora_formats::{FrameOpener, Keyring, SegmentHeader, SegmentWalk, Step};
-use bitacora_ledger::{Entropy, Environment, Governing, HeadOptions, Ledger, Options, SystemEntropy};
+use bitacora_ledger::{Entropy, Environment, HeadOptions, Ledger, Options, ReactorChoice, SystemEntropy};
 use bitacora_tests::agents::Agents;
 
 /// Events of each history.
@@ -43,7 +43,7 @@ fn measured(at_once: usize) -> Sizes {
     let disk = Arc::clone(&environment.disk);
     environment.archives = Arc::new(StoredArchives::new(Arc::clone(&objects), disk, READ_CACHE_BYTES));
     let heads = Some(HeadOptions { every: Duration::from_secs(1), ..HeadOptions::default() });
-    let (governing, proof_delay) = (Governing::Governance, Duration::ZERO);
+    let (governing, proof_delay) = (ReactorChoice::Governance, Duration::ZERO);
     let options = Options { heads, governing, proof_delay, ..Options::default() };
     Ledger::create(&environment, &path, &"main".parse().unwrap(), &keyring, &options).unwrap();
     let ledger = Ledger::open(&environment, &path, Arc::clone(&keyring), options).unwrap();

@@ -7,7 +7,7 @@ use bitacora_formats::Event;
 use bitacora_governance::{
     DerivedEvent, Examination, ObservedEvent, Reactor, ReactorRefusal, ReactorState, RefusalCode,
 };
-use bitacora_ledger::{AppendError, AppendRequest, Governing, Ledger, Options};
+use bitacora_ledger::{AppendError, AppendRequest, Ledger, Options, ReactorChoice};
 use bitacora_tests::simulation::Simulation;
 
 use crate::workload::{FOLDER, all, keyring, machine_with_ledger, options};
@@ -87,7 +87,7 @@ impl ReactorState for Counter {
 fn open(machine: &Simulation) -> (Ledger, Arc<Mutex<u64>>) {
     let durable = Arc::default();
     let reactor: Arc<dyn Reactor> = Arc::new(CountingReactor { durable: Arc::clone(&durable) });
-    let options = Options { governing: Governing::By(reactor), ..options() };
+    let options = Options { governing: ReactorChoice::By(reactor), ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap();
     (ledger, durable)
 }

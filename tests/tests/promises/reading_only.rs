@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{After, Keyring};
 use bitacora_ledger::{
-    AppendError, AppendRequest, Filter, From, Ledger, OpenError, ReadError, ReadOnlyReason, ReadQuery,
+    AppendError, AppendRequest, Filter, Ledger, OpenError, ReadError, ReadFrom, ReadOnlyReason, ReadQuery,
     WriterState,
 };
 use bitacora_tests::seeded::SeededRandom;
@@ -151,7 +151,7 @@ fn no_event_is_passed_over_whatever_bit_of_a_frame_header_changed() {
 /// A page has every event from its first position on. It ends before damage, and the next one says what is wrong.
 fn assert_nothing_is_passed_over(reader: &Ledger, begins: impl Iterator<Item = u64>, damage: &str) {
     for after in begins {
-        let from = From::After(After::new(after));
+        let from = ReadFrom::After(After::new(after));
         let query = ReadQuery { from, until: None, limit: 3, filter: Filter::default() };
         let Ok(page) = reader.read(&query) else { continue };
         let found: Vec<_> = page.events.iter().map(|event| event.position.get()).collect();

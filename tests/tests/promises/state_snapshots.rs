@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use bitacora_formats::{Event, Position};
 use bitacora_governance::{DerivedEvent, Examination, ObservedEvent, Reactor, ReactorRefusal, ReactorState};
-use bitacora_ledger::{AppendRequest, Governing, Ledger, Options};
+use bitacora_ledger::{AppendRequest, Ledger, Options, ReactorChoice};
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
 
@@ -93,7 +93,7 @@ impl ReactorState for ListingReactor {
 }
 
 fn open(machine: &Simulation, reactor: &ListingReactor) -> Ledger {
-    let options = Options { governing: Governing::By(Arc::new(reactor.clone())), ..options() };
+    let options = Options { governing: ReactorChoice::By(Arc::new(reactor.clone())), ..options() };
     Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap()
 }
 

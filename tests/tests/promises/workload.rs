@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Data, Event, Json, Keyring, LedgerName, Position};
 use bitacora_ledger::{
-    AppendError, AppendRequest, Appended, Fault, Filter, From, Ledger, OpenError, Options, ReadError,
-    ReadOnlyReason, ReadQuery, StoredEvent, WriterState,
+    AppendError, AppendReceipt, AppendRequest, Filter, Ledger, LogFault, OpenError, Options, ReadError,
+    ReadFrom, ReadOnlyReason, ReadQuery, StoredEvent, WriterState,
 };
 use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::simulated_disk::DiskCall;
@@ -64,7 +64,7 @@ pub(crate) fn wait_for_supply(machine: &Simulation) {
 }
 
 /// The damage that the ledger was found to have, by its opening or by the proof that goes on after it.
-pub(crate) fn damage(ledger: &Ledger) -> Fault {
+pub(crate) fn damage(ledger: &Ledger) -> LogFault {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {
         let status = ledger.status();
@@ -93,7 +93,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Appends one event and remembers the answer.
-    pub(crate) fn append(&mut self, ledger: &Ledger, number: u64) -> Result<Appended, AppendError> {
+    pub(crate) fn append(&mut self, ledger: &Ledger, number: u64) -> Result<AppendReceipt, AppendError> {
         let appended = ledger.append(AppendRequest::of(vec![event(number)]))?.wait()?;
         self.acknowledged.push((number, appended.first));
         Ok(appended)
@@ -132,7 +132,7 @@ pub(crate) fn served(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
 }
 
 fn read_all(ledger: &Ledger, events: &mut Vec<StoredEvent<'static>>) -> Result<(), ReadError> {
-    let mut from = From::After(After::START);
+    let mut from = ReadFrom::After(After::START);
     loop {
         let page = ledger.read(&ReadQuery { from, until: None, limit: 1_000, filter: Filter::default() })?;
         events.extend(page.events);

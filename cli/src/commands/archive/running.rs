@@ -8,7 +8,7 @@ use bitacora_archiver::{
     AcceptedArchive, ArchivePace, ArchiveRun, Archiver, Due, Outcome, Period, Release, Rules,
 };
 use bitacora_formats::Micros;
-use bitacora_ledger::Released;
+use bitacora_ledger::ReleaseExtent;
 use clap::{Args, ValueEnum};
 
 use super::{ArchiveFailure, OpenedLedger, interruptible};
@@ -157,7 +157,7 @@ fn to_json(outcome: &Outcome) -> String {
         let object = object.raw("events", one.range.events()).raw("bytes", one.bytes);
         object.text("name", &one.name).raw("wasThere", one.was_there).end()
     };
-    let released = |released: &Released| {
+    let released = |released: &ReleaseExtent| {
         let (first, last) = (released.first.to_string(), released.last.to_string());
         let object = JsonObject::new().text("first", &first).text("last", &last);
         object.raw("segments", released.segments).raw("bytes", released.bytes).end()
@@ -178,7 +178,7 @@ fn write(outcome: &Outcome, output: &mut Output) -> Result<(), OutputError> {
     if outcome.archived.is_empty() {
         output.line("nothing is due")?;
     }
-    if let Some(Released { first, last, segments, bytes }) = outcome.released {
+    if let Some(ReleaseExtent { first, last, segments, bytes }) = outcome.released {
         output
             .line(format_args!("released positions {first}-{last}: {segments} segments of {bytes} bytes"))?;
     }

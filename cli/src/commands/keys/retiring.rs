@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bitacora_archiver::{KeptError, kept_archives};
 use bitacora_formats::{KekId, Keyring, LedgerName, OfflineKeys, RetirementError};
-use bitacora_ledger::{Anchor, Environment, Governing, KnownSegments, Ledger, OpenError, Options};
+use bitacora_ledger::{Anchor, Environment, KnownSegments, Ledger, OpenError, Options, ReactorChoice};
 use bitacora_server::{DataError, DataFolder};
 
 use super::{KeyringView, Keys, KeysError};
@@ -212,7 +212,7 @@ impl Ledgers<'_> {
         for ledger in self.names()? {
             let keyring = Keyring::parse(&left.to_text()).map(Arc::new);
             let Ok(keyring) = keyring else { continue };
-            let options = Options { heads: None, governing: Governing::Governance, ..Options::default() };
+            let options = Options { heads: None, governing: ReactorChoice::Governance, ..Options::default() };
             let folder = self.folder.ledger(&ledger);
             let opened = Ledger::open_for_questions(self.environment, &folder, &keyring, &ledger, &options);
             let opened = opened.map_err(|source| RetireFailure::Opens {

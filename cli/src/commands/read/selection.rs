@@ -2,7 +2,7 @@
 
 use bitacora_formats::{After, Position};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
-use bitacora_ledger::{Filter, From, Page, ReadQuery};
+use bitacora_ledger::{EventPage, Filter, ReadFrom, ReadQuery};
 use clap::Args;
 
 use crate::options::filters::Filters;
@@ -43,9 +43,9 @@ impl ReadSelection {
     /// Returns the queries to a ledger, page by page.
     pub(super) fn pages(&self) -> ReadPages {
         let from = if self.backward {
-            From::Before(self.until.and_then(Position::next))
+            ReadFrom::Before(self.until.and_then(Position::next))
         } else {
-            From::After(self.after.unwrap_or(After::START))
+            ReadFrom::After(self.after.unwrap_or(After::START))
         };
         let until = self.until.filter(|_| !self.backward);
         ReadPages {
@@ -59,7 +59,7 @@ impl ReadSelection {
 
 /// The remaining pages of a query.
 pub(super) struct ReadPages {
-    next: Option<From>,
+    next: Option<ReadFrom>,
     until: Option<Position>,
     left: u64,
     filter: Filter,
@@ -73,10 +73,10 @@ impl ReadPages {
     }
 
     /// Takes in the result of the last query. Everything is read as of the first page's head.
-    pub(super) fn take(&mut self, page: &Page) {
+    pub(super) fn take(&mut self, page: &EventPage) {
         self.next = page.next;
         self.left = self.left.saturating_sub(page.events.len() as u64);
-        if !matches!(self.next, Some(From::Before(_))) {
+        if !matches!(self.next, Some(ReadFrom::Before(_))) {
             self.until.get_or_insert(page.head.position);
         }
     }

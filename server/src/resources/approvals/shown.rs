@@ -6,7 +6,7 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{After, Micros, Position, format_time};
 use bitacora_governance::{Approval, ApprovalStatus};
-use bitacora_ledger::{Filter, From as Place, Head, ReadError, ReadQuery, StoredEvent};
+use bitacora_ledger::{Filter, Head, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 
 use crate::json::JsonWriter;
@@ -169,7 +169,7 @@ fn has_ended(ledger: &IndexedLedger, approval: &Approval) -> Result<bool, ReadEr
     let kinds = [ToolCompleted::KIND, ToolFailed::KIND, ToolBlocked::KIND].map(str::to_owned).to_vec();
     let call = Some(approval.request.call.to_string());
     let query = ReadQuery {
-        from: Place::After(After::new(approval.position)),
+        from: ReadFrom::After(After::new(approval.position)),
         until: None,
         limit: OUTCOMES_LOOKED_AT,
         filter: Filter { kinds, call, ..Filter::default() },

@@ -1,0 +1,11 @@
+//! The machine as the ledger sees it: files, time, randomness, threads.
+
+pub(crate) mod background_pace;
+pub(crate) mod clock;
+pub(crate) mod clock_watch;
+pub(crate) mod disk;
+pub(crate) mod entropy;
+pub(crate) mod environment;
+pub(crate) mod index_folder;
+pub(crate) mod replacement;
+pub(crate) mod threads;

@@ -1,0 +1,182 @@
+//! The opening of a ledger for questions: for reading, with the state that decides, and anchor-checked.
+//!
+//! Nothing is appended or signed, the anchor stays where it is, and no byte of the folder is changed. So questions to a copy leave its
+//! ledger as it was.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use bitacora_formats::{After, Generation, Keyring, LedgerName, SegmentEnd};
+use bitacora_governance::Reactor;
+
+use crate::anchor::AnchorError;
+use crate::derived_key;
+use crate::heads;
+use crate::history_check::HistoryCheck;
+use crate::host::disk::Disk;
+use crate::host::environment::Environment;
+use crate::host::index_folder::INDEX;
+use crate::known_heads::{AnchorMemory, KnownHeads, is_declared_lost, size_of};
+use crate::log_fault::LogFault;
+use crate::open_error::OpenError;
+use crate::opening::open_ledger::OpenLedger;
+use crate::opening::reading::{self, ReadOnlyOpen};
+use crate::options::{HeadOptions, Options};
+use crate::read::log_fold::{begin_in_archives, fold_to_head};
+use crate::read_error::ReadError;
+use crate::replay::refuse_wrong_keyring;
+use crate::rollback::Rollback;
+use crate::segment_index::end_of_segment;
+use crate::segments::segments_folder;
+use crate::shared_state::SharedState;
+use crate::tables::reactor_state::HotState;
+use crate::tables::snapshots::Snapshots;
+use crate::writer_state::{ReadOnlyReason, WriterState};
+
+pub(crate) fn open(
+    environment: &Environment,
+    folder: &Path,
+    keyring: &Arc<Keyring>,
+    name: Option<&LedgerName>,
+    options: &Options,
+) -> Result<OpenLedger, OpenError> {
+    let disk = &*environment.disk;
+    // Before the log is looked at, which is never behind its anchor: another process may be writing.
+    let asked = options.heads.as_ref().zip(name);
+    let anchored = asked.map_or(Ok(AnchorMemory::Unknown), |(heads, name)| recall(heads, name))?;
+    let (reactor, governance) = options.governing.begin();
+    let read = reading::open(environment, folder, Arc::clone(keyring), name, governance);
+    if let Err(OpenError::Keyring { .. }) = &read {
+        let named = Options { name: name.cloned(), ..options.clone() };
+        KnownHeads::refuse_foreign(disk, folder, keyring, &named)?;
+    }
+    let ReadOnlyOpen { inner, generation, end } = read?;
+    // Derived state is made again where it does not open, or is of another log.
+    refuse_wrong_keyring(disk, folder, keyring)?;
+    derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
+    let log = SnapshotLog { shared: &inner.shared, generation, end };
+    let is_new = options.heads.as_ref().is_some_and(|heads| heads.anchor_is_new);
+    log.refuse_rollback(&anchored, is_new)?;
+    if let Some(reactor) = reactor {
+        log.catch_up(&reactor)?;
+    }
+    Ok(inner)
+}
+
+/// Opens a ledger of which nothing before the damage can be read: as for questions, since nothing is written to it.
+pub(crate) fn open_damaged(
+    environment: &Environment,
+    folder: &Path,
+    keyring: &Arc<Keyring>,
+    options: &Options,
+    fault: LogFault,
+) -> Result<OpenLedger, OpenError> {
+    let inner = match open(environment, folder, keyring, options.name.as_ref(), options) {
+        Err(OpenError::Corrupt(_)) => return Err(OpenError::Corrupt(fault)),
+        opened => opened?,
+    };
+    let fault = inner.shared.segments.bounded(fault);
+    inner.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
+    Ok(inner)
+}
+
+/// Returns the anchor's memory; unknown if the anchor does not answer and need not.
+fn recall(heads: &HeadOptions, name: &LedgerName) -> Result<AnchorMemory, AnchorError> {
+    match heads.anchor.as_ref().map(|anchor| anchor.recall(name)) {
+        None => Ok(AnchorMemory::Unknown),
+        Some(Ok(note)) => Ok(AnchorMemory::Known(note)),
+        Some(Err(error)) if heads.anchor_required || error.is_damage() => Err(error),
+        Some(Err(error)) => {
+            tracing::error!(%error, "the ledger is asked without being compared with its anchor");
+            Ok(AnchorMemory::Unknown)
+        }
+    }
+}
+
+/// A log that was opened for reading.
+struct SnapshotLog<'a> {
+    shared: &'a SharedState,
+    generation: Generation,
+    end: SegmentEnd,
+}
+
+impl SnapshotLog<'_> {
+    fn disk(&self) -> &dyn Disk {
+        &*self.shared.environment.disk
+    }
+
+    /// Refuses a ledger that is not the one which the anchor remembers. That a damaged one is shorter shows nothing; one that
+    /// has less than the heads beside its segments say, or other events, is damaged.
+    fn refuse_rollback(&self, anchored: &AnchorMemory, is_new: bool) -> Result<(), OpenError> {
+        let shared = self.shared;
+        let signers = shared.keyring.signing_chain();
+        let history =
+            HistoryCheck { ledger: shared.id, generation: self.generation, head: shared.head(), signers };
+        let holding = |position| shared.segments.holding(position);
+        let kept = |generation| heads::last_head(self.disk(), &shared.folder, shared.id, generation, signers);
+        match anchored {
+            AnchorMemory::Unknown => {}
+            AnchorMemory::Known(_) if is_new && !anchored.is_tree_head() => {}
+            AnchorMemory::Known(None) => {
+                if let Some((head, _)) = kept(Some(self.generation)).or_else(|| kept(None)) {
+                    return Err(Rollback::Forgotten { size: head.head().size }.into());
+                }
+            }
+            AnchorMemory::Known(Some(note)) => match history.check(note, holding) {
+                Ok(_) => {}
+                Err(Rollback::Shorter { .. }) if shared.is_corrupt() => {}
+                Err(Rollback::Generation { remembered, .. })
+                    if remembered < self.generation
+                        && (shared.is_corrupt() || is_declared_lost(&shared.segments.all(), note)?) => {}
+                Err(rollback) => return Err(rollback.into()),
+            },
+        }
+        let Some((head, file)) = kept(Some(self.generation)).filter(|_| !shared.is_corrupt()) else {
+            return Ok(());
+        };
+        if let Err(rollback) = history.check_head(&head, holding) {
+            let first_position = size_of(&head.note().to_string()).saturating_add(1);
+            self.is_damaged(LogFault {
+                file,
+                offset: 0,
+                first_position,
+                last_position: None,
+                what: rollback.to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Brings the state that decides to the head: what a snapshot or an archive holds, then what came after it.
+    fn catch_up(&self, reactor: &Arc<dyn Reactor>) -> Result<(), OpenError> {
+        let (shared, mut hot) = (self.shared, HotState::new(reactor));
+        let environment = &shared.environment;
+        let (index, key) = (shared.folder.join(INDEX), shared.preparer.keys().index_key().clone());
+        let snapshots =
+            Snapshots::new(Arc::clone(&environment.disk), index, key, shared.id, reactor.version());
+        let segments = segments_folder(&shared.folder);
+        let kept =
+            snapshots.look_up(&mut hot, |number| end_of_segment(self.disk(), &segments, number, &self.end));
+        let after = match kept {
+            Some(position) => After::new(position.get()),
+            None if shared.segments.released_through().is_some() => {
+                begin_in_archives(shared, &mut hot, reactor.version())
+            }
+            None => After::START,
+        };
+        match fold_to_head(shared, after, &mut hot) {
+            Err(ReadError::Corrupt(fault)) => self.is_damaged(fault),
+            caught_up => caught_up.map_err(|error| OpenError::Disk {
+                what: format!("folding the events of {}", shared.folder.display()),
+                source: io::Error::other(error),
+            })?,
+        }
+        Ok(())
+    }
+
+    fn is_damaged(&self, fault: LogFault) {
+        tracing::warn!(%fault, "the ledger is damaged; answers rest on what is left of it");
+        self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
+    }
+}

@@ -1,0 +1,17 @@
+//! The last event of each stream, as the disk has it.
+
+use std::sync::{Arc, RwLock};
+
+use bitacora_formats::{Position, StreamKey, StreamVersion};
+
+use crate::key_map::KeyMap;
+
+/// The last event of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tip {
+    pub(crate) version: StreamVersion,
+    pub(crate) position: Position,
+}
+
+/// Stream tips as the disk has them; written at publish, read by anyone.
+pub(crate) type DurableTips = Arc<RwLock<KeyMap<StreamKey, Tip>>>;
