@@ -10,9 +10,9 @@ use bitacora_projector::{CheckpointError, ModelError, TrustAtError};
 
 use tokio::time::Instant;
 
+use crate::http::preconditions::version_tag;
 use crate::limits::KEY_FAILURE_PACE;
 use crate::paced::Pace;
-use crate::preconditions::version_tag;
 use crate::problem::{Code, Place, Problem, SideEffects};
 
 /// The `Retry-After` of a ledger that refuses appends for a reason that may pass, in seconds.

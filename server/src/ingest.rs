@@ -24,17 +24,17 @@ use self::acknowledgements::{Acknowledgement, Teller};
 use self::decoding::{Decoding, Step};
 use self::lines::{Chunk, Gathered};
 use self::submission::{Outcome, Rest, Sent, Submitted, submit};
-use crate::access::Caller;
+use crate::access::caller::Caller;
 use crate::api::Api;
-use crate::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG, cut_off, undecodable};
-use crate::connection::Phase;
+use crate::http::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG, cut_off, undecodable};
+use crate::http::phase::Phase;
+use crate::http::pool::Part;
 use crate::limits::{
     HTTP_BUFFER_BYTES, INGEST_AHEAD_BYTES, INGEST_CHUNK_BYTES, INGEST_CHUNK_LINES, INGEST_CHUNKS_AHEAD,
     INGEST_EVENT_BYTES, INGEST_FIRST_PAUSE, INGEST_QUEUE_WAIT, INGEST_RECEIPT_BYTES, INGEST_STEP_BYTES,
     PLACE_WAIT, UPLOAD_STALL,
 };
 use crate::metrics::Counted;
-use crate::pool::Part;
 use crate::problem::{Code, Problem, SideEffects};
 
 /// Bytes of a decompressor of zstd: its window, twice a block, and its tables.
@@ -177,7 +177,7 @@ impl Ingest {
                 Happened::Submitted(submitted) => self.take(submitted)?,
                 Happened::Durable(outcome) => self.acknowledge_oldest(outcome)?,
                 Happened::Rested => {
-                    self.caller.still_holds(&self.api)?;
+                    self.caller.still_holds(&self.api.authenticator)?;
                     if let Some(Busy { chunk, .. }) = &self.busy {
                         self.submission = Some(self.submit(chunk.clone()));
                     }
@@ -220,7 +220,7 @@ impl Ingest {
             || self.gathered.has_chunk()
             || !self.gathered.has_room();
         if is_free && is_due {
-            self.caller.still_holds(&self.api)?;
+            self.caller.still_holds(&self.api.authenticator)?;
             self.submission = self.gathered.take().map(|chunk| self.submit(chunk));
         }
         Ok(())

@@ -1,5 +1,8 @@
 //! Metrics of the service, in Prometheus' text format.
 
+pub(crate) mod archive_tallies;
+mod models;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -17,9 +20,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::archiving::Tallies;
-use crate::ledgers::Slot;
-use crate::model_metrics::register_models;
+use crate::ledgers::slot::Slot;
+use crate::metrics::archive_tallies::Tallies;
+use crate::metrics::models::register_models;
 
 /// The prefix of every metric's name.
 const PREFIX: &str = "bitacora";

@@ -9,27 +9,31 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::api::{Api, router};
-use crate::archiving::{self, Archiving};
+use crate::api::Admittance;
+use crate::api::Api;
+use crate::background::archiving::{self, Archiving};
+use crate::background::expiry;
+use crate::background::pending_anchors::open_when_anchored;
+use crate::background::suggestion_job;
+use crate::background::webhooks::{self, NoticeTarget};
 use crate::config::ServerConfig;
-use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
-use crate::data_folder::DataError;
-use crate::expiry;
-use crate::first_tokens::{Admission, Admittance, FirstTokenError};
+use crate::http::connection::{ConnectionContext, serve_connection};
+use crate::http::listener::{ListenError, SocketFile, is_reached, listen_tcp, listen_unix};
+use crate::http::origin::WebRules;
+use crate::http::peer::Peer;
+use crate::http::phase::Phase;
+use crate::http::pool::{CallerKey, Full, Part, Pool};
+use crate::ledgers::data_folder::DataError;
+use crate::ledgers::first_tokens::{Admission, FirstTokenError};
 use crate::ledgers::{CloseFailures, Ledgers};
 use crate::limits::{
     ACCEPT_FAILURE_PACE, ACCEPT_PAUSE, CONNECTION_WAIT, MAX_WAITING_CONNECTIONS, SHUTDOWN_GRACE,
     UNIX_CONNECTIONS,
 };
-use crate::listener::{ListenError, SocketFile, is_reached, listen_tcp, listen_unix};
 use crate::metrics::Metrics;
-use crate::origin::WebRules;
 use crate::paced::Pace;
-use crate::pending_anchors::open_when_anchored;
-use crate::pool::{CallerKey, Full, Part, Pool};
 use crate::problem::{Code, Problem};
-use crate::suggestion_job;
-use crate::webhooks::{self, NoticeTarget};
+use crate::router::router;
 
 /// The reason for which the service does not start.
 #[derive(Debug, thiserror::Error)]

@@ -12,15 +12,15 @@ use bitacora_projector::IndexedLedger;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Speaks;
-use super::messages::{self, Chunk};
-use super::tail::{Found, Tail};
-use crate::access::Caller;
+use crate::access::caller::Caller;
 use crate::api::Api;
-use crate::connection::Phase;
+use crate::event_stream::messages::{self, Chunk};
+use crate::event_stream::tail::{Found, Tail};
+use crate::following::follow_body::Speaks;
+use crate::http::phase::Phase;
+use crate::http::pool::Part;
 use crate::limits::{FOLLOW_PAGE_BYTES, FOLLOW_PAGE_EVENTS, FOLLOW_RETRY, FOLLOW_STALL, PLACE_WAIT};
 use crate::metrics::Counted;
-use crate::pool::Part;
 use crate::problem::{Code, Problem};
 
 /// Tells its peer of everything that matches, once and in order, at the pace of the peer.
@@ -227,7 +227,7 @@ impl Speaks for Follower {
         }
         let said = self.say(told_at + self.api.limits.patience.heartbeat).await;
         // A caller whose token has ended meanwhile hears that, and nothing else any more.
-        if let Err(problem) = self.caller.still_holds(&self.api) {
+        if let Err(problem) = self.caller.still_holds(&self.api.authenticator) {
             self.ended = true;
             return Some(messages::failed(&problem).into());
         }

@@ -16,18 +16,19 @@ use bitacora_projector::IndexedLedger;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::follower::place_given_up;
-use super::{Speaks, messages};
-use crate::access::Caller;
+use crate::access::caller::Caller;
 use crate::api::Api;
-use crate::connection::Phase;
+use crate::event_stream::messages;
+use crate::following::follow_body::Speaks;
+use crate::following::follower::place_given_up;
+use crate::http::phase::Phase;
+use crate::http::pool::Part;
 use crate::limits::{
     FOLLOW_RETRY, FOLLOW_STALL, POLICY_CACHE_HEARTBEAT, POLICY_CACHE_PACE, WATCH_PIECE_BYTES,
 };
-use crate::listing::unwritable;
 use crate::metrics::Counted;
-use crate::pool::Part;
 use crate::problem::{Code, Problem};
+use crate::requests::listing::unwritable;
 
 /// A state that the peer is told of. All that was durable at `time`, and up to `position`, is in it.
 #[derive(Clone)]
@@ -234,7 +235,7 @@ impl Speaks for Watcher {
         self.place.pace().moves();
         let said = self.say(told_at).await;
         // A caller whose token has ended meanwhile hears that, and nothing else any more.
-        let said = self.caller.still_holds(&self.api).and(said);
+        let said = self.caller.still_holds(&self.api.authenticator).and(said);
         self.told_at = Some(Instant::now());
         Some(said.unwrap_or_else(|problem| {
             self.ended = true;

@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use flate2::bufread::MultiGzDecoder;
 use hyper::body::Buf;
 
-use crate::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG};
+use crate::http::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG};
 use crate::limits::INGEST_STEP_BYTES;
 
 /// Pieces go in as they come, plain bytes come out, never more than [`INGEST_STEP_BYTES`] or a piece at a time.

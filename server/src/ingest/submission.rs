@@ -7,7 +7,7 @@ use bitacora_governance::State;
 use bitacora_ledger::{AppendError, AppendRequest, Appended, ErrorKind, Ledger, PendingAppend};
 
 use super::lines::Chunk;
-use crate::access::Caller;
+use crate::access::caller::Caller;
 use crate::limits::INGEST_GOVERNED_LINES;
 use crate::problem::Problem;
 
