@@ -20,13 +20,13 @@ use crate::http::memory::MemoryBudget;
 use crate::http::origin::WebRules;
 use crate::http::path::PathNames;
 use crate::http::phase::Phase;
-use crate::http::pool::{Part, Pool};
+use crate::http::pool::{Pool, PoolPart};
 use crate::http::query::parse_position;
 use crate::ledgers::Ledgers;
 use crate::ledgers::required_models::RequiredModel;
 use crate::limits::{MIN_POSITION_WAIT, PLACE_WAIT, READ_QUEUE_WAIT};
 use crate::metrics::Metrics;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 use crate::server_limits::ServerLimits;
 use crate::turns::Turns;
 
@@ -161,7 +161,7 @@ impl Api {
     }
 
     /// Takes a place for a follower, or for a caller that waits for new events. It gives way only to callers with fewer places.
-    pub(crate) async fn place_to_wait(&self, caller: &Caller) -> Result<Part, Problem> {
+    pub(crate) async fn place_to_wait(&self, caller: &Caller) -> Result<PoolPart, Problem> {
         let place = self.followers.take(caller.key(), 1, PLACE_WAIT).await.map_err(|_| {
             let detail = "too many follow or wait already; try again, or read without `wait`";
             Problem::new(Code::Overloaded, detail).with_retry_after(1)
@@ -204,7 +204,7 @@ impl Api {
 /// The position that a client asks for with `Ledger-Min-Position`.
 pub(crate) fn asked_position(headers: &HeaderMap) -> Result<Option<Position>, Problem> {
     let text = single_header(headers, &LEDGER_MIN_POSITION)?;
-    text.map(|text| parse_position(text, Place::Header("Ledger-Min-Position"))).transpose()
+    text.map(|text| parse_position(text, FaultLocation::Header("Ledger-Min-Position"))).transpose()
 }
 
 fn too_many_reads() -> Problem {

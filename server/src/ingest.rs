@@ -28,7 +28,7 @@ use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::http::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG, cut_off, undecodable};
 use crate::http::phase::Phase;
-use crate::http::pool::Part;
+use crate::http::pool::PoolPart;
 use crate::limits::{
     HTTP_BUFFER_BYTES, INGEST_AHEAD_BYTES, INGEST_CHUNK_BYTES, INGEST_CHUNK_LINES, INGEST_CHUNKS_AHEAD,
     INGEST_EVENT_BYTES, INGEST_FIRST_PAUSE, INGEST_QUEUE_WAIT, INGEST_RECEIPT_BYTES, INGEST_STEP_BYTES,
@@ -70,8 +70,8 @@ pub(crate) struct Ingest {
     /// Bytes that it holds however long its lines are.
     fixed_bytes: usize,
     /// Room for all that it holds; more is taken for lines that are longer than usual.
-    memory: Part,
-    place: Part,
+    memory: PoolPart,
+    place: PoolPart,
     /// The time at which its peer has let it wait for too long, if others need its place.
     piece_due: Instant,
     _count: Counted,

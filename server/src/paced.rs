@@ -6,19 +6,19 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The pace at which one kind of failure is told.
-pub(crate) struct Pace {
+pub(crate) struct LogPace {
     every: Duration,
-    state: Mutex<Told>,
+    state: Mutex<LogPaceState>,
 }
 
-struct Told {
+struct LogPaceState {
     untold: u64,
     at: Option<Instant>,
 }
 
-impl Pace {
+impl LogPace {
     pub(crate) const fn new(every: Duration) -> Self {
-        Self { every, state: Mutex::new(Told { untold: 0, at: None }) }
+        Self { every, state: Mutex::new(LogPaceState { untold: 0, at: None }) }
     }
 
     /// It has happened once more. `Some` where that is told now: how often it has happened since it was told last.
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_a_line_a_minute_with_its_number() {
-        let pace = Pace::new(Duration::from_secs(60));
+        let pace = LogPace::new(Duration::from_secs(60));
         let began = Instant::now();
         // Twenty a second for five minutes, as a loop does that finds no descriptor.
         let told: Vec<u64> =

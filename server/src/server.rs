@@ -22,7 +22,7 @@ use crate::http::listener::{ListenError, SocketFile, is_reached, listen_tcp, lis
 use crate::http::origin::WebRules;
 use crate::http::peer::Peer;
 use crate::http::phase::Phase;
-use crate::http::pool::{CallerKey, Full, Part, Pool};
+use crate::http::pool::{CallerKey, Full, Pool, PoolPart};
 use crate::ledgers::data_folder::DataError;
 use crate::ledgers::first_tokens::{Admission, FirstTokenError};
 use crate::ledgers::{CloseFailures, Ledgers};
@@ -31,7 +31,7 @@ use crate::limits::{
     UNIX_CONNECTIONS,
 };
 use crate::metrics::Metrics;
-use crate::paced::Pace;
+use crate::paced::LogPace;
 use crate::problem::{Code, Problem};
 use crate::router::router;
 
@@ -191,7 +191,7 @@ struct Places {
 
 impl Places {
     /// A place, or none now.
-    fn try_take(&self, stream: &Stream, caller: &CallerKey) -> Option<Part> {
+    fn try_take(&self, stream: &Stream, caller: &CallerKey) -> Option<PoolPart> {
         let spare = || matches!(stream, Stream::Unix(_)).then(|| self.of_unix.try_take(caller, 1)).flatten();
         self.all.try_take(caller, 1).or_else(spare)
     }
@@ -199,7 +199,7 @@ impl Places {
 
 async fn accept_all(listener: Listener, mut context: ConnectionContext, places: Places) {
     let refusal: Arc<[u8]> = too_many_connections().into();
-    let pace = Pace::new(ACCEPT_FAILURE_PACE);
+    let pace = LogPace::new(ACCEPT_FAILURE_PACE);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -238,7 +238,7 @@ async fn accept_all(listener: Listener, mut context: ConnectionContext, places: 
     }
 }
 
-async fn serve(stream: Stream, context: ConnectionContext, place: Part) {
+async fn serve(stream: Stream, context: ConnectionContext, place: PoolPart) {
     let metrics = Arc::clone(&context.metrics);
     metrics.connections.inc();
     match stream {

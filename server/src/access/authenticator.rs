@@ -27,7 +27,7 @@ const TOKEN_PREFIX: &str = "bt_";
 const TOKEN_CHARACTERS: usize = 43;
 
 /// The credentials of a request. They are never written anywhere, and have no `Debug` for that reason.
-pub(crate) struct Shown {
+pub(crate) struct Credentials {
     token: Option<String>,
     /// `true` if the connection comes from this machine.
     is_near: bool,
@@ -37,12 +37,12 @@ pub(crate) struct Shown {
 }
 
 /// Returns the credentials of a request.
-pub(crate) fn token_of(parts: &Parts) -> Result<Shown, Problem> {
+pub(crate) fn token_of(parts: &Parts) -> Result<Credentials, Problem> {
     let peer = parts.extensions.get::<Peer>();
     let is_owner = peer == Some(&Peer::Owner);
     let is_near = is_owner || matches!(peer, Some(Peer::Tcp | Peer::Unix));
     let mut fields = parts.headers.get_all(header::AUTHORIZATION).iter();
-    let Some(field) = fields.next() else { return Ok(Shown { token: None, is_near, is_owner }) };
+    let Some(field) = fields.next() else { return Ok(Credentials { token: None, is_near, is_owner }) };
     if fields.next().is_some() {
         return Err(unauthorized("the header Authorization stands there twice"));
     }
@@ -55,7 +55,7 @@ pub(crate) fn token_of(parts: &Parts) -> Result<Shown, Problem> {
     let Some(token) = token else {
         return Err(unauthorized("the header Authorization is not `Bearer bt_…` with a whole token"));
     };
-    Ok(Shown { token: Some(token.to_owned()), is_near, is_owner })
+    Ok(Credentials { token: Some(token.to_owned()), is_near, is_owner })
 }
 
 /// Identifies callers by the tokens of the ledgers, or by where they call from.
@@ -71,17 +71,21 @@ impl Authenticator {
     }
 
     /// Identifies the sender to the ledger, or, without one, to the service.
-    pub(crate) fn identify(&self, ledger: Option<&LedgerName>, shown: &Shown) -> Result<Identity, Problem> {
-        let Some(name) = ledger else { return self.of_service(shown) };
+    pub(crate) fn identify(
+        &self,
+        ledger: Option<&LedgerName>,
+        credentials: &Credentials,
+    ) -> Result<Identity, Problem> {
+        let Some(name) = ledger else { return self.of_service(credentials) };
         match self.ledgers.all().get(name) {
-            Some(Slot::Open(ledger)) => self.of_ledger(ledger, shown),
+            Some(Slot::Open(ledger)) => self.of_ledger(ledger, credentials),
             // The tokens of that ledger are not known, so none of them is refused for good. A reader of the service is told why it is not open.
-            Some(Slot::Failed(_) | Slot::Waiting(_)) if self.of_service(shown).is_err() => {
+            Some(Slot::Failed(_) | Slot::Waiting(_)) if self.of_service(credentials).is_err() => {
                 let detail = format!("ledger {name} is not open; who may use it is known once it is");
                 Err(Problem::new(Code::LedgerUnavailable, detail))
             }
             Some(Slot::Failed(_) | Slot::Waiting(_)) => Err(self.unusable(name)),
-            None => self.of_service(shown).and(Err(self.unusable(name))),
+            None => self.of_service(credentials).and(Err(self.unusable(name))),
         }
     }
 
@@ -95,13 +99,14 @@ impl Authenticator {
 
     /// Identifies the sender to the service. Paths of no ledger take the tokens of `main`, or of the only ledger, where that is open. Else they
     /// take a token that every open ledger takes, in the least of its roles there.
-    fn of_service(&self, shown: &Shown) -> Result<Identity, Problem> {
+    fn of_service(&self, credentials: &Credentials) -> Result<Identity, Problem> {
         let slots = self.ledgers.all();
         if let Some(ledger) = deciding(&slots) {
-            return self.of_ledger(ledger, shown);
+            return self.of_ledger(ledger, credentials);
         }
-        let all = open(&slots).map(|ledger| self.of_ledger(ledger, shown)).collect::<Result<Vec<_>, _>>();
-        match (all, &shown.token) {
+        let all =
+            open(&slots).map(|ledger| self.of_ledger(ledger, credentials)).collect::<Result<Vec<_>, _>>();
+        match (all, &credentials.token) {
             (Ok(all), Some(_)) => {
                 let least = all
                     .into_iter()
@@ -109,18 +114,18 @@ impl Authenticator {
                 least.ok_or_else(|| unauthorized("no ledger is open that could take a token"))
             }
             // Where every ledger is open and none has tokens, every caller on this machine runs it.
-            (Ok(all), None) if all.len() == slots.len() => local(self.is_open, shown, Role::Admin),
-            (_, None) => local(self.is_open, shown, Role::Auditor),
+            (Ok(all), None) if all.len() == slots.len() => local(self.is_open, credentials, Role::Admin),
+            (_, None) => local(self.is_open, credentials, Role::Auditor),
             (Err(problem), Some(_)) => Err(problem),
         }
     }
 
     /// Identifies the sender in the highest of its roles in any open ledger: before it is known which ledger is meant.
-    pub(crate) fn identify_anywhere(&self, shown: &Shown) -> Result<Identity, Problem> {
+    pub(crate) fn identify_anywhere(&self, credentials: &Credentials) -> Result<Identity, Problem> {
         let slots = self.ledgers.all();
-        let mut found: Result<Identity, Problem> = self.of_service(shown);
+        let mut found: Result<Identity, Problem> = self.of_service(credentials);
         for ledger in open(&slots) {
-            if let Ok(other) = self.of_ledger(ledger, shown)
+            if let Ok(other) = self.of_ledger(ledger, credentials)
                 && found.as_ref().map_or(true, |found| suffices(other.role, found.role))
             {
                 found = Ok(other);
@@ -129,13 +134,13 @@ impl Authenticator {
         found
     }
 
-    fn of_ledger(&self, ledger: &Ledger, shown: &Shown) -> Result<Identity, Problem> {
+    fn of_ledger(&self, ledger: &Ledger, credentials: &Credentials) -> Result<Identity, Problem> {
         let now = self.ledgers.time_in(ledger);
-        let Some(token) = &shown.token else {
-            return if is_closed(ledger) && !shown.is_owner {
+        let Some(token) = &credentials.token else {
+            return if is_closed(ledger) && !credentials.is_owner {
                 Err(unauthorized(TOKEN_NEEDED))
             } else {
-                local(self.is_open, shown, Role::Admin)
+                local(self.is_open, credentials, Role::Admin)
             };
         };
         let principal = principal_of(ledger, token, now);
@@ -145,9 +150,9 @@ impl Authenticator {
 
     /// The sender as the first admin of another ledger: the same token, for as long as it is taken here, where that differs from ledger to
     /// ledger for the shortest of these times. `None` for a caller without a token.
-    pub(crate) fn first_admin(&self, shown: &Shown) -> Result<Option<PrincipalCreated>, Problem> {
-        let Some(token) = &shown.token else { return Ok(None) };
-        must_suffice(&self.of_service(shown)?, Role::Admin)?;
+    pub(crate) fn first_admin(&self, credentials: &Credentials) -> Result<Option<PrincipalCreated>, Problem> {
+        let Some(token) = &credentials.token else { return Ok(None) };
+        must_suffice(&self.of_service(credentials)?, Role::Admin)?;
         let (slots, now) = (self.ledgers.all(), self.ledgers.now());
         let found: Vec<_> = match deciding(&slots) {
             Some(ledger) => principal_of(ledger, token, now).into_iter().collect(),
@@ -181,11 +186,11 @@ fn principal_of(ledger: &Ledger, token: &str, now: Micros) -> Option<PrincipalCr
 }
 
 /// A caller without a token. Only the owner of the folder, and a caller on the machine of an open service, needs none.
-fn local(is_open: bool, shown: &Shown, role: Role) -> Result<Identity, Problem> {
-    if shown.token.is_some() {
+fn local(is_open: bool, credentials: &Credentials, role: Role) -> Result<Identity, Problem> {
+    if credentials.token.is_some() {
         return Err(unauthorized("no ledger has tokens here that this one could be of"));
     }
-    if shown.is_owner || is_open && shown.is_near {
+    if credentials.is_owner || is_open && credentials.is_near {
         return Ok(Identity::local(role));
     }
     Err(unauthorized(TOKEN_NEEDED))
@@ -217,17 +222,19 @@ mod tests {
 
     #[test]
     fn without_a_token_only_an_open_service_answers_and_only_this_machine() {
-        let shown = |token: Option<&str>, is_near, is_owner| {
+        let credentials = |token: Option<&str>, is_near, is_owner| {
             let token = token.map(str::to_owned);
-            Shown { token, is_near, is_owner }
+            Credentials { token, is_near, is_owner }
         };
-        let code = |is_open, shown| local(is_open, &shown, Role::Admin).map_err(|problem| problem.code());
+        let code = |is_open, credentials| {
+            local(is_open, &credentials, Role::Admin).map_err(|problem| problem.code())
+        };
         let admin = Ok(Identity::local(Role::Admin));
-        assert_eq!(code(true, shown(None, true, false)), admin);
-        assert_eq!(code(false, shown(None, true, true)), admin, "the owner of the folder");
-        assert_eq!(code(false, shown(None, true, false)), Err(Code::Unauthorized));
-        assert_eq!(code(true, shown(None, false, false)), Err(Code::Unauthorized));
-        assert_eq!(code(true, shown(Some("bt_"), true, false)), Err(Code::Unauthorized));
+        assert_eq!(code(true, credentials(None, true, false)), admin);
+        assert_eq!(code(false, credentials(None, true, true)), admin, "the owner of the folder");
+        assert_eq!(code(false, credentials(None, true, false)), Err(Code::Unauthorized));
+        assert_eq!(code(true, credentials(None, false, false)), Err(Code::Unauthorized));
+        assert_eq!(code(true, credentials(Some("bt_"), true, false)), Err(Code::Unauthorized));
     }
 
     #[test]

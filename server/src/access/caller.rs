@@ -8,18 +8,18 @@ use bitacora_formats::vocabulary::{BoundedText, PrincipalCreated, Role};
 use bitacora_formats::{Event, LedgerName};
 use bitacora_governance::{AuthorityError, Identity};
 
-use crate::access::authenticator::{Authenticator, Shown, must_suffice};
+use crate::access::authenticator::{Authenticator, Credentials, must_suffice};
 use crate::http::lanes::Lane;
 use crate::http::pool::CallerKey;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 
 /// The sender of a request, for resources that write.
 #[derive(Clone)]
-pub(crate) struct Caller(Arc<Known>);
+pub(crate) struct Caller(Arc<CallerIdentity>);
 
-struct Known {
+struct CallerIdentity {
     identity: Identity,
-    shown: Shown,
+    credentials: Credentials,
     /// The ledger that knows them, where the path names one.
     ledger: Option<LedgerName>,
     /// As whom they share what there is only so much of.
@@ -40,12 +40,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 impl Caller {
     pub(crate) fn new(
         identity: Identity,
-        shown: Shown,
+        credentials: Credentials,
         ledger: Option<LedgerName>,
         key: CallerKey,
         lane: Lane,
     ) -> Self {
-        Self(Arc::new(Known { identity, shown, ledger, key, lane }))
+        Self(Arc::new(CallerIdentity { identity, credentials, ledger, key, lane }))
     }
 
     /// As whom they share what there is only so much of.
@@ -75,22 +75,26 @@ impl Caller {
 
     /// The agent that a call is of: the token's, where it is an agent's.
     pub(crate) fn agent_for<'a>(&'a self, named: Option<&'a str>) -> Result<Option<&'a str>, Problem> {
-        self.agent_named(named, Place::Body { line: None, pointer: "/agent".to_owned() })
+        self.agent_named(named, FaultLocation::Body { line: None, pointer: "/agent".to_owned() })
     }
 
     /// The same, where a parameter names it.
     pub(crate) fn agent_asked_for<'a>(&'a self, named: Option<&'a str>) -> Result<Option<&'a str>, Problem> {
-        self.agent_named(named, Place::Parameter("agent".to_owned()))
+        self.agent_named(named, FaultLocation::Parameter("agent".to_owned()))
     }
 
-    fn agent_named<'a>(&'a self, named: Option<&'a str>, place: Place) -> Result<Option<&'a str>, Problem> {
+    fn agent_named<'a>(
+        &'a self,
+        named: Option<&'a str>,
+        place: FaultLocation,
+    ) -> Result<Option<&'a str>, Problem> {
         let identity = &self.0.identity;
         identity.agent_for(named).map_err(|error| of_authority(&error, error.to_string(), place))
     }
 
     /// Checks that the token is still taken. A resource that goes on for long asks again, and so does one that has waited for a body.
     pub(crate) fn still_holds(&self, authenticator: &Authenticator) -> Result<(), Problem> {
-        authenticator.identify(self.0.ledger.as_ref(), &self.0.shown).map(|_| ())
+        authenticator.identify(self.0.ledger.as_ref(), &self.0.credentials).map(|_| ())
     }
 
     /// The principal whose token this is, as the first admin of a ledger that it makes; `None` for a caller without a token.
@@ -101,7 +105,7 @@ impl Caller {
         &self,
         authenticator: &Authenticator,
     ) -> Result<Option<PrincipalCreated>, Problem> {
-        authenticator.first_admin(&self.0.shown)
+        authenticator.first_admin(&self.0.credentials)
     }
 
     /// Checks that the caller may administer this ledger, which no path names.
@@ -110,14 +114,14 @@ impl Caller {
         authenticator: &Authenticator,
         ledger: &LedgerName,
     ) -> Result<(), Problem> {
-        let identity = authenticator.identify(Some(ledger), &self.0.shown)?;
+        let identity = authenticator.identify(Some(ledger), &self.0.credentials)?;
         must_suffice(&identity, Role::Admin)
     }
 
     /// Puts the sender into events that they may write.
-    pub(crate) fn sign(&self, events: &mut [Event<'_>]) -> Result<(), Refused> {
+    pub(crate) fn sign(&self, events: &mut [Event<'_>]) -> Result<(), EventRefusal> {
         for (index, event) in events.iter_mut().enumerate() {
-            self.0.identity.sign(event).map_err(|error| Refused { index, error })?;
+            self.0.identity.sign(event).map_err(|error| EventRefusal { index, error })?;
         }
         Ok(())
     }
@@ -125,20 +129,20 @@ impl Caller {
 
 /// An event that is not its sender's to write.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct EventRefusal {
     pub(crate) index: usize,
     error: AuthorityError,
 }
 
-impl From<Refused> for Problem {
-    fn from(refused: Refused) -> Self {
-        let Refused { index, error } = refused;
-        let place = Place::Body { line: None, pointer: format!("/{index}") };
+impl From<EventRefusal> for Problem {
+    fn from(refusal: EventRefusal) -> Self {
+        let EventRefusal { index, error } = refusal;
+        let place = FaultLocation::Body { line: None, pointer: format!("/{index}") };
         of_authority(&error, format!("event {index}: {error}"), place)
     }
 }
 
-fn of_authority(error: &AuthorityError, detail: String, place: Place) -> Problem {
+fn of_authority(error: &AuthorityError, detail: String, place: FaultLocation) -> Problem {
     let (code, needs) = match error {
         AuthorityError::Reserved { .. } => (Code::ReservedType, None),
         AuthorityError::Role { needs, .. } => (Code::Forbidden, Some(*needs)),

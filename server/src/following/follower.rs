@@ -18,7 +18,7 @@ use crate::event_stream::messages::{self, Chunk};
 use crate::event_stream::tail::{Found, Tail};
 use crate::following::follow_body::Speaks;
 use crate::http::phase::Phase;
-use crate::http::pool::Part;
+use crate::http::pool::PoolPart;
 use crate::limits::{FOLLOW_PAGE_BYTES, FOLLOW_PAGE_EVENTS, FOLLOW_RETRY, FOLLOW_STALL, PLACE_WAIT};
 use crate::metrics::Counted;
 use crate::problem::{Code, Problem};
@@ -39,7 +39,7 @@ pub(crate) struct Follower {
     /// Read from the log and not told yet: messages, and the id of the last of them.
     chunks: VecDeque<(Vec<u8>, After)>,
     /// The memory that they take.
-    page: Option<Part>,
+    page: Option<PoolPart>,
     reading: Option<Reading>,
     /// The position that must be seen before the peer is told that it has caught up; `None` once it was told.
     behind: Option<After>,
@@ -49,13 +49,13 @@ pub(crate) struct Follower {
     /// `true` once somebody else needs its place.
     gives_way: bool,
     _count: Counted,
-    place: Part,
+    place: PoolPart,
 }
 
 /// A page of the log as messages, the memory that they take, and how far the log was looked at.
 struct Page {
     chunks: VecDeque<(Vec<u8>, After)>,
-    memory: Part,
+    memory: PoolPart,
     reached: After,
 }
 

@@ -22,7 +22,7 @@ use crate::event_stream::messages;
 use crate::following::follow_body::Speaks;
 use crate::following::follower::place_given_up;
 use crate::http::phase::Phase;
-use crate::http::pool::Part;
+use crate::http::pool::PoolPart;
 use crate::limits::{
     FOLLOW_RETRY, FOLLOW_STALL, POLICY_CACHE_HEARTBEAT, POLICY_CACHE_PACE, WATCH_PIECE_BYTES,
 };
@@ -99,7 +99,7 @@ pub(crate) struct Watcher {
     /// `true` once somebody else needs its place.
     gives_way: bool,
     _count: Counted,
-    place: Part,
+    place: PoolPart,
 }
 
 impl Watcher {

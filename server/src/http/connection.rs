@@ -20,7 +20,7 @@ use tower_service::Service as _;
 use crate::http::framing::{GuardedStream, LongBodies, Refusal, Verdict};
 use crate::http::peer::{ConnectionPlace, Peer};
 use crate::http::phase::Phase;
-use crate::http::pool::Part;
+use crate::http::pool::PoolPart;
 use crate::limits::{HTTP_BUFFER_BYTES, Patience};
 use crate::metrics::Metrics;
 use crate::problem::{Code, Problem};
@@ -38,7 +38,7 @@ pub(crate) struct ConnectionContext {
 pub(crate) async fn serve_connection<S>(
     stream: S,
     peer: Peer,
-    place: Option<Part>,
+    place: Option<PoolPart>,
     context: ConnectionContext,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -46,7 +46,7 @@ pub(crate) async fn serve_connection<S>(
     let ConnectionContext { router, metrics, patience, mut phase } = context;
     let verdict = Verdict::default();
     let long_bodies = LongBodies::default();
-    let owner = ConnectionPlace(place.as_ref().map(Part::owner));
+    let owner = ConnectionPlace(place.as_ref().map(PoolPart::owner));
     let guarded = GuardedStream::new(stream, patience, verdict.clone(), long_bodies.clone(), place);
     let service =
         ConnectionService { router, metrics, verdict, long_bodies, peer, owner, requests: Cell::new(0) };
@@ -106,7 +106,7 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
                 Some(problem) => problem.into_response(),
                 None => CaughtPanic(Box::pin(router.call(request)))
                     .await
-                    .unwrap_or_else(|Panicked| internal_problem().into_response()),
+                    .unwrap_or_else(|RequestPanic| internal_problem().into_response()),
             };
             metrics.count_answer(answer.status());
             Ok(answer)
@@ -125,10 +125,10 @@ fn internal_problem() -> Problem {
 /// Turns a panic of the inner future into a value, so that its request gets an answer.
 struct CaughtPanic<F>(Pin<Box<F>>);
 
-struct Panicked;
+struct RequestPanic;
 
 impl<F: Future<Output = Result<Response<Body>, Infallible>>> Future for CaughtPanic<F> {
-    type Output = Result<Response<Body>, Panicked>;
+    type Output = Result<Response<Body>, RequestPanic>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // After a panic the inner future is never polled again, only dropped.
@@ -136,7 +136,7 @@ impl<F: Future<Output = Result<Response<Body>, Infallible>>> Future for CaughtPa
             Ok(Poll::Ready(Ok(response))) => Poll::Ready(Ok(response)),
             Ok(Poll::Ready(Err(never))) => match never {},
             Ok(Poll::Pending) => Poll::Pending,
-            Err(_) => Poll::Ready(Err(Panicked)),
+            Err(_) => Poll::Ready(Err(RequestPanic)),
         }
     }
 }

@@ -13,7 +13,7 @@ mod refusal;
 pub(crate) use guarded::{GuardedStream, LongBodies, LongBody, Verdict};
 pub(crate) use refusal::Refusal;
 
-use chunked::Chunked;
+use chunked::ChunkedBody;
 use head::{BodyFraming, checked_head};
 
 use crate::limits::MAX_HEAD_BYTES;
@@ -30,12 +30,12 @@ enum State {
     /// In a body with this many bytes to come.
     Sized { remaining: u64 },
     /// In a chunked body.
-    Chunked(Chunked),
+    Chunked(ChunkedBody),
 }
 
 /// The part of a request that the connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Awaited {
+pub(crate) enum RequestPart {
     Head,
     Body,
 }
@@ -62,10 +62,10 @@ impl RequestFraming {
         Ok(admitted)
     }
 
-    pub(crate) fn awaited(&self) -> Awaited {
+    pub(crate) fn awaited(&self) -> RequestPart {
         match self.state {
-            State::Head { .. } => Awaited::Head,
-            State::Sized { .. } | State::Chunked(_) => Awaited::Body,
+            State::Head { .. } => RequestPart::Head,
+            State::Sized { .. } | State::Chunked(_) => RequestPart::Body,
         }
     }
 
@@ -93,7 +93,7 @@ impl RequestFraming {
                 self.state = match framing {
                     BodyFraming::Sized(0) => State::Head { scanned: 0 },
                     BodyFraming::Sized(bytes) => State::Sized { remaining: bytes },
-                    BodyFraming::Chunked => State::Chunked(Chunked::new()),
+                    BodyFraming::Chunked => State::Chunked(ChunkedBody::new()),
                 };
                 Ok(head.len())
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::http::pool::{CallerKey, Full, Part, Pool};
+use crate::http::pool::{CallerKey, Full, Pool, PoolPart};
 use crate::limits::{
     BODY_HEAD_START, BODY_ROOM_WAIT, BODY_YIELD_BYTES_PER_S, MAX_ACT_BODY_BYTES, MAX_DECISION_BODY_BYTES,
     MAX_SMALL_BODY_BYTES,
@@ -39,7 +39,7 @@ pub(crate) struct Lanes {
 
 /// Room that a body has.
 pub(crate) struct Room {
-    part: Part,
+    part: PoolPart,
     caller: CallerKey,
     /// The size past which it moves, and the lane for large bodies; `None` once it is there.
     beyond: Option<(usize, Pool)>,

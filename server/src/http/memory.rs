@@ -27,19 +27,19 @@ impl MemoryBudget {
     pub(crate) async fn hold(&self, bytes: Vec<u8>) -> Bytes {
         let part = u32::try_from(bytes.len()).unwrap_or(u32::MAX).min(self.max_bytes);
         match Arc::clone(&self.bytes).acquire_many_owned(part).await {
-            Ok(part) => Bytes::from_owner(Held { bytes, _part: part }),
+            Ok(part) => Bytes::from_owner(AnswerBytes { bytes, _part: part }),
             // Closed only with the service.
             Err(_) => Bytes::from(bytes),
         }
     }
 }
 
-struct Held {
+struct AnswerBytes {
     bytes: Vec<u8>,
     _part: OwnedSemaphorePermit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for AnswerBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -58,7 +58,7 @@ pub(crate) struct WebRules {
 
 /// The page that a request comes from.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Page {
+pub(crate) enum SourcePage {
     /// No page at all, or one of this service.
     Own,
     /// A page of an origin that the service was told of, as the header names it.
@@ -72,16 +72,16 @@ impl WebRules {
     }
 
     /// The page that these headers tell of. A page that is not known to be the service's own, or allowed, is foreign.
-    pub(crate) fn page(&self, headers: &HeaderMap) -> Page {
+    pub(crate) fn page(&self, headers: &HeaderMap) -> SourcePage {
         let sites = headers.get_all(SEC_FETCH_SITE);
         let is_from_here =
             sites.iter().all(|site| [b"same-origin".as_slice(), b"none"].contains(&site.as_bytes()));
         let mut origins = headers.get_all(header::ORIGIN).iter();
         match (origins.next(), origins.next()) {
-            (None, _) if is_from_here => Page::Own,
-            (Some(origin), None) if is_from_here && self.is_own(origin, headers) => Page::Own,
-            (Some(origin), None) if self.allows(origin) => Page::Allowed(origin.clone()),
-            _ => Page::Foreign,
+            (None, _) if is_from_here => SourcePage::Own,
+            (Some(origin), None) if is_from_here && self.is_own(origin, headers) => SourcePage::Own,
+            (Some(origin), None) if self.allows(origin) => SourcePage::Allowed(origin.clone()),
+            _ => SourcePage::Foreign,
         }
     }
 

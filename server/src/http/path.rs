@@ -6,7 +6,7 @@ use bitacora_formats::limits::MAX_STREAM_BYTES;
 use bitacora_formats::{LedgerName, Position};
 
 use crate::http::query::parse_position;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 
 /// The captures of a path, each checked as what it names.
 #[derive(Debug, Default)]
@@ -39,7 +39,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PathNames {
                 "ledger" => names.ledger = Some(ledger_name(value)?),
                 "stream" => names.stream = Some(stream_name(value)?),
                 "position" => {
-                    names.position = Some(parse_position(value, Place::Parameter("position".to_owned()))?);
+                    names.position =
+                        Some(parse_position(value, FaultLocation::Parameter("position".to_owned()))?);
                 }
                 "approval" | "tool" | "version" | "grant" | "agent" | "import" | "call" | "projection"
                 | "run" | "thread" | "suggestion" | "session" | "contract" => {

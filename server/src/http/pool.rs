@@ -18,7 +18,7 @@ use axum::body::Bytes;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-pub(crate) use pace::Pace;
+pub(crate) use pace::PartPace;
 use state::{Attempt, State};
 
 /// A caller, as far as sharing goes: a principal of a ledger or, before its token is known, the address of its connection.
@@ -42,9 +42,9 @@ pub(crate) enum Full {
 
 /// So much of something.
 #[derive(Clone)]
-pub(crate) struct Pool(Arc<Shared>);
+pub(crate) struct Pool(Arc<PoolInner>);
 
-struct Shared {
+struct PoolInner {
     capacity: usize,
     state: Mutex<State>,
     /// Told of everything that is given back.
@@ -52,11 +52,11 @@ struct Shared {
 }
 
 /// A caller's part of a pool, given back when dropped.
-pub(crate) struct Part {
-    shared: Arc<Shared>,
+pub(crate) struct PoolPart {
+    shared: Arc<PoolInner>,
     id: u64,
     amount: usize,
-    pace: Arc<Pace>,
+    pace: Arc<PartPace>,
     has_moved: Arc<AtomicBool>,
     asked: oneshot::Receiver<()>,
     is_asked: bool,
@@ -65,14 +65,14 @@ pub(crate) struct Part {
 /// Says whose a part is, from elsewhere.
 #[derive(Clone)]
 pub(crate) struct PartOwner {
-    shared: Arc<Shared>,
+    shared: Arc<PoolInner>,
     id: u64,
     has_moved: Arc<AtomicBool>,
 }
 
 impl Pool {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self(Arc::new(Shared { capacity, state: Mutex::default(), freed: Notify::new() }))
+        Self(Arc::new(PoolInner { capacity, state: Mutex::default(), freed: Notify::new() }))
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -80,22 +80,22 @@ impl Pool {
     }
 
     /// Nothing yet: a part that grows.
-    pub(crate) fn part(&self, caller: &CallerKey) -> Part {
-        let pace = Arc::new(Pace::new());
+    pub(crate) fn part(&self, caller: &CallerKey) -> PoolPart {
+        let pace = Arc::new(PartPace::new());
         let (ask, asked) = oneshot::channel();
         let id = self.0.state().add(caller.clone(), Arc::clone(&pace), ask);
-        Part::new(Arc::clone(&self.0), id, 0, pace, asked)
+        PoolPart::new(Arc::clone(&self.0), id, 0, pace, asked)
     }
 
     /// Takes so much now, or not at all. Nobody is asked to give way.
-    pub(crate) fn try_take(&self, caller: &CallerKey, amount: usize) -> Option<Part> {
+    pub(crate) fn try_take(&self, caller: &CallerKey, amount: usize) -> Option<PoolPart> {
         let mut part = self.part(caller);
         part.try_grow_to(amount).then_some(part)
     }
 
     /// Takes so much now: what is free, or the newest part of the caller that holds most past its share. That caller is asked to
     /// give way, and its part counts for nothing from then on. Parts are of this one amount.
-    pub(crate) fn take_or_displace(&self, caller: &CallerKey, amount: usize) -> Option<Part> {
+    pub(crate) fn take_or_displace(&self, caller: &CallerKey, amount: usize) -> Option<PoolPart> {
         let mut part = self.part(caller);
         if !part.try_grow_to(amount) {
             self.0.state().displace(self.0.capacity, part.id);
@@ -104,7 +104,12 @@ impl Pool {
     }
 
     /// Takes so much once there is room, and waits for others to give way at most this long.
-    pub(crate) async fn take(&self, caller: &CallerKey, amount: usize, wait: Duration) -> Result<Part, Full> {
+    pub(crate) async fn take(
+        &self,
+        caller: &CallerKey,
+        amount: usize,
+        wait: Duration,
+    ) -> Result<PoolPart, Full> {
         let mut part = self.part(caller);
         part.grow_to(amount, wait).await?;
         Ok(part)
@@ -128,7 +133,7 @@ impl Pool {
     }
 }
 
-impl Shared {
+impl PoolInner {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -139,19 +144,19 @@ impl Shared {
     }
 }
 
-impl Part {
+impl PoolPart {
     fn new(
-        shared: Arc<Shared>,
+        shared: Arc<PoolInner>,
         id: u64,
         amount: usize,
-        pace: Arc<Pace>,
+        pace: Arc<PartPace>,
         asked: oneshot::Receiver<()>,
     ) -> Self {
         Self { shared, id, amount, pace, has_moved: Arc::default(), asked, is_asked: false }
     }
 
     /// Returns the pace of the part: the time at which it is behind, and may be asked to give way.
-    pub(crate) fn pace(&self) -> &Pace {
+    pub(crate) fn pace(&self) -> &PartPace {
         &self.pace
     }
 
@@ -181,7 +186,7 @@ impl Part {
     /// A part of its own with so much of this one.
     pub(crate) fn split(&mut self, amount: usize) -> Self {
         let amount = amount.min(self.amount);
-        let pace = Arc::new(Pace::new());
+        let pace = Arc::new(PartPace::new());
         let (ask, asked) = oneshot::channel();
         let id = self.shared.state().split(self.id, amount, Arc::clone(&pace), ask);
         self.amount -= amount;
@@ -190,7 +195,7 @@ impl Part {
 
     /// Bytes that hold it for as long as there is a copy of them.
     pub(crate) fn held_by(self, bytes: impl Into<Bytes>) -> Bytes {
-        Bytes::from_owner(Held { bytes: bytes.into(), _part: self })
+        Bytes::from_owner(PartBytes { bytes: bytes.into(), _part: self })
     }
 
     /// Takes more, if it is less yet and there is room now.
@@ -208,7 +213,7 @@ impl Part {
             return Ok(());
         }
         let (shared, until) = (Arc::clone(&self.shared), Instant::now() + wait);
-        let _waiting = Waiting::begin(&shared, self.id);
+        let _waiting = WaitingCaller::begin(&shared, self.id);
         loop {
             let mut freed = pin!(shared.freed.notified());
             freed.as_mut().enable();
@@ -244,19 +249,19 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PoolPart {
     fn drop(&mut self) {
         self.shared.state().remove(self.id);
         self.shared.freed.notify_waiters();
     }
 }
 
-struct Held {
+struct PartBytes {
     bytes: Bytes,
-    _part: Part,
+    _part: PoolPart,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for PartBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -271,19 +276,19 @@ impl PartOwner {
 }
 
 /// A caller that waits, for as long as this is held.
-struct Waiting<'a> {
-    shared: &'a Shared,
+struct WaitingCaller<'a> {
+    shared: &'a PoolInner,
     id: u64,
 }
 
-impl<'a> Waiting<'a> {
-    fn begin(shared: &'a Shared, id: u64) -> Self {
+impl<'a> WaitingCaller<'a> {
+    fn begin(shared: &'a PoolInner, id: u64) -> Self {
         shared.state().set_waiting(id, true);
         Self { shared, id }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingCaller<'_> {
     fn drop(&mut self) {
         self.shared.state().set_waiting(self.id, false);
         // Its share is the others' again.

@@ -6,7 +6,7 @@ use bitacora_ledger::{AppendCondition, ExpectedVersion};
 use serde::Deserialize;
 
 use crate::http::media::single_header;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 
 /// Carries an append condition as JSON.
 ///
@@ -76,7 +76,8 @@ pub(crate) fn append_condition(headers: &HeaderMap) -> Result<Option<AppendCondi
 }
 
 fn bad_header(name: &'static str, fault: &str) -> Problem {
-    Problem::new(Code::BadHeader, format!("the header {name} {fault}")).with_fault(Place::Header(name), fault)
+    Problem::new(Code::BadHeader, format!("the header {name} {fault}"))
+        .with_fault(FaultLocation::Header(name), fault)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bitacora_formats::{Micros, Position, parse_time};
 
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 
 /// Parameters of one request.
 const MAX_PARAMETERS: usize = 64;
@@ -70,7 +70,9 @@ impl<'a> Query<'a> {
 
     /// A position; anything else is its own error.
     pub(crate) fn take_position(&mut self, name: &str) -> Result<Option<Position>, Problem> {
-        self.take(name)?.map(|value| parse_position(&value, Place::Parameter(name.to_owned()))).transpose()
+        self.take(name)?
+            .map(|value| parse_position(&value, FaultLocation::Parameter(name.to_owned())))
+            .transpose()
     }
 
     /// `30s`, `500ms`, or `0`; more than `longest` is refused rather than cut.
@@ -120,7 +122,7 @@ pub(crate) fn take_word(
 }
 
 /// A position as clients write it: a plain decimal number.
-pub(crate) fn parse_position(text: &str, place: Place) -> Result<Position, Problem> {
+pub(crate) fn parse_position(text: &str, place: FaultLocation) -> Result<Position, Problem> {
     text.parse().map_err(|error: bitacora_formats::IdError| {
         Problem::new(Code::BadPosition, error.to_string()).with_fault(place, error.to_string())
     })
@@ -135,7 +137,7 @@ pub(crate) fn take_time(query: &mut Query<'_>, name: &str) -> Result<Option<Micr
 pub(crate) fn bad_query(name: &str, fault: &str) -> Problem {
     let shown: String = name.chars().filter(|character| !character.is_control()).take(64).collect();
     Problem::new(Code::BadQuery, format!("the query parameter `{shown}` {fault}"))
-        .with_fault(Place::Parameter(shown), fault)
+        .with_fault(FaultLocation::Parameter(shown), fault)
 }
 
 /// Percent-decoding, once. The guard has seen to it that every `%` has its two digits.

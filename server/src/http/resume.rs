@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderName};
 use bitacora_formats::{After, LedgerId};
 
 use crate::http::media::single_header;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 
 /// Names the ledger of an event stream, so that a client can say later which one its position is of.
 pub(crate) const LEDGER_ID: HeaderName = HeaderName::from_static("ledger-id");
@@ -19,7 +19,7 @@ pub(crate) fn last_event_id(headers: &HeaderMap, ledger: LedgerId) -> Result<Opt
     let bad = |fault: &str| {
         let fault = format!("{fault}; it is a position from 0, or <ledger id>:<position>");
         Problem::new(Code::BadPosition, format!("Last-Event-ID: {fault}"))
-            .with_fault(Place::Header("Last-Event-ID"), fault)
+            .with_fault(FaultLocation::Header("Last-Event-ID"), fault)
     };
     let (named, position) = match text.split_once(':') {
         None => (None, text),
@@ -32,7 +32,7 @@ pub(crate) fn last_event_id(headers: &HeaderMap, ledger: LedgerId) -> Result<Opt
         Some(named) if named != ledger => {
             let detail = format!("Last-Event-ID is of ledger {named}, this is {ledger}; begin anew");
             Err(Problem::new(Code::OtherLedger, detail)
-                .with_fault(Place::Header("Last-Event-ID"), "is of another ledger"))
+                .with_fault(FaultLocation::Header("Last-Event-ID"), "is of another ledger"))
         }
         _ => Ok(Some(position)),
     }

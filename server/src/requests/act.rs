@@ -22,8 +22,8 @@ use crate::http::query::Query;
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
 use crate::requests::read_request::{NO_STORE, answer_at};
-use crate::requests::service_event::{Governed, governance, json_bytes, optional_body};
-use crate::strict_object::Members;
+use crate::requests::service_event::{ServiceEvent, governance, json_bytes, optional_body};
+use crate::strict_object::ObjectMembers;
 
 /// A request to act on the ledger that its path names. A resource reads what is said and records what that comes to; what it leaves
 /// unread of the query is refused then.
@@ -107,7 +107,7 @@ impl Act {
     /// Reads the body, a JSON object, and refuses what is left of it.
     pub(crate) async fn read<T>(
         &mut self,
-        read: impl FnOnce(&mut Members<'_>) -> Result<T, Problem>,
+        read: impl FnOnce(&mut ObjectMembers<'_>) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
         let body = self.body().await?;
         read_members(&body, read)
@@ -116,7 +116,7 @@ impl Act {
     /// The same where the body may be left out.
     pub(crate) async fn read_if_any<T>(
         &mut self,
-        read: impl FnOnce(&mut Members<'_>) -> Result<T, Problem>,
+        read: impl FnOnce(&mut ObjectMembers<'_>) -> Result<T, Problem>,
     ) -> Result<Option<T>, Problem> {
         let body =
             optional_body(&self.api, &self.caller, &self.headers, std::mem::take(&mut self.body)).await?;
@@ -143,8 +143,8 @@ impl Act {
         &mut self,
         stream: &'static str,
         data: &T,
-    ) -> Result<Recorded, Problem> {
-        let event = Governed::act(&self.ledger, &self.caller, stream, data)?;
+    ) -> Result<RecordedAct, Problem> {
+        let event = ServiceEvent::act(&self.ledger, &self.caller, stream, data)?;
         self.record_together(vec![event]).await
     }
 
@@ -154,23 +154,26 @@ impl Act {
         id: String,
         stream: &'static str,
         data: &T,
-    ) -> Result<Governed, Problem> {
-        Ok(Governed { id, ..Governed::act(&self.ledger, &self.caller, stream, data)? })
+    ) -> Result<ServiceEvent, Problem> {
+        Ok(ServiceEvent { id, ..ServiceEvent::act(&self.ledger, &self.caller, stream, data)? })
     }
 
     /// Records several acts as one: all of them, or none.
-    pub(crate) async fn record_together(&mut self, events: Vec<Governed>) -> Result<Recorded, Problem> {
+    pub(crate) async fn record_together(
+        &mut self,
+        events: Vec<ServiceEvent>,
+    ) -> Result<RecordedAct, Problem> {
         Query::parse(self.parameters.as_deref())?.finish()?;
         self.caller.still_holds(&self.api.authenticator)?;
-        Ok(Recorded(Governed::append_together(events, &self.api, &self.ledger).await?))
+        Ok(RecordedAct(ServiceEvent::append_together(events, &self.api, &self.ledger).await?))
     }
 }
 
 fn read_members<T>(
     body: &HeldBody,
-    read: impl FnOnce(&mut Members<'_>) -> Result<T, Problem>,
+    read: impl FnOnce(&mut ObjectMembers<'_>) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    let mut members = Members::of_body(body.as_slice())?;
+    let mut members = ObjectMembers::of_body(body.as_slice())?;
     let said = read(&mut members)?;
     members.finish()?;
     Ok(said)
@@ -182,9 +185,9 @@ pub(crate) fn no_such_verb(detail: &str) -> Problem {
 }
 
 /// An act that is durable.
-pub(crate) struct Recorded(pub(crate) Appended);
+pub(crate) struct RecordedAct(pub(crate) Appended);
 
-impl Recorded {
+impl RecordedAct {
     /// Answers with the position of the act's event.
     pub(crate) fn answer(&self) -> Response {
         self.answer_with(StatusCode::OK, |_| ())

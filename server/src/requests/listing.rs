@@ -15,24 +15,24 @@ use crate::http::query::{Query, bad_query};
 use crate::json::JsonWriter;
 use crate::limits::{DEFAULT_LISTED, MAX_LISTED};
 use crate::problem::{Code, Problem};
-use crate::requests::read_request::{Question, answer_at_position};
+use crate::requests::read_request::{ReadRequest, answer_at_position};
 
 /// The caching of answers that may change: asked for each time, and answered without a body if nothing has changed.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 
 /// The page of a list that is asked for: so many items, behind the one that has this key.
-pub(crate) struct Paging<K> {
+pub(crate) struct PageParams<K> {
     pub(crate) after: Option<K>,
     pub(crate) limit: usize,
 }
 
 /// A page: its items, and where the next one begins.
-pub(crate) struct Page<T> {
+pub(crate) struct ListPage<T> {
     pub(crate) items: Vec<T>,
     next: Option<String>,
 }
 
-impl<K: Serialize + DeserializeOwned> Paging<K> {
+impl<K: Serialize + DeserializeOwned> PageParams<K> {
     /// Takes `after` and `limit`. A cursor is opaque: base64url of the JSON of a key.
     pub(crate) fn take(query: &mut Query<'_>) -> Result<Self, Problem> {
         Self::take_up_to(query, MAX_LISTED)
@@ -54,13 +54,13 @@ impl<K: Serialize + DeserializeOwned> Paging<K> {
     }
 
     /// A page of items that are behind `after` already.
-    pub(crate) fn page<T>(&self, items: impl Iterator<Item = T>, key: impl FnOnce(&T) -> K) -> Page<T> {
+    pub(crate) fn page<T>(&self, items: impl Iterator<Item = T>, key: impl FnOnce(&T) -> K) -> ListPage<T> {
         let mut items: Vec<T> = items.take(self.limit + 1).collect();
         let more = items.len() > self.limit;
         items.truncate(self.limit);
         let last = items.last().filter(|_| more);
         let next = last.and_then(|last| Self::next(&key(last)));
-        Page { items, next }
+        ListPage { items, next }
     }
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn take_limit(query: &mut Query<'_>, default: usize, most: usize) -> 
     Err(bad_query("limit", &format!("is not 1 to {most}")))
 }
 
-impl<T> Page<T> {
+impl<T> ListPage<T> {
     /// Writes the items as the array `name`, and `next`, where there are more, behind it.
     pub(crate) fn write(
         &self,
@@ -100,23 +100,23 @@ impl<T> Page<T> {
 
 /// A page of the state at this head. Its entity tag names the head: as long as that stands, a client that has the page need not be sent it
 /// again.
-pub(crate) fn page_answer(question: &Question, head: &Head, bytes: Vec<u8>) -> Response {
-    page_answer_at(question, head.position, bytes)
+pub(crate) fn page_answer(request: &ReadRequest, head: &Head, bytes: Vec<u8>) -> Response {
+    page_answer_at(request, head.position, bytes)
 }
 
 /// The same of state at a position.
-pub(crate) fn page_answer_at(question: &Question, position: Position, body: impl Into<Body>) -> Response {
-    answer_tagged(question, position, &format!("\"s{position}\""), body)
+pub(crate) fn page_answer_at(request: &ReadRequest, position: Position, body: impl Into<Body>) -> Response {
+    answer_tagged(request, position, &format!("\"s{position}\""), body)
 }
 
 /// An answer that need not be sent again to a client that has the one with this entity tag.
 pub(crate) fn answer_tagged(
-    question: &Question,
+    request: &ReadRequest,
     position: Position,
     tag: &str,
     body: impl Into<Body>,
 ) -> Response {
-    let known = question.headers.get_all(header::IF_NONE_MATCH);
+    let known = request.headers.get_all(header::IF_NONE_MATCH);
     let is_known = known.iter().filter_map(|value| value.to_str().ok()).any(|tags| names(tags, tag));
     let body = if is_known { Body::empty() } else { body.into() };
     let mut response = answer_at_position(position, JSON, REVALIDATED, body);
@@ -132,11 +132,11 @@ pub(crate) fn answer_tagged(
 
 /// A page of a read model at a position, in the shape of its answer.
 pub(crate) fn written_page_at<T: Serialize>(
-    question: &Question,
+    request: &ReadRequest,
     position: Position,
     page: &T,
 ) -> Result<Response, Problem> {
-    Ok(page_answer_at(question, position, serde_json::to_vec(page).map_err(|error| unwritable(&error))?))
+    Ok(page_answer_at(request, position, serde_json::to_vec(page).map_err(|error| unwritable(&error))?))
 }
 
 /// An answer that does not become JSON, as none of ours should.
@@ -161,9 +161,9 @@ mod tests {
             let text = next.map_or_else(String::new, |next| format!("&after={next}"));
             let text = format!("limit={limit}{text}");
             let mut query = Query::parse(Some(&text)).unwrap();
-            let paging = Paging::<u32>::take(&mut query).unwrap();
+            let params = PageParams::<u32>::take(&mut query).unwrap();
             query.finish().unwrap();
-            let page = paging.page(paging.after.map_or(0, |after| after + 1)..end, |item| *item);
+            let page = params.page(params.after.map_or(0, |after| after + 1)..end, |item| *item);
             pages.push(page.items);
             match page.next {
                 Some(more) => next = Some(more),
@@ -184,7 +184,7 @@ mod tests {
         let not_its_own = URL_SAFE_NO_PAD.encode("\"a\"");
         for text in ["limit=0", "limit=1001", "limit=x", "after=", "after=!", "after=e30", &not_its_own] {
             let text = if text.contains('=') { text.to_owned() } else { format!("after={text}") };
-            let taken = Paging::<u32>::take(&mut Query::parse(Some(&text)).unwrap());
+            let taken = PageParams::<u32>::take(&mut Query::parse(Some(&text)).unwrap());
             assert_eq!(taken.err().map(|problem| problem.code()), Some(Code::BadQuery), "{text}");
         }
     }

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::api::Api;
 use crate::limits::{MIN_POSITION_WAIT, MODEL_WAIT};
 use crate::problem::{Code, Problem};
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 
 /// Asks a model for the part of an answer that it has.
 ///
@@ -15,24 +15,24 @@ use crate::requests::read_request::Question;
 /// longer where `Ledger-Min-Position` asks for a position, and where the model answers nothing yet.
 pub(crate) async fn ask_model<T: Send + 'static>(
     api: &Api,
-    question: &Question,
+    request: &ReadRequest,
     model: &'static str,
     ask: impl FnOnce(&ReadModels) -> Result<T, ModelError> + Send + 'static,
 ) -> Result<T, Problem> {
-    ask_model_and_log(api, question, model, ask).await
+    ask_model_and_log(api, request, model, ask).await
 }
 
 /// The same where an answer also has something of the log, which may fail for its own reasons.
 pub(crate) async fn ask_model_and_log<T: Send + 'static, E: Into<Problem>>(
     api: &Api,
-    question: &Question,
+    request: &ReadRequest,
     model: &'static str,
     ask: impl FnOnce(&ReadModels) -> Result<T, E> + Send + 'static,
 ) -> Result<T, Problem> {
     let began = Instant::now();
-    question.state(api).await?;
-    wait_as_asked(question, read_models(&question.ledger)?, model, began).await?;
-    let ledger = question.ledger.clone();
+    request.state(api).await?;
+    wait_as_asked(request, read_models(&request.ledger)?, model, began).await?;
+    let ledger = request.ledger.clone();
     api.read(move || ask(read_models(&ledger)?).map_err(Into::into)).await
 }
 
@@ -64,27 +64,27 @@ pub(crate) async fn come_near_head(ledger: &IndexedLedger, model: &'static str) 
 
 /// Waits for a model as [`ask_model`] does, for an answer that only says more where the model does: one that is not kept, or does not
 /// go on, holds up nothing.
-pub(crate) async fn come_where_asked(question: &Question, model: &'static str) -> Result<(), Problem> {
+pub(crate) async fn come_where_asked(request: &ReadRequest, model: &'static str) -> Result<(), Problem> {
     let began = Instant::now();
-    let Some(models) = question.ledger.read_models() else { return Ok(()) };
-    match wait_as_asked(question, models, model, began).await {
+    let Some(models) = request.ledger.read_models() else { return Ok(()) };
+    match wait_as_asked(request, models, model, began).await {
         Err(problem) if problem.is(Code::ProjectionStopped) => Ok(()),
         waited => waited,
     }
 }
 
 async fn wait_as_asked(
-    question: &Question,
+    request: &ReadRequest,
     models: &ReadModels,
     model: &'static str,
     began: Instant,
 ) -> Result<(), Problem> {
     let waits = |position: Position, end: Instant| timeout_at(end, models.wait(model, position));
-    if let Some(asked) = question.asked_position()? {
+    if let Some(asked) = request.asked_position()? {
         if waits(asked, began + MIN_POSITION_WAIT).await.is_err() {
             return Err(behind(models, model, asked));
         }
-    } else if waits(question.ledger.head().position, began + MODEL_WAIT).await.is_err() {
+    } else if waits(request.ledger.head().position, began + MODEL_WAIT).await.is_err() {
         // It may well answer from where it stands; only one that answers nothing at all is waited for.
         let _answers = waits(Position::FIRST, began + MIN_POSITION_WAIT).await;
     }

@@ -26,7 +26,7 @@ pub(crate) const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max
 
 /// A request to read from the ledger that its path names. A resource takes its parameters, refuses what is left of them,
 /// and only then waits for the state that is asked for.
-pub(crate) struct Question {
+pub(crate) struct ReadRequest {
     pub(crate) caller: Caller,
     pub(crate) ledger: IndexedLedger,
     pub(crate) names: PathNames,
@@ -34,7 +34,7 @@ pub(crate) struct Question {
     parameters: Option<String>,
 }
 
-impl FromRequestParts<Arc<Api>> for Question {
+impl FromRequestParts<Arc<Api>> for ReadRequest {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, Problem> {
@@ -46,7 +46,7 @@ impl FromRequestParts<Arc<Api>> for Question {
     }
 }
 
-impl Question {
+impl ReadRequest {
     /// The parameters, for a resource to take.
     pub(crate) fn query(&self) -> Result<Query<'_>, Problem> {
         Query::parse(self.parameters.as_deref())

@@ -8,7 +8,7 @@ use bitacora_projector::HappenedBetween;
 use crate::api::Api;
 use crate::http::query::{Query, bad_query, take_time};
 use crate::problem::Problem;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 
 /// The times that are asked about.
 pub(crate) struct AskedTimes {
@@ -58,8 +58,8 @@ impl AskedTimes {
     }
 
     /// Returns the positions of these times in the ledger.
-    pub(crate) async fn positions(self, api: &Api, question: &Question) -> Result<Between, Problem> {
-        let ledger = question.ledger.clone();
+    pub(crate) async fn positions(self, api: &Api, request: &ReadRequest) -> Result<Between, Problem> {
+        let ledger = request.ledger.clone();
         let Self { happened, recorded } = self;
         let positions = move |times: Times| {
             let since = times.since.map(|time| ledger.first_at(time)).transpose()?;

@@ -22,8 +22,8 @@ use crate::errors::code_named;
 use crate::http::body::HeldBody;
 use crate::http::media::media_type;
 use crate::limits::{INLINE_BODY_BYTES, MOVED_RETRIES, MOVED_WAIT};
-use crate::problem::{Code, Place, Problem, SideEffects};
-use crate::strict_object::Members;
+use crate::problem::{Code, FaultLocation, Problem, SideEffects};
+use crate::strict_object::ObjectMembers;
 
 /// The source of requests for calls, and of their outcomes.
 pub(crate) const DECIDE_SOURCE: &str = "urn:bitacora:decide";
@@ -35,28 +35,32 @@ pub(crate) type PlaceName = BoundedText<500>;
 
 /// An event that a request becomes. It can be sent more than once: its contents do not change.
 #[derive(Debug, Clone)]
-pub(crate) struct Governed {
+pub(crate) struct ServiceEvent {
     pub(crate) id: String,
     pub(crate) source: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) stream: String,
     pub(crate) actor: String,
-    pub(crate) about: About,
+    pub(crate) about: CallContext,
     pub(crate) data: Json<'static>,
 }
 
 /// The call, agent, session and run that an event belongs to.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct About {
+pub(crate) struct CallContext {
     pub(crate) call: Option<Name>,
     pub(crate) agent: Option<PlaceName>,
     pub(crate) session: Option<PlaceName>,
     pub(crate) run: Option<PlaceName>,
 }
 
-impl About {
+impl CallContext {
     /// Takes the members that every request about a call may have. An agent's token speaks for that agent alone.
-    pub(crate) fn take(call: Name, members: &mut Members<'_>, caller: &Caller) -> Result<Self, Problem> {
+    pub(crate) fn take(
+        call: Name,
+        members: &mut ObjectMembers<'_>,
+        caller: &Caller,
+    ) -> Result<Self, Problem> {
         let named: Option<PlaceName> = members.take("agent")?;
         let agent = caller.agent_for(named.as_deref())?.map(PlaceName::new).transpose();
         Ok(Self {
@@ -78,7 +82,7 @@ impl About {
     }
 }
 
-impl Governed {
+impl ServiceEvent {
     /// An operator's act. No two have the same id: the head grows with each opening of the ledger.
     pub(crate) fn act<T: EventData>(
         ledger: &IndexedLedger,
@@ -92,7 +96,7 @@ impl Governed {
             kind: T::KIND,
             stream: stream.to_owned(),
             actor: caller.actor().to_owned(),
-            about: About::default(),
+            about: CallContext::default(),
             data: event_data(data)?,
         })
     }
@@ -134,17 +138,17 @@ impl Governed {
 
 /// The events of one request to the ledger.
 trait Together: Send + Sync + 'static {
-    fn all(&self) -> &[Governed];
+    fn all(&self) -> &[ServiceEvent];
 }
 
-impl Together for Governed {
-    fn all(&self) -> &[Governed] {
+impl Together for ServiceEvent {
+    fn all(&self) -> &[ServiceEvent] {
         std::slice::from_ref(self)
     }
 }
 
-impl Together for Vec<Governed> {
-    fn all(&self) -> &[Governed] {
+impl Together for Vec<ServiceEvent> {
+    fn all(&self) -> &[ServiceEvent] {
         self
     }
 }
@@ -187,7 +191,7 @@ async fn submit(events: &Arc<impl Together>, ledger: &IndexedLedger) -> Result<A
 }
 
 fn send(events: &impl Together, ledger: &IndexedLedger) -> Result<PendingAppend, AppendError> {
-    ledger.append_ahead(AppendRequest::of(events.all().iter().map(Governed::event).collect()))
+    ledger.append_ahead(AppendRequest::of(events.all().iter().map(ServiceEvent::event).collect()))
 }
 
 /// An id that no other act has.
@@ -212,12 +216,14 @@ pub(crate) fn event_data<T: Serialize>(data: &T) -> Result<Json<'static>, Proble
 
 /// JSON that readers would understand in several ways, or not at all.
 fn unfit_json(error: &JsonError) -> Problem {
-    Problem::new(code_named(error.kind.code()), error.to_string())
-        .with_fault(Place::Body { line: None, pointer: error.pointer.clone() }, error.kind.to_string())
+    Problem::new(code_named(error.kind.code()), error.to_string()).with_fault(
+        FaultLocation::Body { line: None, pointer: error.pointer.clone() },
+        error.kind.to_string(),
+    )
 }
 
 /// An event's id made of a call's.
-pub(crate) fn call_id(members: &Members<'_>, id: String) -> Result<String, Problem> {
+pub(crate) fn call_id(members: &ObjectMembers<'_>, id: String) -> Result<String, Problem> {
     if id.len() <= MAX_ID_BYTES {
         return Ok(id);
     }

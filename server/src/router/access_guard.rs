@@ -34,31 +34,31 @@ pub(crate) async fn guard(
         Access::Role(needs) | Access::Named(needs) => needs,
         Access::Open => {
             // A caller that identifies itself is told more, and nobody is turned away.
-            if let Ok(shown) = token_of(&parts)
-                && let Ok(identity) = api.authenticator.identify(None, &shown)
+            if let Ok(credentials) = token_of(&parts)
+                && let Ok(identity) = api.authenticator.identify(None, &credentials)
             {
                 let key = known_as(&parts, None, &identity);
-                parts.extensions.insert(Caller::new(identity, shown, None, key, Lane::Others));
+                parts.extensions.insert(Caller::new(identity, credentials, None, key, Lane::Others));
             }
             refuse_unknown_parameters(&parts, path.as_str())?;
             return Ok(next.run(Request::from_parts(parts, body)).await);
         }
     };
     let names = PathNames::from_request_parts(&mut parts, &api).await?;
-    let shown = token_of(&parts)?;
+    let credentials = token_of(&parts)?;
     // A caller that may see the list of ledgers may see why one of them is not open.
     let is_seen =
         path.as_str() == LEDGER && !names.ledger.as_ref().is_some_and(|name| api.ledgers.is_open(name));
     let ledger = names.ledger.filter(|_| !is_seen);
     let identity = match access {
-        Access::Named(_) => api.authenticator.identify_anywhere(&shown)?,
-        _ => api.authenticator.identify(ledger.as_ref(), &shown)?,
+        Access::Named(_) => api.authenticator.identify_anywhere(&credentials)?,
+        _ => api.authenticator.identify(ledger.as_ref(), &credentials)?,
     };
     must_suffice(&identity, needs)?;
     refuse_unknown_parameters(&parts, path.as_str())?;
     let key = known_as(&parts, ledger.as_ref(), &identity);
     let lane = lane(needs, path.as_str());
-    parts.extensions.insert(Caller::new(identity, shown, ledger, key, lane));
+    parts.extensions.insert(Caller::new(identity, credentials, ledger, key, lane));
     Ok(next.run(Request::from_parts(parts, body)).await)
 }
 

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::access::path_roles::{SIGN_IN, is_open_path};
 use crate::api::Api;
-use crate::http::origin::{Page, WebRules};
+use crate::http::origin::{SourcePage, WebRules};
 use crate::http::peer::Peer;
 use crate::problem::{Code, Problem};
 
@@ -39,7 +39,7 @@ pub(crate) async fn guard(State(api): State<Arc<Api>>, request: Request, next: N
     if let Some(problem) = refusal(&api.web, &page, peer, &request) {
         return shown_to(&page, problem.closing().into_response());
     }
-    if let Page::Allowed(origin) = &page
+    if let SourcePage::Allowed(origin) = &page
         && is_preflight(&request)
     {
         return preflight_answer(origin);
@@ -48,16 +48,16 @@ pub(crate) async fn guard(State(api): State<Arc<Api>>, request: Request, next: N
 }
 
 /// Returns the reason for which a request is refused: the page that it comes from, or the name that it was sent to.
-fn refusal(rules: &WebRules, page: &Page, peer: Option<Peer>, request: &Request) -> Option<Problem> {
+fn refusal(rules: &WebRules, page: &SourcePage, peer: Option<Peer>, request: &Request) -> Option<Problem> {
     let headers = request.headers();
     let has_token = headers.contains_key(header::AUTHORIZATION);
     let cross_site = |detail| Some(Problem::new(Code::CrossSite, detail));
     if !READING.contains(request.method()) {
         match page {
-            Page::Own => (),
-            Page::Allowed(_) if has_token => (),
-            Page::Allowed(_) => return cross_site("a page of another origin acts with a token alone"),
-            Page::Foreign => {
+            SourcePage::Own => (),
+            SourcePage::Allowed(_) if has_token => (),
+            SourcePage::Allowed(_) => return cross_site("a page of another origin acts with a token alone"),
+            SourcePage::Foreign => {
                 return cross_site(
                     "this page may not act here; `serve --allow-origin` names pages that may, each with a token",
                 );
@@ -79,7 +79,7 @@ fn refusal(rules: &WebRules, page: &Page, peer: Option<Peer>, request: &Request)
         return Some(Problem::new(Code::MisdirectedHost, detail));
     }
     // A link on any page may lead to the sign-in page; no page can frame or read it.
-    if *page == Page::Own || is_sign_in {
+    if *page == SourcePage::Own || is_sign_in {
         None
     } else {
         cross_site("without a token only pages of this service may read it")
@@ -104,8 +104,8 @@ fn preflight_answer(origin: &HeaderValue) -> Response {
 }
 
 /// The answer, which pages of an allowed origin may read and no others.
-fn shown_to(page: &Page, mut response: Response) -> Response {
-    if let Page::Allowed(origin) = page {
+fn shown_to(page: &SourcePage, mut response: Response) -> Response {
+    if let SourcePage::Allowed(origin) = page {
         share_with(origin, response.headers_mut());
     }
     response

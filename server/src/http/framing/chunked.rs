@@ -7,7 +7,7 @@ use crate::limits::{MAX_CHUNK_LINE_BYTES, MAX_TRAILER_BYTES};
 const MAX_SIZE_DIGITS: usize = 15;
 
 /// The place of the connection in a chunked body.
-pub(crate) struct Chunked {
+pub(crate) struct ChunkedBody {
     state: State,
 }
 
@@ -19,7 +19,7 @@ enum State {
     Over,
 }
 
-impl Chunked {
+impl ChunkedBody {
     pub(crate) fn new() -> Self {
         Self { state: State::SizeLine }
     }

@@ -11,10 +11,10 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use super::patience::Waiting;
-use super::{Awaited, Refusal, RequestFraming};
+use super::patience::PeerWait;
+use super::{Refusal, RequestFraming, RequestPart};
 use crate::http::lanes::Arrival;
-use crate::http::pool::Part;
+use crate::http::pool::PoolPart;
 use crate::limits::{CONNECTION_STALL, GIVING_WAY_LINGER, NAMELESS_STALL, Patience, READ_BUFFER_BYTES};
 
 /// The request that hyper is given in place of a refused head. So the refusal is answered in its turn, after the answers to the requests
@@ -69,20 +69,20 @@ pub(crate) struct GuardedStream<S> {
     taken: usize,
     admitted: usize,
     filled: usize,
-    reading: Reading,
-    read_wait: Waiting,
-    write_wait: Waiting,
-    closing: Closing,
+    reading: ReadState,
+    read_wait: PeerWait,
+    write_wait: PeerWait,
+    closing: CloseState,
     /// The time of its acceptance.
     made: Instant,
     /// The connection's place among all, and the pace of the present body for the room that it takes.
-    place: Option<Part>,
+    place: Option<PoolPart>,
     arrival: Arrival,
     gives_way: bool,
 }
 
 #[derive(PartialEq, Eq)]
-enum Reading {
+enum ReadState {
     Open,
     /// The peer sends no more.
     Ended,
@@ -91,7 +91,7 @@ enum Reading {
 }
 
 #[derive(PartialEq, Eq)]
-enum Closing {
+enum CloseState {
     No,
     /// Our side is closed; what the peer still sends is thrown away, so that its system does not throw away our
     /// answer in turn.
@@ -105,7 +105,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
         patience: Patience,
         verdict: Verdict,
         long_bodies: LongBodies,
-        place: Option<Part>,
+        place: Option<PoolPart>,
     ) -> Self {
         Self {
             stream,
@@ -117,10 +117,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
             taken: 0,
             admitted: 0,
             filled: 0,
-            reading: Reading::Open,
-            read_wait: Waiting::default(),
-            write_wait: Waiting::default(),
-            closing: Closing::No,
+            reading: ReadState::Open,
+            read_wait: PeerWait::default(),
+            write_wait: PeerWait::default(),
+            closing: CloseState::No,
             made: Instant::now(),
             place,
             arrival: Arrival::new(),
@@ -147,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
             self.read_wait.begin_anew();
             self.write_wait.begin_anew();
             self.arrival = Arrival::new();
-        } else if awaited == Awaited::Body {
+        } else if awaited == RequestPart::Body {
             self.read_wait.earn(worth(bytes, self.patience.body_bytes_per_s));
             self.arrival.came(bytes, Instant::now());
         }
@@ -168,7 +168,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
             place.pace().stays();
         }
         // A head has one deadline from its first byte on, however often its peer moves.
-        if self.framing.awaited() == Awaited::Head && self.filled == bytes {
+        if self.framing.awaited() == RequestPart::Head && self.filled == bytes {
             self.read_wait.begin_anew();
         } else {
             self.read_wait.pause_is_over();
@@ -183,20 +183,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
         let Patience { head, idle, body_pause, upload_pause, body_grace, .. } = self.patience;
         let is_long = self.long_bodies.0.load(Ordering::Relaxed) == self.framing.heads();
         let (pause, total, refusal) = match self.framing.awaited() {
-            Awaited::Head if self.filled == 0 => (idle, idle, None),
-            Awaited::Head => (head, head, Some(Refusal::SlowHead)),
-            Awaited::Body if is_long => (upload_pause, Duration::MAX, Some(Refusal::SlowBody)),
-            Awaited::Body => (body_pause, body_grace, Some(Refusal::SlowBody)),
+            RequestPart::Head if self.filled == 0 => (idle, idle, None),
+            RequestPart::Head => (head, head, Some(Refusal::SlowHead)),
+            RequestPart::Body if is_long => (upload_pause, Duration::MAX, Some(Refusal::SlowBody)),
+            RequestPart::Body => (body_pause, body_grace, Some(Refusal::SlowBody)),
         };
         if self.read_wait.poll_over(cx, pause, total).is_ready() {
             return Poll::Ready(refusal);
         }
         let due = match self.framing.awaited() {
             // An upload has a place of its own, and gives that way.
-            Awaited::Body if is_long => return Poll::Pending,
-            Awaited::Body => self.arrival.waits(Instant::now()),
-            Awaited::Head if self.is_of_nobody() => self.made + NAMELESS_STALL,
-            Awaited::Head => self.read_wait.since().unwrap_or_else(Instant::now) + CONNECTION_STALL,
+            RequestPart::Body if is_long => return Poll::Pending,
+            RequestPart::Body => self.arrival.waits(Instant::now()),
+            RequestPart::Head if self.is_of_nobody() => self.made + NAMELESS_STALL,
+            RequestPart::Head => self.read_wait.since().unwrap_or_else(Instant::now) + CONNECTION_STALL,
         };
         ready!(self.poll_gives_way(cx, due));
         Poll::Ready(refusal.map(|_| Refusal::GaveWay))
@@ -218,8 +218,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
 
     /// In place of a head hyper gets the stand-in; inside a body, an error.
     fn refuse(&mut self, refusal: Refusal) -> io::Result<()> {
-        self.reading = Reading::Refused;
-        if self.framing.awaited() == Awaited::Body {
+        self.reading = ReadState::Refused;
+        if self.framing.awaited() == RequestPart::Body {
             return Err(io::Error::new(io::ErrorKind::InvalidData, refusal));
         }
         let refused = (self.framing.heads() + 1, refusal);
@@ -234,16 +234,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
 
     fn end_of_stream(&mut self) -> Option<Refusal> {
         match self.framing.awaited() {
-            Awaited::Head if self.filled == 0 => None,
-            Awaited::Head => Some(Refusal::HeadCut),
-            Awaited::Body => Some(Refusal::BodyCut),
+            RequestPart::Head if self.filled == 0 => None,
+            RequestPart::Head => Some(Refusal::HeadCut),
+            RequestPart::Body => Some(Refusal::BodyCut),
         }
     }
 
     /// Returns `true` if the peer may still be sending bytes that nobody reads.
     fn is_mid_request(&self) -> bool {
-        self.reading == Reading::Refused
-            || self.framing.awaited() == Awaited::Body
+        self.reading == ReadState::Refused
+            || self.framing.awaited() == RequestPart::Body
             || self.filled > self.taken
     }
 
@@ -303,7 +303,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Read for GuardedStream<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         loop {
-            if this.pass_on(&mut cursor) || this.reading != Reading::Open {
+            if this.pass_on(&mut cursor) || this.reading != ReadState::Open {
                 return Poll::Ready(Ok(()));
             }
             match this.judge() {
@@ -321,7 +321,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Read for GuardedStream<S> {
             };
             match refusal {
                 Some(refusal) => this.refuse(refusal)?,
-                None => this.reading = Reading::Ended,
+                None => this.reading = ReadState::Ended,
             }
         }
     }
@@ -354,14 +354,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Write for GuardedStream<S> {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.closing == Closing::No {
+        if this.closing == CloseState::No {
             ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
-            this.closing = if this.is_mid_request() { Closing::Lingering } else { Closing::Done };
+            this.closing = if this.is_mid_request() { CloseState::Lingering } else { CloseState::Done };
             this.read_wait.begin_anew();
         }
-        if this.closing == Closing::Lingering {
+        if this.closing == CloseState::Lingering {
             ready!(this.poll_linger(cx));
-            this.closing = Closing::Done;
+            this.closing = CloseState::Done;
         }
         Poll::Ready(Ok(()))
     }

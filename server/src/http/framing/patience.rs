@@ -11,13 +11,13 @@ use tokio::time::{Instant, Sleep};
 ///
 /// The timer is set anew only when it would ring too late, so that a busy connection never touches it.
 #[derive(Default)]
-pub(crate) struct Waiting {
+pub(crate) struct PeerWait {
     since: Option<Instant>,
     waited: Duration,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Waiting {
+impl PeerWait {
     /// The peer moved: the current pause is over.
     pub(crate) fn pause_is_over(&mut self) {
         if let Some(since) = self.since.take() {

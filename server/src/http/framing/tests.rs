@@ -26,7 +26,7 @@ fn judged_in_pieces(bytes: &[u8], piece: usize) -> Result<u64, Refusal> {
     }
     assert_eq!(
         (taken, framing.awaited()),
-        (bytes.len(), Awaited::Head),
+        (bytes.len(), RequestPart::Head),
         "{:?}",
         String::from_utf8_lossy(bytes)
     );

@@ -11,13 +11,13 @@ const STAYS: u64 = u64::MAX;
 const MOVES: u64 = u64::MAX - 1;
 
 /// The time at which a part is behind. Told by its holder at every step, read only when there is no room.
-pub(crate) struct Pace {
+pub(crate) struct PartPace {
     base: Instant,
     /// Microseconds since `base`, or one of the two above.
     due: AtomicU64,
 }
 
-impl Pace {
+impl PartPace {
     pub(super) fn new() -> Self {
         Self { base: Instant::now(), due: AtomicU64::new(STAYS) }
     }

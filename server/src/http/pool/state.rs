@@ -8,21 +8,21 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::CallerKey;
-use super::pace::{Due, Pace};
+use super::pace::{Due, PartPace};
 
 #[derive(Default)]
 pub(super) struct State {
     pub(super) taken: usize,
     last_id: u64,
-    parts: BTreeMap<u64, Held>,
+    parts: BTreeMap<u64, PoolEntry>,
     callers: HashMap<CallerKey, Load>,
 }
 
-struct Held {
+struct PoolEntry {
     caller: CallerKey,
     amount: usize,
     is_waiting: bool,
-    pace: Arc<Pace>,
+    pace: Arc<PartPace>,
     /// Gone once it was asked to give way.
     ask: Option<oneshot::Sender<()>>,
 }
@@ -46,10 +46,10 @@ pub(super) enum Attempt {
 }
 
 impl State {
-    pub(super) fn add(&mut self, caller: CallerKey, pace: Arc<Pace>, ask: oneshot::Sender<()>) -> u64 {
+    pub(super) fn add(&mut self, caller: CallerKey, pace: Arc<PartPace>, ask: oneshot::Sender<()>) -> u64 {
         self.last_id += 1;
         self.callers.entry(caller.clone()).or_default().parts += 1;
-        let held = Held { caller, amount: 0, is_waiting: false, pace, ask: Some(ask) };
+        let held = PoolEntry { caller, amount: 0, is_waiting: false, pace, ask: Some(ask) };
         self.parts.insert(self.last_id, held);
         self.last_id
     }
@@ -60,7 +60,13 @@ impl State {
         self.unload(&part);
     }
 
-    pub(super) fn split(&mut self, id: u64, amount: usize, pace: Arc<Pace>, ask: oneshot::Sender<()>) -> u64 {
+    pub(super) fn split(
+        &mut self,
+        id: u64,
+        amount: usize,
+        pace: Arc<PartPace>,
+        ask: oneshot::Sender<()>,
+    ) -> u64 {
         let caller = self.parts.get_mut(&id).map(|part| {
             part.amount -= amount;
             part.caller.clone()
@@ -101,7 +107,7 @@ impl State {
         part.is_waiting = is_waiting;
     }
 
-    fn unload(&mut self, part: &Held) {
+    fn unload(&mut self, part: &PoolEntry) {
         let Some(load) = self.callers.get_mut(&part.caller) else { return };
         load.parts -= 1;
         load.held -= part.amount;

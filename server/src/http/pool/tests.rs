@@ -8,13 +8,13 @@ fn caller(name: &str) -> CallerKey {
 }
 
 /// A part whose peer is behind.
-fn behind(part: Part) -> Part {
+fn behind(part: PoolPart) -> PoolPart {
     part.pace().waits_until(Instant::now());
     part
 }
 
 /// Lets the part go as soon as it is asked to.
-fn leaves(mut part: Part) {
+fn leaves(mut part: PoolPart) {
     tokio::spawn(async move {
         part.asked().await;
         drop(part);

@@ -25,11 +25,11 @@ use crate::json::JsonWriter;
 use crate::limits::{APPROVAL_PACE, MAX_WAIT};
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use crate::strict_object::Members;
+use crate::strict_object::ObjectMembers;
 
 /// The stream of people's answers to calls.
 const STREAM: &str = "governance/approvals";
@@ -51,9 +51,9 @@ const APPROVAL_BYTES: usize = 1_024;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+pub(crate) async fn list(State(api): State<Arc<Api>>, question: ReadRequest) -> Result<Response, Problem> {
     let mut query = question.query()?;
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
     let head = question.state(&api).await?;
     let copy = governance(&question.ledger)?.copy();
@@ -90,7 +90,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: ReadRequest) -> Result<Response, Problem> {
     let mut query = question.query()?;
     let wait = query.take_duration("wait", MAX_WAIT)?;
     query.finish()?;
@@ -183,7 +183,7 @@ struct Edit {
     cwd: Option<PathText>,
 }
 
-fn read_said(members: &mut Members<'_>) -> Result<Said, Problem> {
+fn read_said(members: &mut ObjectMembers<'_>) -> Result<Said, Problem> {
     let note = members.take("note")?;
     let args: Option<Arguments> = members.take("args")?;
     let cwd: Option<PathText> = members.take("cwd")?;

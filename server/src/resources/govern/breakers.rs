@@ -17,8 +17,8 @@ use crate::http::query::bad_query;
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::Question;
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::decision_json::{breaker_name, write_dimension};
@@ -44,8 +44,8 @@ const BREAKER_BYTES: usize = 320;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let wanted = match query.take("state")?.as_deref() {
         None => None,
         Some("closed") => Some(BreakerCondition::Closed),
@@ -53,10 +53,10 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         Some("half_open") => Some(BreakerCondition::HalfOpen),
         Some(_) => return Err(bad_query("state", "is none of `closed`, `open` and `half_open`")),
     };
-    let paging = Paging::<Dimension>::take(&mut query)?;
+    let paging = PageParams::<Dimension>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let bytes = api
         .read(move || {
             let meant = copy
@@ -73,7 +73,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
             Ok(json.into_bytes())
         })
         .await?;
-    Ok(page_answer(&question, &head, bytes))
+    Ok(page_answer(&request, &head, bytes))
 }
 
 fn write_breaker(dimension: &Dimension, breaker: &Breaker, json: &mut JsonWriter) {

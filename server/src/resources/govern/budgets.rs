@@ -19,11 +19,11 @@ use crate::json::JsonWriter;
 use crate::micro_usd::take_usd;
 use crate::problem::Problem;
 use crate::requests::act::Act;
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::Question;
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use crate::strict_object::Members;
+use crate::strict_object::ObjectMembers;
 
 /// The stream of all budgets.
 const STREAM: &str = "governance/budgets";
@@ -54,13 +54,13 @@ const BUDGET_BYTES: usize = 384;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let meant = Meant::take(&mut query)?;
-    let paging = Paging::<BudgetKey>::take(&mut query)?;
+    let paging = PageParams::<BudgetKey>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let bytes = api
         .read(move || {
             let [agent, .., run, _] = meant.parts.each_ref().map(Option::as_deref);
@@ -81,7 +81,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
             Ok(json.into_bytes())
         })
         .await?;
-    Ok(page_answer(&question, &head, bytes))
+    Ok(page_answer(&request, &head, bytes))
 }
 
 /// The place of an item: its budget, and the run or session.
@@ -196,7 +196,7 @@ fn write_spend(name: &'static str, spend: &SpendLimits, json: &mut JsonWriter) {
 }
 
 /// Reads the scope of a budget. A misspelt member would make it one for everything.
-fn read_scope(mut members: Members<'_>) -> Result<BudgetScope, Problem> {
+fn read_scope(mut members: ObjectMembers<'_>) -> Result<BudgetScope, Problem> {
     let scope = BudgetScope {
         agent: members.take("agent")?,
         role: members.take("role")?,
@@ -225,7 +225,7 @@ fn counted_by_itself(scope: &BudgetScope) -> BudgetCount {
     }
 }
 
-fn read_limits(mut members: Members<'_>) -> Result<SpendLimits, Problem> {
+fn read_limits(mut members: ObjectMembers<'_>) -> Result<SpendLimits, Problem> {
     let limits = SpendLimits {
         cost_micro_usd: take_usd(&mut members, "costUsd")?,
         tokens: members.take("tokens")?,

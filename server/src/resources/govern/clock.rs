@@ -13,7 +13,7 @@ use crate::http::media::JSON;
 use crate::json::JsonWriter;
 use crate::problem::Problem;
 use crate::requests::act::Act;
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::stops::read_reason;
@@ -35,11 +35,11 @@ const STREAM: &str = "governance/clock";
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let head = question.state(&api).await?;
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let head = request.state(&api).await?;
     let (trust, governed) =
-        governance(&question.ledger)?.read(|state| (*state.clock_trust(), state.governed_time()));
+        governance(&request.ledger)?.read(|state| (*state.clock_trust(), state.governed_time()));
     let jump = trust.jump();
     let mut json = JsonWriter::with_capacity(192);
     json.begin_object();

@@ -10,8 +10,8 @@ use crate::answers::ContractList;
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::problem::Problem;
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::Question;
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
@@ -33,12 +33,12 @@ const CONTRACT_BYTES: usize = 1_024;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    let paging = Paging::<Name>::take(&mut query)?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<Name>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let bytes = api
         .read(move || {
             let defined = copy.state.all_contracts().defined(paging.after.as_ref());
@@ -50,7 +50,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
             Ok(json.into_bytes())
         })
         .await?;
-    Ok(page_answer(&question, &head, bytes))
+    Ok(page_answer(&request, &head, bytes))
 }
 
 fn write_contract(defined: &ContractDefined, json: &mut JsonWriter) {

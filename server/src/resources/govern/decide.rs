@@ -27,11 +27,11 @@ use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
 use crate::requests::read_request::{NO_STORE, answer_at};
 use crate::requests::service_event::{
-    About, DECIDE_SOURCE, Governed, call_id, event_data, governance, said_by,
+    CallContext, DECIDE_SOURCE, ServiceEvent, call_id, event_data, governance, said_by,
 };
 use crate::resources::description::{InLedger, PROBLEM};
 use crate::resources::govern::decision_json::{DecisionAnswer, rules_of};
-use crate::strict_object::Members;
+use crate::strict_object::ObjectMembers;
 
 #[utoipa::path(
     post,
@@ -52,7 +52,7 @@ use crate::strict_object::Members;
 pub(crate) async fn decide(act: Act) -> Result<Response, Problem> {
     let (asking, body) = Asking::of(act).await?;
     let caller = asking.caller.clone();
-    let request = read_aside(body, move |body| read_request(Members::of_body(body)?, &caller)).await?;
+    let request = read_aside(body, move |body| read_request(ObjectMembers::of_body(body)?, &caller)).await?;
     let (head, answer) = asking.answer_to(request).await?;
     Ok(answer_at(&head, JSON, NO_STORE, answer.into()))
 }
@@ -123,7 +123,7 @@ impl Asking {
 
     /// Has a request decided, and writes the decision as it is answered. A caller asks no more once its token has ended: while the body
     /// came, or while others of a batch were decided.
-    async fn answer_to(&self, request: Governed) -> Result<(Head, Vec<u8>), Problem> {
+    async fn answer_to(&self, request: ServiceEvent) -> Result<(Head, Vec<u8>), Problem> {
         let Self { api, ledger, .. } = self;
         let governance = governance(ledger)?;
         self.caller.still_holds(&api.authenticator)?;
@@ -163,7 +163,7 @@ impl Asking {
 
 impl Asking {
     /// Tells an id that another agent's call has from one that the caller used before. Of the other call nothing is told.
-    async fn taken(&self, problem: Problem, asked: &Governed) -> Problem {
+    async fn taken(&self, problem: Problem, asked: &ServiceEvent) -> Problem {
         let position = problem.member("position").and_then(|position| position.parse().ok());
         let Some(position) = position.and_then(Position::new) else { return problem };
         let ledger = self.ledger.clone();
@@ -194,7 +194,7 @@ async fn read_aside<T: Send + 'static>(
 /// The most tries to decide one call anew, for any caller.
 const MAX_TRIES: usize = 32;
 
-impl Governed {
+impl ServiceEvent {
     /// The same request once more, behind the decision at `position`, which was a no for the time being. Its id follows from that, so
     /// that it too is accepted once. `None` where the id would be too long.
     fn anew(&self, position: Position) -> Option<Self> {
@@ -264,8 +264,8 @@ fn take_explain(query: &mut Query<'_>) -> Result<bool, Problem> {
 }
 
 /// The requests of a batch, each for itself.
-fn read_batch(body: &[u8], caller: &Caller) -> Result<Vec<Result<Governed, Problem>>, Problem> {
-    let mut members = Members::of_body(body)?;
+fn read_batch(body: &[u8], caller: &Caller) -> Result<Vec<Result<ServiceEvent, Problem>>, Problem> {
+    let mut members = ObjectMembers::of_body(body)?;
     let requests: Vec<&RawValue> = members.require("requests")?;
     if !(1..=MAX_BATCH_REQUESTS).contains(&requests.len()) {
         let fault = format!("it holds 1 to {MAX_BATCH_REQUESTS} requests, not {}", requests.len());
@@ -273,13 +273,13 @@ fn read_batch(body: &[u8], caller: &Caller) -> Result<Vec<Result<Governed, Probl
     }
     members.finish()?;
     let read = |(index, value): (usize, &RawValue)| {
-        read_request(Members::of_element(value, format!("/requests/{index}"))?, caller)
+        read_request(ObjectMembers::of_element(value, format!("/requests/{index}"))?, caller)
     };
     Ok(requests.into_iter().enumerate().map(read).collect())
 }
 
 /// A request as the event that it becomes.
-fn read_request(mut members: Members<'_>, caller: &Caller) -> Result<Governed, Problem> {
+fn read_request(mut members: ObjectMembers<'_>, caller: &Caller) -> Result<ServiceEvent, Problem> {
     let call: Name = members.require("call")?;
     let approval: Option<Name> = members.take("approval")?;
     let id = match &approval {
@@ -287,11 +287,11 @@ fn read_request(mut members: Members<'_>, caller: &Caller) -> Result<Governed, P
         None => format!("{call}#requested"),
     };
     let id = call_id(&members, id)?;
-    let about = About::take(call.clone(), &mut members, caller)?;
+    let about = CallContext::take(call.clone(), &mut members, caller)?;
     let mut request = take_call(&mut members, call, about.run.as_deref())?;
     request.approval = approval;
     members.finish()?;
-    Ok(Governed {
+    Ok(ServiceEvent {
         id,
         source: DECIDE_SOURCE,
         kind: ToolRequested::KIND,

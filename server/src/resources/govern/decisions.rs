@@ -11,7 +11,7 @@ use crate::answers::DecisionAnswer as DecisionShape;
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::problem::{Code, Problem};
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::{data_of, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::decision_json::{DecisionAnswer, rules_of};
@@ -31,14 +31,14 @@ use crate::resources::govern::decision_json::{DecisionAnswer, rules_of};
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let position = question
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let position = request
         .names
         .position
         .ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
-    let head = question.state(&api).await?;
-    let ledger = question.ledger.clone();
+    let head = request.state(&api).await?;
+    let ledger = request.ledger.clone();
     let bytes = api
         .read(move || {
             let stored = ledger.event(position)?;

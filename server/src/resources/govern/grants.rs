@@ -14,8 +14,8 @@ use crate::json::JsonWriter;
 use crate::limits::MAX_TOLD_TIME;
 use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::Question;
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::{act_id, governance};
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
@@ -39,12 +39,12 @@ const GRANT_BYTES: usize = 256;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    let paging = Paging::<Name>::take(&mut query)?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<Name>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let held = copy.state.all_grants().holding(head.time);
     let behind = held.filter(|held| paging.after.as_ref().is_none_or(|after| held.grant > *after));
     let page = paging.page(behind, |held| held.grant.clone());
@@ -52,7 +52,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     json.begin_object();
     page.write("grants", &mut json, |held, json| write_grant(held, json));
     json.end_object();
-    Ok(page_answer(&question, &head, json.into_bytes()))
+    Ok(page_answer(&request, &head, json.into_bytes()))
 }
 
 fn write_grant(held: &GrantGiven, json: &mut JsonWriter) {

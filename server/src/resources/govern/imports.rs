@@ -19,9 +19,9 @@ use crate::http::media::JSON;
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
-use crate::requests::listing::{Paging, page_answer};
+use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_model_query::come_where_asked;
-use crate::requests::read_request::{NO_STORE, Question, answer_at_position};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at_position};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::decision_json::{write_dimension, write_trust};
@@ -50,16 +50,16 @@ const DIMENSION_BYTES: usize = 512;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    let paging = Paging::<u64>::take(&mut query)?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     if copy.state.imports().any(|(_, import)| import.accepted.is_some()) {
-        come_where_asked(&question, MODEL).await?;
+        come_where_asked(&request, MODEL).await?;
     }
-    let ledger = question.ledger.clone();
+    let ledger = request.ledger.clone();
     let (bytes, is_whole) = api
         .read(move || {
             let mut is_whole = true;
@@ -81,7 +81,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
             Ok((json.into_bytes(), is_whole))
         })
         .await?;
-    Ok(answer(&question, &head, bytes, is_whole))
+    Ok(answer(&request, &head, bytes, is_whole))
 }
 
 /// The place of a dimension in what an import would change: how many outcomes it has there, and which it is.
@@ -103,17 +103,17 @@ type ChangeKey = (u64, Dimension);
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    let paging = Paging::<ChangeKey>::take(&mut query)?;
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<ChangeKey>::take(&mut query)?;
     query.finish()?;
-    let digest = digest_of(question.names.named.as_deref().unwrap_or_default())?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let digest = digest_of(request.names.named.as_deref().unwrap_or_default())?;
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     if copy.state.import(&digest).is_some_and(|import| import.accepted.is_some()) {
-        come_where_asked(&question, MODEL).await?;
+        come_where_asked(&request, MODEL).await?;
     }
-    let ledger = question.ledger.clone();
+    let ledger = request.ledger.clone();
     let (bytes, is_whole) = api
         .read(move || {
             let import = copy.state.import(&digest).ok_or_else(no_such_import)?;
@@ -137,7 +137,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
             Ok((json.into_bytes(), is_whole))
         })
         .await?;
-    Ok(answer(&question, &head, bytes, is_whole))
+    Ok(answer(&request, &head, bytes, is_whole))
 }
 
 fn outcomes(of: &ImportedDimension) -> u64 {
@@ -182,9 +182,9 @@ fn no_such_import() -> Problem {
 }
 
 /// An answer that a read model may have more for in a moment is not kept.
-fn answer(question: &Question, head: &Head, bytes: Vec<u8>, is_whole: bool) -> Response {
+fn answer(request: &ReadRequest, head: &Head, bytes: Vec<u8>, is_whole: bool) -> Response {
     if is_whole {
-        return page_answer(question, head, bytes);
+        return page_answer(request, head, bytes);
     }
     answer_at_position(head.position, JSON, NO_STORE, bytes.into())
 }

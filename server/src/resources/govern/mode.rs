@@ -11,12 +11,12 @@ use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::problem::Problem;
 use crate::requests::act::Act;
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::Question;
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::decision_json::mode_name;
-use crate::strict_object::Members;
+use crate::strict_object::ObjectMembers;
 
 /// The stream of all modes.
 const STREAM: &str = "governance/mode";
@@ -38,12 +38,12 @@ const SCOPE_BYTES: usize = 128;
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    let paging = Paging::<ModeScope>::take(&mut query)?;
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<ModeScope>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let modes = copy.state.all_modes();
     let behind = modes.scoped().filter(|(scope, _)| paging.after.as_ref().is_none_or(|after| *scope > after));
     let page = paging.page(behind, |(scope, _)| (*scope).clone());
@@ -57,7 +57,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         json.end_object();
     });
     json.end_object();
-    Ok(page_answer(&question, &head, json.into_bytes()))
+    Ok(page_answer(&request, &head, json.into_bytes()))
 }
 
 #[utoipa::path(
@@ -86,7 +86,7 @@ pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
 }
 
 /// Takes the scope of the calls. Each part that is named is a name, and no `*`, which would be one like any other here.
-fn take_scope(members: &mut Members<'_>) -> Result<Option<ModeScope>, Problem> {
+fn take_scope(members: &mut ObjectMembers<'_>) -> Result<Option<ModeScope>, Problem> {
     let scope: Option<ModeScope> = members.take("scope")?;
     if let Some(ModeScope { tool, agent, role }) = &scope {
         members.refuse_every("scope", [tool.as_deref(), agent.as_deref(), role.as_deref()])?;

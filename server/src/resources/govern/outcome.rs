@@ -22,11 +22,11 @@ use crate::problem::Problem;
 use crate::requests::act::Act;
 use crate::requests::read_request::{NO_STORE, answer_at};
 use crate::requests::service_event::{
-    About, DECIDE_SOURCE, Governed, call_id, event_data, governance, said_by,
+    CallContext, DECIDE_SOURCE, ServiceEvent, call_id, event_data, governance, said_by,
 };
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::govern::decision_json::{breaker_name, write_dimension, write_trust};
-use crate::strict_object::Members;
+use crate::strict_object::ObjectMembers;
 
 /// The status of an outcome.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -157,11 +157,11 @@ impl Status {
     }
 }
 
-fn read_outcome(body: &[u8], caller: &Caller) -> Result<Governed, Problem> {
-    let mut members = Members::of_body(body)?;
+fn read_outcome(body: &[u8], caller: &Caller) -> Result<ServiceEvent, Problem> {
+    let mut members = ObjectMembers::of_body(body)?;
     let call: Name = members.require("call")?;
     let id = call_id(&members, format!("{call}#outcome"))?;
-    let about = About::take(call.clone(), &mut members, caller)?;
+    let about = CallContext::take(call.clone(), &mut members, caller)?;
     let status: Status = members.require("status")?;
     let (input, input_summary) = take_content(&mut members, "input")?;
     let (output, summary) = take_content(&mut members, "output")?;
@@ -181,12 +181,20 @@ fn read_outcome(body: &[u8], caller: &Caller) -> Result<Governed, Problem> {
     members.finish()?;
     let (kind, data) = status.event(call, said)?;
     let stream = about.stream();
-    Ok(Governed { id, source: DECIDE_SOURCE, kind, stream, actor: caller.caller().to_owned(), about, data })
+    Ok(ServiceEvent {
+        id,
+        source: DECIDE_SOURCE,
+        kind,
+        stream,
+        actor: caller.caller().to_owned(),
+        about,
+        data,
+    })
 }
 
 /// Takes an input or an output: a digest, a length, and its end in words.
 fn take_content(
-    members: &mut Members<'_>,
+    members: &mut ObjectMembers<'_>,
     name: &'static str,
 ) -> Result<(Option<ContentDigest>, Option<SummaryText>), Problem> {
     let Some(mut content) = members.take_object(name)? else { return Ok((None, None)) };
@@ -198,7 +206,7 @@ fn take_content(
     Ok((digest, tail))
 }
 
-fn take_tokens(members: &mut Members<'_>) -> Result<Option<TokenCounts>, Problem> {
+fn take_tokens(members: &mut ObjectMembers<'_>) -> Result<Option<TokenCounts>, Problem> {
     let Some(mut tokens) = members.take_object("tokens")? else { return Ok(None) };
     let counts = TokenCounts {
         input: tokens.take::<Tokens>("in")?,

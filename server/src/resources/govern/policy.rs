@@ -18,13 +18,13 @@ use crate::answers::{
 use crate::api::Api;
 use crate::http::media::{JSON, single_header};
 use crate::json::JsonWriter;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 use crate::requests::act::{Act, no_such_verb};
-use crate::requests::listing::Paging;
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::listing::PageParams;
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
-use crate::strict_object::Members;
+use crate::strict_object::ObjectMembers;
 
 /// The stream of all versions.
 pub(super) const STREAM: &str = "governance/policy";
@@ -46,13 +46,13 @@ pub(super) const STREAM: &str = "governance/policy";
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let asked = query.take_parsed::<u64>("version", "a version")?;
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let policies = copy.state.all_policies();
     let active = policies.active_version();
     let shown = asked.or(active).and_then(|version| policies.get(version));
@@ -122,13 +122,13 @@ fn policies_tag(policies: &Policies) -> String {
 )]
 pub(crate) async fn show_version(
     State(api): State<Arc<Api>>,
-    question: Question,
+    request: ReadRequest,
 ) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let version = named_version(question.names.named.as_deref().unwrap_or_default())?;
-    let head = question.state(&api).await?;
-    let found = version_of(&question.ledger, version)?;
-    let active = governance(&question.ledger)?.read(|state| state.all_policies().active_version());
+    request.takes_no_parameters()?;
+    let version = named_version(request.names.named.as_deref().unwrap_or_default())?;
+    let head = request.state(&api).await?;
+    let found = version_of(&request.ledger, version)?;
+    let active = governance(&request.ledger)?.read(|state| state.all_policies().active_version());
     let mut json = JsonWriter::with_capacity(4_096);
     json.begin_object();
     write_version(&found, &mut json);
@@ -154,13 +154,13 @@ pub(crate) async fn show_version(
         Refusals,
     )
 )]
-pub(crate) async fn diff(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn diff(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let asked = query.take_parsed::<u64>("from", "a version")?;
     query.finish()?;
-    let to = named_version(question.names.named.as_deref().unwrap_or_default())?;
-    let head = question.state(&api).await?;
-    let ledger = question.ledger.clone();
+    let to = named_version(request.names.named.as_deref().unwrap_or_default())?;
+    let head = request.state(&api).await?;
+    let ledger = request.ledger.clone();
     let bytes = api
         .read(move || {
             let parent = version_of(&ledger, to)?.document.parent;
@@ -239,7 +239,7 @@ pub(super) struct Sent {
 
 impl Sent {
     fn read(body: &[u8]) -> Result<Self, Problem> {
-        let mut members = Members::of_body(body)?;
+        let mut members = ObjectMembers::of_body(body)?;
         let sent = Self {
             rules: members.require("rules")?,
             trust: members.take("trust")?.unwrap_or(TrustRules::v2()),
@@ -264,7 +264,7 @@ impl Sent {
 }
 
 /// A version is a decimal text, as it is answered.
-fn take_version(members: &mut Members<'_>, name: &'static str) -> Result<Option<u64>, Problem> {
+fn take_version(members: &mut ObjectMembers<'_>, name: &'static str) -> Result<Option<u64>, Problem> {
     let Some(text) = members.take::<String>(name)? else { return Ok(None) };
     let version = if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None };
     version.map(Some).ok_or_else(|| members.bad(name, &"a version is a decimal text such as \"2\""))
@@ -293,7 +293,7 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         let fault = format!(
             "who publishes is its author, and that is `{author}`; leave it out, or say in `note` whose work it is"
         );
-        let place = Place::Body { line: None, pointer: "/author".to_owned() };
+        let place = FaultLocation::Body { line: None, pointer: "/author".to_owned() };
         return Err(Problem::new(Code::Forbidden, fault.clone()).with_fault(place, fault));
     }
     let digest = Name::new(policy.digest().to_string())

@@ -19,7 +19,7 @@ use crate::http::resume::LEDGER_ID;
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
 use crate::requests::listing::{answer_tagged, unwritable};
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::{PlaceName, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 
@@ -38,12 +38,12 @@ use crate::resources::description::{AtLeast, InLedger, Refusals};
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let executor = take_executor(&question)?;
-    question.state(&api).await?;
-    let governance = governance(&question.ledger)?;
-    let standing = Standing::now(&api, &question.ledger, governance)?;
-    let begin = Standing::begin(&question.ledger, &executor, &question.caller)?;
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let executor = take_executor(&request)?;
+    request.state(&api).await?;
+    let governance = governance(&request.ledger)?;
+    let standing = Standing::now(&api, &request.ledger, governance)?;
+    let begin = Standing::begin(&request.ledger, &executor, &request.caller)?;
     // The caller is a part of it: the same address answers another one otherwise.
     let tag = format!("\"c{}.{}.{}.{}\"", standing.position, executor.actor, begin.rules, begin.form);
     let position = standing.position;
@@ -72,7 +72,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         })
         .await?;
     let bytes = api.hold_answer(bytes).await?;
-    Ok(answer_tagged(&question, position, &tag, bytes))
+    Ok(answer_tagged(&request, position, &tag, bytes))
 }
 
 #[utoipa::path(
@@ -90,16 +90,16 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn watch(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let executor = take_executor(&question)?;
-    if list_form(&question.headers)? != ListForm::Follow {
+pub(crate) async fn watch(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let executor = take_executor(&request)?;
+    if list_form(&request.headers)? != ListForm::Follow {
         return Err(Problem::new(Code::NotAcceptable, "offered is text/event-stream, which has no end"));
     }
-    let head = question.state(&api).await?;
-    let ledger = question.ledger;
+    let head = request.state(&api).await?;
+    let ledger = request.ledger;
     let governance = Arc::clone(governance(&ledger)?);
     let id = ledger.id();
-    let watcher = Watcher::new(api, question.caller, ledger, governance, executor).await?;
+    let watcher = Watcher::new(api, request.caller, ledger, governance, executor).await?;
     let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, follow_body(watcher));
     if let Ok(id) = HeaderValue::try_from(id.to_string()) {
         response.headers_mut().insert(LEDGER_ID, id);
@@ -109,12 +109,12 @@ pub(crate) async fn watch(State(api): State<Arc<Api>>, question: Question) -> Re
 }
 
 /// Takes the executor that would ask for the calls, as `decide` takes it: an agent's token speaks for that agent alone.
-fn take_executor(question: &Question) -> Result<Executor, Problem> {
-    let mut query = question.query()?;
+fn take_executor(request: &ReadRequest) -> Result<Executor, Problem> {
+    let mut query = request.query()?;
     let named = query.take("agent")?;
     query.finish()?;
     let named =
         named.map(PlaceName::new).transpose().map_err(|error| bad_query("agent", &error.to_string()))?;
-    let agent = question.caller.agent_asked_for(named.as_deref())?.map(str::to_owned);
-    Ok(Executor { agent, actor: question.caller.caller().to_owned() })
+    let agent = request.caller.agent_asked_for(named.as_deref())?.map(str::to_owned);
+    Ok(Executor { agent, actor: request.caller.caller().to_owned() })
 }

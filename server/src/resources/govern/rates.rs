@@ -14,8 +14,8 @@ use crate::http::query::{Query, bad_query};
 use crate::json::JsonWriter;
 use crate::problem::Problem;
 use crate::requests::act::Act;
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::Question;
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
@@ -41,13 +41,13 @@ const RATE_BYTES: usize = 192;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let meant = Meant::take(&mut query)?;
-    let paging = Paging::<RateKey>::take(&mut query)?;
+    let paging = PageParams::<RateKey>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let bytes = api
         .read(move || {
             let rates = copy.state.all_rates();
@@ -79,7 +79,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
             Ok(json.into_bytes())
         })
         .await?;
-    Ok(page_answer(&question, &head, bytes))
+    Ok(page_answer(&request, &head, bytes))
 }
 
 /// An item of the list: all limits, those on the last while, and then the buckets.

@@ -18,8 +18,8 @@ use crate::http::media::JSON;
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
-use crate::requests::service_event::{Governed, governance};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::service_event::{ServiceEvent, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::{policy, tools};
 
@@ -37,10 +37,10 @@ const STARTER_BYTES: usize = 64 * 1_024;
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let head = question.state(&api).await?;
-    let ledger = question.ledger.clone();
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let head = request.state(&api).await?;
+    let ledger = request.ledger.clone();
     let bytes = api
         .read(move || {
             let starter = shipped()?;
@@ -166,23 +166,27 @@ impl Upgrade {
     }
 
     /// The events, tools first: a decision by the new rules finds the tools that they mean.
-    fn events(&self, starter: &Starter, act: &Act) -> Result<Vec<Governed>, Problem> {
+    fn events(&self, starter: &Starter, act: &Act) -> Result<Vec<ServiceEvent>, Problem> {
         let mut events = Vec::with_capacity(self.tools.len() + 2);
         for tool in &self.tools {
             let document = tool.document.clone();
             events.push(match tool.registered {
-                Some(_) => Governed::act(&act.ledger, &act.caller, tools::STREAM, &ToolChanged(document))?,
-                None => Governed::act(&act.ledger, &act.caller, tools::STREAM, &ToolRegistered(document))?,
+                Some(_) => {
+                    ServiceEvent::act(&act.ledger, &act.caller, tools::STREAM, &ToolChanged(document))?
+                }
+                None => {
+                    ServiceEvent::act(&act.ledger, &act.caller, tools::STREAM, &ToolRegistered(document))?
+                }
             });
         }
         if let Some(outdated) = self.activates {
             let note = Note::new(format!("the starter, in the place of version {outdated}")).ok();
             if self.publishes {
                 let published = self.published(starter, outdated, note.clone(), &act.caller)?;
-                events.push(Governed::act(&act.ledger, &act.caller, policy::STREAM, &published)?);
+                events.push(ServiceEvent::act(&act.ledger, &act.caller, policy::STREAM, &published)?);
             }
             let activated = PolicyActivated { version: self.version, note };
-            events.push(Governed::act(&act.ledger, &act.caller, policy::STREAM, &activated)?);
+            events.push(ServiceEvent::act(&act.ledger, &act.caller, policy::STREAM, &activated)?);
         }
         Ok(events)
     }

@@ -12,7 +12,7 @@ use crate::api::Api;
 use crate::http::media::JSON;
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 
@@ -30,10 +30,10 @@ use crate::resources::description::{AtLeast, InLedger, Refusals};
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let head = question.state(&api).await?;
-    let governance = Arc::clone(governance(&question.ledger)?);
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let head = request.state(&api).await?;
+    let governance = Arc::clone(governance(&request.ledger)?);
     let bytes = api
         .read(move || {
             let copy = governance.copy();

@@ -14,8 +14,8 @@ use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::Question;
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
@@ -39,12 +39,12 @@ const SUSPENDED_BYTES: usize = 128;
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    let paging = Paging::<AgentName>::take(&mut query)?;
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<AgentName>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let stops = copy.state.all_stops();
     let from = paging.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
     let page = paging
@@ -62,7 +62,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         json.end_object();
     });
     json.end_object();
-    Ok(page_answer(&question, &head, json.into_bytes()))
+    Ok(page_answer(&request, &head, json.into_bytes()))
 }
 
 #[utoipa::path(

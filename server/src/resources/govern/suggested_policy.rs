@@ -8,9 +8,9 @@ use bitacora_governance::{Policies, Policy, PolicyVersion};
 use bitacora_projector::IndexedLedger;
 
 use crate::api::Api;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 use crate::requests::service_event::governance;
-use crate::strict_object::Members;
+use crate::strict_object::ObjectMembers;
 
 /// Begins the note of a version of the policy that came of a suggestion.
 pub(super) const ACCEPTED_NOTE: &str = "suggestion ";
@@ -26,7 +26,7 @@ pub(super) enum Folders {
     Any,
 }
 
-pub(super) fn take_cwd(members: &mut Members<'_>) -> Result<Option<Folders>, Problem> {
+pub(super) fn take_cwd(members: &mut ObjectMembers<'_>) -> Result<Option<Folders>, Problem> {
     let Some(globs) = members.take::<OneOrMany<Glob>>("cwd")? else { return Ok(None) };
     let is_any = globs.as_slice().iter().any(|glob| glob.as_str() == ANY_FOLDER);
     Ok(Some(if is_any { Folders::Any } else { Folders::Within(globs) }))
@@ -45,7 +45,7 @@ pub(super) fn narrow(
         Some(Folders::Any) => (),
         None if rule.action == Verdict::Allow && is_told_from_a_folder(dimension, ledger)? => {
             let why = "is missing: calls like this are told from their working folder on; name those that are meant, such as \"/home/ana/work/**\", or \"**\" for every one";
-            let place = Place::Body { line: None, pointer: "/cwd".to_owned() };
+            let place = FaultLocation::Body { line: None, pointer: "/cwd".to_owned() };
             return Err(Problem::new(Code::Schema, format!("`cwd` {why}")).with_fault(place, why));
         }
         None => (),

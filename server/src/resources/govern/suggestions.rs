@@ -25,9 +25,9 @@ use crate::http::media::JSON;
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
-use crate::requests::listing::{Paging, written_page_at};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::{ask_model, ask_model_of_now};
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::policy::STREAM as POLICY_STREAM;
@@ -56,8 +56,8 @@ enum Asked {
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let asked = match query.take("state")?.as_deref() {
         None => Asked::Made(None),
         Some("open") => Asked::Made(Some(SuggestionState::Open)),
@@ -69,11 +69,11 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
             return Err(bad_query("state", "is none of open, accepted, rejected, candidate and imported"));
         }
     };
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
-    let copy = governance(&question.ledger)?.copy();
+    let copy = governance(&request.ledger)?.copy();
     let rules = copy.state.rules_of_trust();
-    let (page, position) = ask_model(&api, &question, MODEL, move |models| match asked {
+    let (page, position) = ask_model(&api, &request, MODEL, move |models| match asked {
         Asked::Made(state) => made_page(models, state, &paging),
         Asked::Candidates => {
             let found = models.candidates(&rules)?;
@@ -85,18 +85,18 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         Asked::Imported => imported_page(models, &copy.state, &paging),
     })
     .await?;
-    written_page_at(&question, position, &page)
+    written_page_at(&request, position, &page)
 }
 
 fn made_page(
     models: &ReadModels,
     state: Option<SuggestionState>,
-    paging: &Paging<u64>,
+    paging: &PageParams<u64>,
 ) -> Result<(SuggestionList, Position), ModelError> {
     let before = paging.after.and_then(Position::new);
     let found = models.suggestions(&SuggestionQuery { state, before, limit: paging.limit })?;
     let last = found.items.last().map(|suggestion| suggestion.first).filter(|_| found.more);
-    let next = last.and_then(|last| Paging::next(&last));
+    let next = last.and_then(|last| PageParams::next(&last));
     let mut suggestions: Vec<_> = found.items.into_iter().map(of_made).collect();
     suggestions.iter_mut().try_for_each(|suggestion| tag(models, suggestion))?;
     Ok((SuggestionList { suggestions, next }, found.position))
@@ -105,7 +105,7 @@ fn made_page(
 fn imported_page(
     models: &ReadModels,
     state: &GovernedState,
-    paging: &Paging<u64>,
+    paging: &PageParams<u64>,
 ) -> Result<(SuggestionList, Position), ModelError> {
     let (imports, position) = models.imported_candidates(&state.rules_of_trust())?;
     let all = imports.into_iter().flat_map(|found| {
@@ -120,11 +120,11 @@ fn imported_page(
 fn page_of(
     models: &ReadModels,
     all: Vec<SuggestionAnswer>,
-    paging: &Paging<u64>,
+    paging: &PageParams<u64>,
 ) -> Result<SuggestionList, ModelError> {
     let before = usize::try_from(paging.after.unwrap_or(0)).unwrap_or(usize::MAX);
     let end = before.saturating_add(paging.limit);
-    let next = (all.len() > end).then(|| Paging::next(&(end as u64))).flatten();
+    let next = (all.len() > end).then(|| PageParams::next(&(end as u64))).flatten();
     let mut suggestions: Vec<_> = all.into_iter().skip(before).take(paging.limit).collect();
     suggestions.iter_mut().try_for_each(|suggestion| tag(models, suggestion))?;
     Ok(SuggestionList { suggestions, next })

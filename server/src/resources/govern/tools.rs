@@ -14,10 +14,10 @@ use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::json::JsonWriter;
 use crate::limits::MAX_PAGE_TOOLS;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 use crate::requests::act::Act;
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::Question;
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::strict_object::read_known;
@@ -46,12 +46,12 @@ type ToolKey = (Name, Option<Name>);
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    let paging = Paging::<ToolKey>::take_up_to(&mut query, MAX_PAGE_TOOLS)?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<ToolKey>::take_up_to(&mut query, MAX_PAGE_TOOLS)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let registry = copy.state.tools();
     let behind = registry.iter().filter(|tool| {
         let place = (tool.document.tool.as_str(), tool.document.server.as_deref());
@@ -68,7 +68,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         json.end_object();
     });
     json.end_object();
-    Ok(page_answer(&question, &head, json.into_bytes()))
+    Ok(page_answer(&request, &head, json.into_bytes()))
 }
 
 #[utoipa::path(
@@ -102,7 +102,7 @@ pub(crate) async fn put(mut act: Act) -> Result<Response, Problem> {
             Code::BadBody,
             format!("the member `tool` of the body is not taken: {fault}"),
         )
-        .with_fault(Place::Body { line: None, pointer: "/tool".to_owned() }, fault));
+        .with_fault(FaultLocation::Body { line: None, pointer: "/tool".to_owned() }, fault));
     }
     let _one_at_a_time = act.turn().await;
     let is_known = is_registered(&act, &document.tool, document.server.as_deref());

@@ -17,8 +17,8 @@ use crate::http::query::{Query, bad_query};
 use crate::json::JsonWriter;
 use crate::problem::Problem;
 use crate::requests::act::Act;
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::breakers::{write_breaker_state, write_breaker_stood};
@@ -52,18 +52,18 @@ const RECORD_BYTES: usize = 384;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let filter = take_filter(&mut query)?;
     let from = match query.take("order")?.as_deref() {
         None | Some("top") => RankedFrom::Top,
         Some("bottom") => RankedFrom::Bottom,
         Some(_) => return Err(bad_query("order", "is neither `top` nor `bottom`")),
     };
-    let paging = Paging::<RankKey>::take(&mut query)?;
+    let paging = PageParams::<RankKey>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let bytes = api
         .read(move || {
             let rules = copy.state.rules_of_trust();
@@ -86,7 +86,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
             Ok(json.into_bytes())
         })
         .await?;
-    Ok(page_answer(&question, &head, bytes))
+    Ok(page_answer(&request, &head, bytes))
 }
 
 /// The place of a dimension in a ranking.
@@ -112,19 +112,19 @@ type RankKey = (Score, Dimension);
         Refusals,
     )
 )]
-pub(crate) async fn record(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    if let Some(parts) = SummedParts::of(&question)? {
-        return summed(&api, &question, parts).await;
+pub(crate) async fn record(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    if let Some(parts) = SummedParts::of(&request)? {
+        return summed(&api, &request, parts).await;
     }
     let dimension = take_dimension(&mut query)?;
     let at = query.take_position("at")?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let governance = governance(&question.ledger)?;
+    let head = request.state(&api).await?;
+    let governance = governance(&request.ledger)?;
     let (time, standing, now, stood) = match at {
         Some(at) => {
-            let (time, standing, stood) = standing_at(&api, &question, dimension, at).await?;
+            let (time, standing, stood) = standing_at(&api, &request, dimension, at).await?;
             (time, standing, None, Some(stood))
         }
         None => governance.read(|state| {

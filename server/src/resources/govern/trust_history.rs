@@ -26,7 +26,7 @@ use crate::page::is_forgettable;
 use crate::problem::{Code, Problem};
 use crate::requests::listing::take_limit;
 use crate::requests::read_model_query::ask_model_and_log;
-use crate::requests::read_request::{IMMUTABLE, NO_STORE, Question, answer_at_position};
+use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at_position};
 use crate::requests::service_event::{data_of, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::trust::take_dimension;
@@ -57,18 +57,18 @@ const OUTCOME_BYTES: usize = 320;
         Refusals,
     )
 )]
-pub(crate) async fn history(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn history(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let dimension = take_dimension(&mut query)?;
     let until = query.take_position("until")?;
     let limit = take_limit(&mut query, DEFAULT_OUTCOMES, MAX_OUTCOMES)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let imports = Imports::of(&governance(&question.ledger)?.copy().state);
-    let ledger = question.ledger.clone();
-    let (bytes, may_change, position) = if question.ledger.read_models().is_some() {
+    let head = request.state(&api).await?;
+    let imports = Imports::of(&governance(&request.ledger)?.copy().state);
+    let ledger = request.ledger.clone();
+    let (bytes, may_change, position) = if request.ledger.read_models().is_some() {
         let ask = move |models: &ReadModels| told(models, &ledger, &imports, &dimension, until, limit);
-        ask_model_and_log(&api, &question, MODEL, ask).await?
+        ask_model_and_log(&api, &request, MODEL, ask).await?
     } else {
         let from = Place::Before(until.unwrap_or(head.position).next());
         let ask = move || outcomes(&ledger, &imports, &dimension, from, limit);
@@ -143,11 +143,11 @@ fn told(
 /// read model, where one is kept, else it is folded from the log.
 pub(super) async fn standing_at(
     api: &Api,
-    question: &Question,
+    request: &ReadRequest,
     dimension: Dimension,
     at: Position,
 ) -> Result<(Micros, DimensionStanding, BreakerStood), Problem> {
-    let ledger = question.ledger.clone();
+    let ledger = request.ledger.clone();
     if ledger.read_models().is_none() {
         let max_events = api.limits.max_past_events;
         return api.read(move || standing_after(&ledger, &dimension, at, max_events)).await;
@@ -158,7 +158,7 @@ pub(super) async fn standing_at(
         let assessment = assess(&record, &rules.unwrap_or_else(TrustRules::v2), time);
         Ok(((time, breaker), DimensionStanding { dimension, record, assessment }, position))
     };
-    let ((time, breaker), standing, position) = ask_model_and_log(api, question, MODEL, ask).await?;
+    let ((time, breaker), standing, position) = ask_model_and_log(api, request, MODEL, ask).await?;
     if position < at {
         let detail = format!("{MODEL} has not come to position {at} yet; try again");
         return Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1));

@@ -13,7 +13,7 @@ use crate::limits::MAX_LISTED;
 use crate::problem::Problem;
 use crate::requests::listing::written_page_at;
 use crate::requests::read_model_query::ask_model;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::trust::take_dimension;
 
@@ -36,14 +36,14 @@ use crate::resources::govern::trust::take_dimension;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let dimension = take_dimension(&mut query)?;
     query.finish()?;
-    let ask = ask_model(&api, &question, "trust", move |models| models.trust_months(&dimension, MAX_LISTED));
+    let ask = ask_model(&api, &request, "trust", move |models| models.trust_months(&dimension, MAX_LISTED));
     let found = ask.await?;
     let list = TrustMonthList { months: found.items.into_iter().map(answer).collect() };
-    written_page_at(&question, found.position, &list)
+    written_page_at(&request, found.position, &list)
 }
 
 fn answer(month: TrustMonth) -> TrustMonthAnswer {

@@ -12,7 +12,7 @@ use crate::http::media::JSON;
 use crate::http::query::bad_query;
 use crate::json::JsonWriter;
 use crate::problem::Problem;
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 
 /// Every one.
@@ -33,8 +33,8 @@ pub(super) struct SummedParts {
 
 impl SummedParts {
     /// Reads them; `None` where no part is `*`, so that one dimension is meant.
-    pub(super) fn of(question: &Question) -> Result<Option<Self>, Problem> {
-        let mut query = question.query()?;
+    pub(super) fn of(request: &ReadRequest) -> Result<Option<Self>, Problem> {
+        let mut query = request.query()?;
         let mut part =
             |name| Ok::<_, Problem>(query.take(name)?.map_or_else(|| UNKNOWN.to_owned(), String::from));
         let parts = [part("tool")?, part("context")?, part("model")?, part("task_type")?];
@@ -80,11 +80,11 @@ impl SummedParts {
 /// Answers with the sum of all dimensions that are meant. A sum has no streak, score or standing: these are a dimension's own.
 pub(super) async fn summed(
     api: &Arc<Api>,
-    question: &Question,
+    request: &ReadRequest,
     parts: SummedParts,
 ) -> Result<Response, Problem> {
-    let head = question.state(api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let evaluated_at = format_time(head.time);
     let bytes = api
         .read(move || {

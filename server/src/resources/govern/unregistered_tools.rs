@@ -11,8 +11,8 @@ use crate::answers::UnregisteredToolList;
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::problem::Problem;
-use crate::requests::listing::{Paging, page_answer};
-use crate::requests::read_request::Question;
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
@@ -35,12 +35,12 @@ type SeenKey = (String, Name, Option<Name>);
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    let paging = Paging::<SeenKey>::take(&mut query)?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<SeenKey>::take(&mut query)?;
     query.finish()?;
-    let head = question.state(&api).await?;
-    let copy = governance(&question.ledger)?.copy();
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
     let behind = copy.state.tool_sightings().filter(|(agent, tool, server, _)| {
         let is_behind =
             |(of, named, at): &SeenKey| (*agent, *tool, *server) > (of.as_str(), named, at.as_ref());
@@ -66,5 +66,5 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         json.end_object();
     });
     json.end_object();
-    Ok(page_answer(&question, &head, json.into_bytes()))
+    Ok(page_answer(&request, &head, json.into_bytes()))
 }

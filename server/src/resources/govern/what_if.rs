@@ -21,7 +21,7 @@ use crate::limits::{
 };
 use crate::problem::Problem;
 use crate::requests::listing::take_limit;
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::{data_of, governance, json_bytes};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::policy::{compiled, published};
@@ -48,7 +48,7 @@ const EXAMPLE_BYTES: usize = 320;
 )]
 pub(crate) async fn dry_run(
     State(api): State<Arc<Api>>,
-    question: Question,
+    question: ReadRequest,
     body: Body,
 ) -> Result<Response, Problem> {
     let mut query = question.query()?;
@@ -76,7 +76,7 @@ pub(crate) async fn dry_run(
         Refusals,
     )
 )]
-pub(crate) async fn replay(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
+pub(crate) async fn replay(State(api): State<Arc<Api>>, question: ReadRequest) -> Result<Response, Problem> {
     let mut query = question.query()?;
     let asked = Asked::take(&mut query)?;
     let version = query.take_parsed::<u64>("policy", "a version")?;
@@ -102,7 +102,7 @@ impl Asked {
 
 async fn answer(
     api: &Api,
-    question: &Question,
+    question: &ReadRequest,
     asked: Asked,
     version: Option<u64>,
     policy: impl FnOnce() -> Result<Policy, Problem> + Send + 'static,

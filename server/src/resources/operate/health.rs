@@ -16,7 +16,7 @@ use crate::ledgers::readiness::why_slot_is_not_ready;
 use crate::ledgers::required_models::{RequiredModel, why_models_are_not_ready};
 use crate::ledgers::slot::Slot;
 use crate::metrics::archive_tallies::Tallies;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 use crate::resources::description::PROBLEM;
 
 type Text = ([(HeaderName, &'static str); 2], String);
@@ -153,6 +153,8 @@ impl<'a> Unready<'a> {
             unread.into_iter().flat_map(|(name, reasons)| reasons.into_iter().map(move |why| (name, why)));
         let problem = Problem::new(Code::NotReady, details.join("; "));
         let faults = closed.into_iter().chain(unread).chain(missing);
-        faults.fold(problem, |problem, (name, why)| problem.with_fault(Place::Ledger(name.clone()), why))
+        faults.fold(problem, |problem, (name, why)| {
+            problem.with_fault(FaultLocation::Ledger(name.clone()), why)
+        })
     }
 }

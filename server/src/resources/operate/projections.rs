@@ -21,7 +21,7 @@ use crate::ledgers::slot::Slot;
 use crate::problem::{Code, Problem};
 use crate::requests::act::no_such_verb;
 use crate::requests::read_model_query::read_models;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{InLedger, Refusals};
 
 /// The name of the index among projections.
@@ -136,11 +136,11 @@ fn write_model(ledger: &LedgerName, status: &ModelStatus, json: &mut JsonWriter)
         Refusals,
     )
 )]
-pub(crate) async fn fold_again(question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let named = question.names.named.as_deref().unwrap_or_default();
+pub(crate) async fn fold_again(request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let named = request.names.named.as_deref().unwrap_or_default();
     let name = named.strip_suffix(":rebuild");
-    let models = read_models(&question.ledger)?;
+    let models = read_models(&request.ledger)?;
     if let Some(name) = name.filter(|name| models.fold_again(name)) {
         let mut json = JsonWriter::with_capacity(PROJECTION_BYTES);
         json.begin_object();

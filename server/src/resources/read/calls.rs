@@ -17,9 +17,9 @@ use crate::answers::{
 use crate::api::Api;
 use crate::http::query::take_word;
 use crate::problem::{Code, Problem};
-use crate::requests::listing::{Paging, written_page_at};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::requests::recorded_between::AskedTimes;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
@@ -53,8 +53,8 @@ const MODEL: &str = "calls";
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let outcome = take_word(&mut query, "outcome", &CALL_OUTCOMES)?.map(str::to_owned);
     let verdict = take_word(&mut query, "verdict", &CALL_VERDICTS)?.map(str::to_owned);
     let mut text = |name: &str| query.take(name).map(|text| text.map(Into::into));
@@ -70,16 +70,16 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         ..CallQuery::default()
     };
     let times = AskedTimes::take(&mut query)?;
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
-    let between = times.positions(&api, &question).await?;
+    let between = times.positions(&api, &request).await?;
     (asked.between, asked.from, asked.before) = (between.happened, between.from, between.before);
     (asked.page_end, asked.limit) = (paging.after.and_then(Position::new), paging.limit);
-    let found = ask_model(&api, &question, MODEL, move |models| models.calls(&asked)).await?;
-    let next = found.next.and_then(|next| Paging::next(&next.get()));
+    let found = ask_model(&api, &request, MODEL, move |models| models.calls(&asked)).await?;
+    let next = found.next.and_then(|next| PageParams::next(&next.get()));
     let outside = found.outside.map(outside_answer);
     let page = CallList { calls: found.calls.into_iter().map(answer).collect(), next, outside };
-    written_page_at(&question, found.position, &page)
+    written_page_at(&request, found.position, &page)
 }
 
 #[utoipa::path(
@@ -97,14 +97,14 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let id = question.names.named.clone().unwrap_or_default();
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let id = request.names.named.clone().unwrap_or_default();
     let asked = id.clone();
-    let (found, position) = ask_model(&api, &question, MODEL, move |models| models.call(&asked)).await?;
+    let (found, position) = ask_model(&api, &request, MODEL, move |models| models.call(&asked)).await?;
     let missing =
         || Problem::new(Code::NoSuchCall, format!("no call {id} is recorded")).with("position", position);
-    written_page_at(&question, position, &answer(found.ok_or_else(missing)?))
+    written_page_at(&request, position, &answer(found.ok_or_else(missing)?))
 }
 
 fn artifact(CallArtifact { path, kind, digest }: CallArtifact) -> CallArtifactAnswer {

@@ -21,9 +21,9 @@ use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::limits::MAX_SHOWN_CONTENT_BYTES;
 use crate::problem::{Code, Problem};
-use crate::requests::listing::{Paging, page_answer_at, unwritable, written_page_at};
+use crate::requests::listing::{PageParams, page_answer_at, unwritable, written_page_at};
 use crate::requests::read_model_query::ask_model_and_log;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::write::checkpoint_acts::MODEL;
 use crate::resources::write::checkpoint_saves::told_version;
@@ -51,15 +51,15 @@ type After = (String, String, u64, u64);
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let thread: Option<String> = query.take("thread")?.map(Into::into);
     let namespace = query.take("namespace")?.map(Into::into);
     let before = query.take("before")?.map(Into::into);
     let filter = query.take("filter")?;
     let filter = filter.map(|filter| serde_json::from_str::<BTreeMap<String, Value>>(&filter)).transpose();
     let filter = filter.map_err(|error| bad_query("filter", &format!("is no JSON object: {error}")))?;
-    let paging = Paging::<After>::take(&mut query)?;
+    let paging = PageParams::<After>::take(&mut query)?;
     query.finish()?;
     let mut asked =
         CheckpointQuery { thread, namespace, before, limit: paging.limit, ..CheckpointQuery::default() };
@@ -68,13 +68,13 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         asked.after = Some((id, namespace));
         asked.after_place = Some(CheckpointPlace { position, number });
     }
-    let found = ask_model_and_log(&api, &question, MODEL, move |models| models.checkpoints(&asked)).await?;
+    let found = ask_model_and_log(&api, &request, MODEL, move |models| models.checkpoints(&asked)).await?;
     let next = found.last.map(|(id, namespace, place)| (id, namespace, place.position, place.number));
     let page = CheckpointList {
         checkpoints: found.checkpoints.into_iter().map(saved).collect(),
-        next: next.and_then(|next| Paging::next(&next)),
+        next: next.and_then(|next| PageParams::next(&next)),
     };
-    written_page_at(&question, found.position, &page)
+    written_page_at(&request, found.position, &page)
 }
 
 #[utoipa::path(
@@ -94,14 +94,14 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let namespace: String = query.take("namespace")?.map(Into::into).unwrap_or_default();
     let checkpoint: Option<String> = query.take("checkpoint")?.map(Into::into);
     query.finish()?;
-    let thread = question.names.named.clone().unwrap_or_default();
+    let thread = request.names.named.clone().unwrap_or_default();
     let asked = thread.clone();
-    let found = ask_model_and_log(&api, &question, MODEL, move |models| {
+    let found = ask_model_and_log(&api, &request, MODEL, move |models| {
         let (found, position) = models.checkpoint(&asked, &namespace, checkpoint.as_deref())?;
         let found = found.map(|found| shown(models, found)).transpose()?;
         Ok::<_, CheckpointError>((found, position))
@@ -114,7 +114,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
     };
     let bytes = serde_json::to_vec(&found).map_err(|error| unwritable(&error))?;
     let held = api.hold_answer(bytes).await?;
-    Ok(page_answer_at(&question, position, held))
+    Ok(page_answer_at(&request, position, held))
 }
 
 /// A checkpoint with its contents, as far as they fit an answer.

@@ -19,9 +19,9 @@ use crate::answers::{
 use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
-use crate::requests::listing::{Paging, written_page_at};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
 /// The model that is asked.
@@ -42,11 +42,11 @@ const MODEL: &str = "contracts";
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let name = question.names.named.clone().unwrap_or_default();
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let name = request.names.named.clone().unwrap_or_default();
     let asked = name.clone();
-    let (found, position) = ask_model(&api, &question, MODEL, move |models| models.contract(&asked)).await?;
+    let (found, position) = ask_model(&api, &request, MODEL, move |models| models.contract(&asked)).await?;
     let (contract, definitions) = found.ok_or_else(|| unknown(&name).with("position", position))?;
     let shown = ContractShown {
         contract: contract.contract,
@@ -57,7 +57,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         last: contract.last.to_string(),
         definitions: definitions.iter().map(definition).collect(),
     };
-    written_page_at(&question, position, &shown)
+    written_page_at(&request, position, &shown)
 }
 
 #[utoipa::path(
@@ -77,15 +77,15 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn checks(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn checks(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let failed_only = query.take_parsed::<bool>("failed", "`true` or `false`")?.unwrap_or(false);
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
-    let contract = question.names.named.clone().unwrap_or_default();
+    let contract = request.names.named.clone().unwrap_or_default();
     let before = paging.after.and_then(Position::new);
     let asked = CheckQuery { contract: contract.clone(), failed_only, before, limit: paging.limit };
-    let ask = ask_model(&api, &question, MODEL, move |models| {
+    let ask = ask_model(&api, &request, MODEL, move |models| {
         Ok((models.contract(&asked.contract)?.0.is_some(), models.contract_checks(&asked)?))
     });
     let (is_known, found) = ask.await?;
@@ -93,9 +93,9 @@ pub(crate) async fn checks(State(api): State<Arc<Api>>, question: Question) -> R
         return Err(unknown(&contract).with("position", found.position));
     }
     let last = found.items.last().map(|check| check.position).filter(|_| found.more);
-    let next = last.and_then(|last| Paging::next(&last));
+    let next = last.and_then(|last| PageParams::next(&last));
     let page = ContractCheckList { checks: found.items.into_iter().map(check).collect(), next };
-    written_page_at(&question, found.position, &page)
+    written_page_at(&request, found.position, &page)
 }
 
 #[utoipa::path(
@@ -116,18 +116,21 @@ pub(crate) async fn checks(State(api): State<Arc<Api>>, question: Question) -> R
         Refusals,
     )
 )]
-pub(crate) async fn rollbacks(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn rollbacks(
+    State(api): State<Arc<Api>>,
+    request: ReadRequest,
+) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let state = query.take("state")?.map(|word| state_of(&word)).transpose()?;
     let (agent, contract) = (query.take("agent")?.map(Into::into), query.take("contract")?.map(Into::into));
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
     let before = paging.after.and_then(Position::new);
     let asked = RollbackQuery { state, agent, contract, before, limit: paging.limit };
-    let found = ask_model(&api, &question, MODEL, move |models| models.rollbacks(&asked)).await?;
-    let next = found.next.and_then(|next| Paging::next(&next.get()));
+    let found = ask_model(&api, &request, MODEL, move |models| models.rollbacks(&asked)).await?;
+    let next = found.next.and_then(|next| PageParams::next(&next.get()));
     let page = RollbackList { rollbacks: found.rollbacks.into_iter().map(rollback).collect(), next };
-    written_page_at(&question, found.position, &page)
+    written_page_at(&request, found.position, &page)
 }
 
 fn unknown(contract: &str) -> Problem {

@@ -13,7 +13,7 @@ use crate::http::query::{Query, bad_query};
 use crate::problem::Problem;
 use crate::requests::listing::written_page_at;
 use crate::requests::read_model_query::ask_model;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 
 /// The parts that costs are summed up and picked out by, but for days.
@@ -55,8 +55,8 @@ const DAY: u64 = 86_400_000_000;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let by = query.take("by")?;
     let (since, before) = take_days(&mut query)?;
     let asked = CostQuery {
@@ -66,7 +66,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         only: take_parts(&mut query)?,
     };
     query.finish()?;
-    let found = ask_model(&api, &question, "costs", move |models| models.costs(&asked)).await?;
+    let found = ask_model(&api, &request, "costs", move |models| models.costs(&asked)).await?;
     let (costs, total) = (Vec::with_capacity(found.costs.len()), spending_answer(&found.total));
     let mut list = CostList { costs, total, outside: found.outside };
     for cost in found.costs {
@@ -97,7 +97,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         }
         list.costs.push(sum);
     }
-    written_page_at(&question, found.position, &list)
+    written_page_at(&request, found.position, &list)
 }
 
 fn summed_by(word: &str) -> Result<CostsBy, Problem> {

@@ -25,7 +25,7 @@ use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
 use crate::page::{WrittenPage, event_json, is_forgettable, page_json, page_lines};
 use crate::problem::{Code, Problem};
 use crate::requests::lines::Lines;
-use crate::requests::read_request::{IMMUTABLE, NO_STORE, Question, answer_at};
+use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 
 /// A question as a client asks it.
@@ -71,14 +71,14 @@ struct Asked {
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let form = list_form(&question.headers)?;
-    let mut asked = read_parameters(&question)?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let form = list_form(&request.headers)?;
+    let mut asked = read_parameters(&request)?;
     if form == ListForm::Follow {
-        return follow(api, question, asked).await;
+        return follow(api, request, asked).await;
     }
-    question.state(&api).await?;
-    let ledger = question.ledger;
+    request.state(&api).await?;
+    let ledger = request.ledger;
     check_begins_in_the_ledger(&asked.query, &ledger)?;
     let wanted = asked.limit.unwrap_or(match form {
         ListForm::Page => DEFAULT_PAGE_EVENTS as u64,
@@ -92,7 +92,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     }
     // Before the page is read: a tag may say less than the page shows, never more.
     let tip = asked.query.filter.stream.as_deref().and_then(|stream| Some(ledger.stream_tip(stream)?.0));
-    let mut page = first_page(&api, &question.caller, &ledger, &asked, form).await?;
+    let mut page = first_page(&api, &request.caller, &ledger, &asked, form).await?;
     let bytes = api.hold_answer(std::mem::take(&mut page.bytes)).await?;
 
     let tag = is_plain_stream_read(&asked.query).then(|| tag_version(&page, tip)).flatten();
@@ -127,16 +127,16 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let position = question
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let position = request
         .names
         .position
         .ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
-    let head = question.state(&api).await?;
+    let head = request.state(&api).await?;
     let (bytes, forgettable) = api
         .read(move || {
-            let stored = question.ledger.event(position)?;
+            let stored = request.ledger.event(position)?;
             Ok((event_json(&stored), is_forgettable(&stored)))
         })
         .await?;
@@ -178,12 +178,12 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn list_stream(state: State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    list(state, question).await
+pub(crate) async fn list_stream(state: State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    list(state, request).await
 }
 
 /// Everything that matches, from a position on and for as long as both sides last.
-async fn follow(api: Arc<Api>, question: Question, asked: Asked) -> Result<Response, Problem> {
+async fn follow(api: Arc<Api>, request: ReadRequest, asked: Asked) -> Result<Response, Problem> {
     let Asked { query, limit, wait_until } = asked;
     let Place::After(after) = query.from else {
         return Err(bad_query("dir", "is `backward`, and a stream of events goes forward"));
@@ -195,12 +195,12 @@ async fn follow(api: Arc<Api>, question: Question, asked: Asked) -> Result<Respo
             return Err(bad_query(name, "does not go with text/event-stream, which has no end"));
         }
     }
-    let id = question.ledger.id();
-    let after = last_event_id(&question.headers, id)?.unwrap_or(after);
-    let head = question.state(&api).await?;
-    let ledger = question.ledger;
+    let id = request.ledger.id();
+    let after = last_event_id(&request.headers, id)?.unwrap_or(after);
+    let head = request.state(&api).await?;
+    let ledger = request.ledger;
     check_begins_in_the_ledger(&ReadQuery { from: Place::After(after), ..query.clone() }, &ledger)?;
-    let follower = Follower::new(api, question.caller, ledger, query.filter, after).await?;
+    let follower = Follower::new(api, request.caller, ledger, query.filter, after).await?;
     let body = follow_body(follower);
     let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, body);
     let headers = response.headers_mut();
@@ -212,8 +212,8 @@ async fn follow(api: Arc<Api>, question: Question, asked: Asked) -> Result<Respo
 }
 
 /// Reads the parameters; a stream in the path is one more filter.
-fn read_parameters(question: &Question) -> Result<Asked, Problem> {
-    let mut query = question.query()?;
+fn read_parameters(request: &ReadRequest) -> Result<Asked, Problem> {
+    let mut query = request.query()?;
     let after = query.take_parsed::<After>("after", "a decimal number from 0 to 2^64 - 1");
     let after = after.map_err(|problem| Problem::new(Code::BadPosition, problem.detail()))?;
     let until = query.take_position("until")?;
@@ -228,7 +228,7 @@ fn read_parameters(question: &Question) -> Result<Asked, Problem> {
     };
     let wait = query.take_duration("wait", MAX_WAIT)?;
     let named = query.take("stream")?;
-    let stream = match (&question.names.stream, named) {
+    let stream = match (&request.names.stream, named) {
         (Some(_), Some(_)) => return Err(bad_query("stream", "is given in the path already")),
         (Some(stream), None) => Some(stream.to_owned()),
         (None, named) => named.map(Into::into),
@@ -285,12 +285,12 @@ async fn first_page(
     let mut query = asked.query.clone();
     let mut place = None;
     loop {
-        let (reader, question) = (ledger.clone(), query.clone());
+        let (reader, request) = (ledger.clone(), query.clone());
         let page = api
             .read(move || {
                 Ok(match form {
-                    ListForm::Page => page_json(&reader, &question)?,
-                    ListForm::Lines | ListForm::Follow => page_lines(&reader, &question)?,
+                    ListForm::Page => page_json(&reader, &request)?,
+                    ListForm::Lines | ListForm::Follow => page_lines(&reader, &request)?,
                 })
             })
             .await?;

@@ -11,9 +11,9 @@ use bitacora_projector::{Gap, GapQuery};
 use crate::answers::{GapAnswer, GapList};
 use crate::api::Api;
 use crate::problem::Problem;
-use crate::requests::listing::{Paging, written_page_at};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
 #[utoipa::path(
@@ -32,19 +32,19 @@ use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let session = query.take("session")?.map(Into::into);
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
     let asked = GapQuery { session, before: paging.after.and_then(Position::new), limit: paging.limit };
-    let found = ask_model(&api, &question, "gaps", move |models| models.gaps(&asked)).await?;
+    let found = ask_model(&api, &request, "gaps", move |models| models.gaps(&asked)).await?;
     let last = found.items.last().map(|gap| gap.position).filter(|_| found.more);
     let page = GapList {
         gaps: found.items.into_iter().map(answer).collect(),
-        next: last.and_then(|last| Paging::next(&last)),
+        next: last.and_then(|last| PageParams::next(&last)),
     };
-    written_page_at(&question, found.position, &page)
+    written_page_at(&request, found.position, &page)
 }
 
 fn answer(gap: Gap) -> GapAnswer {

@@ -11,7 +11,7 @@ use crate::api::Api;
 use crate::http::media::JSON;
 use crate::json::JsonWriter;
 use crate::problem::Problem;
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{InLedger, Refusals};
 
 #[utoipa::path(
@@ -25,9 +25,9 @@ use crate::resources::description::{InLedger, Refusals};
         Refusals,
     )
 )]
-pub(crate) async fn head(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let head = question.state(&api).await?;
+pub(crate) async fn head(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let head = request.state(&api).await?;
     let mut json = JsonWriter::with_capacity(256);
     json.begin_object();
     json.place_member("position", head.position.get());

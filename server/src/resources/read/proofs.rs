@@ -14,7 +14,7 @@ use crate::http::media::JSON;
 use crate::http::query::{Query, bad_query};
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
-use crate::requests::read_request::{IMMUTABLE, Question, answer_at};
+use crate::requests::read_request::{IMMUTABLE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 
 #[utoipa::path(
@@ -33,18 +33,21 @@ use crate::resources::description::{AtLeast, InLedger, Refusals};
         Refusals,
     )
 )]
-pub(crate) async fn inclusion(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn inclusion(
+    State(api): State<Arc<Api>>,
+    request: ReadRequest,
+) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let position = query.take_position("position")?;
     let size = query.take_position("size")?;
     query.finish()?;
     let position = position.ok_or_else(|| bad_query("position", "is missing"))?;
-    let head = question.state(&api).await?;
+    let head = request.state(&api).await?;
     let size = size.unwrap_or(head.position).get();
     if position.get() > size && size <= head.position.get() && position <= head.position {
         return Err(bad_query("position", "is past `size`: the event is not in that tree"));
     }
-    let proof = api.read(move || Ok(question.ledger.prove_inclusion(position, size)?)).await?;
+    let proof = api.read(move || Ok(request.ledger.prove_inclusion(position, size)?)).await?;
     Ok(answer_at(&head, JSON, IMMUTABLE, inclusion_json(&proof).into()))
 }
 
@@ -66,18 +69,18 @@ pub(crate) async fn inclusion(State(api): State<Arc<Api>>, question: Question) -
 )]
 pub(crate) async fn consistency(
     State(api): State<Arc<Api>>,
-    question: Question,
+    request: ReadRequest,
 ) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+    let mut query = request.query()?;
     let (from, to) = (take_size(&mut query, "from")?, take_size(&mut query, "to")?);
     query.finish()?;
     let from = from.ok_or_else(|| bad_query("from", "is missing"))?;
-    let head = question.state(&api).await?;
+    let head = request.state(&api).await?;
     let to = to.unwrap_or(head.position.get());
     if from > to && from <= head.position.get() {
         return Err(bad_query("from", "is larger than `to`: a tree does not shrink"));
     }
-    let proof = api.read(move || Ok(question.ledger.prove_consistency(from, to)?)).await?;
+    let proof = api.read(move || Ok(request.ledger.prove_consistency(from, to)?)).await?;
     Ok(answer_at(&head, JSON, IMMUTABLE, consistency_json(&proof).into()))
 }
 

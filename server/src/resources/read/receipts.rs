@@ -14,7 +14,7 @@ use crate::api::Api;
 use crate::http::media::TEXT;
 use crate::limits::{HEAD_POLL, HEAD_WAIT};
 use crate::problem::{Code, Problem};
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 
 #[utoipa::path(
@@ -32,14 +32,14 @@ use crate::resources::description::{AtLeast, InLedger, Refusals};
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let position = question
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let position = request
         .names
         .position
         .ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
-    let durable = question.state(&api).await?;
-    let ledger = question.ledger;
+    let durable = request.state(&api).await?;
+    let ledger = request.ledger;
     if position > durable.position {
         return Err(ReadError::PastHead { asked: position, head: durable.position }.into());
     }

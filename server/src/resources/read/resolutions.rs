@@ -12,9 +12,9 @@ use crate::answers::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList}
 use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::problem::Problem;
-use crate::requests::listing::{Paging, written_page_at};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
 /// The model that is asked.
@@ -40,21 +40,21 @@ const MILLISECOND: u64 = 1_000;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let (by, agent) = (query.take("by")?.map(Into::into), query.take("agent")?.map(Into::into));
     let resolution = query.take("resolution")?.map(|word| resolution_of(&word)).transpose()?;
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
     let before = paging.after.and_then(Position::new);
     let asked = AnsweredQuery { by, agent, resolution, before, limit: paging.limit };
-    let found = ask_model(&api, &question, MODEL, move |models| models.answered(&asked)).await?;
+    let found = ask_model(&api, &request, MODEL, move |models| models.answered(&asked)).await?;
     let last = found.items.last().map(|answered| answered.position).filter(|_| found.more);
     let page = AnsweredList {
         resolutions: found.items.into_iter().map(answered).collect(),
-        next: last.and_then(|last| Paging::next(&last)),
+        next: last.and_then(|last| PageParams::next(&last)),
     };
-    written_page_at(&question, found.position, &page)
+    written_page_at(&request, found.position, &page)
 }
 
 #[utoipa::path(
@@ -72,18 +72,21 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn answerers(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    let paging = Paging::<u64>::take(&mut query)?;
+pub(crate) async fn answerers(
+    State(api): State<Arc<Api>>,
+    request: ReadRequest,
+) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
     let (after, limit) = (paging.after.unwrap_or_default(), paging.limit);
-    let found = ask_model(&api, &question, MODEL, move |models| models.answerers(after, limit)).await?;
+    let found = ask_model(&api, &request, MODEL, move |models| models.answerers(after, limit)).await?;
     let last = found.items.last().map(|person| person.first).filter(|_| found.more);
     let page = AnswererList {
         answerers: found.items.into_iter().map(answerer).collect(),
-        next: last.and_then(|last| Paging::next(&last)),
+        next: last.and_then(|last| PageParams::next(&last)),
     };
-    written_page_at(&question, found.position, &page)
+    written_page_at(&request, found.position, &page)
 }
 
 fn resolution_of(word: &str) -> Result<Resolution, Problem> {

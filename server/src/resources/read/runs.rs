@@ -11,9 +11,9 @@ use crate::answers::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContent
 use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
-use crate::requests::listing::{Paging, written_page_at};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
 /// The model that is asked.
@@ -40,8 +40,8 @@ const STATES: [RunState; 5] =
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let state: Option<String> = query.take("state")?.map(Into::into);
     if state.as_ref().is_some_and(|asked| !STATES.iter().any(|state| state.as_str() == asked)) {
         let states = STATES.map(|state| format!("`{}`", state.as_str())).join(", ");
@@ -49,15 +49,15 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     }
     let agent = query.take("agent")?.map(Into::into);
     let case = query.take("case")?.map(Into::into);
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
     let before = paging.after.and_then(Position::new);
     let asked = RunQuery { state, agent, case, before, limit: paging.limit };
-    let found = ask_model(&api, &question, MODEL, move |models| models.runs(&asked)).await?;
+    let found = ask_model(&api, &request, MODEL, move |models| models.runs(&asked)).await?;
     let last = found.items.last().map(|run| run.position).filter(|_| found.more);
-    let next = last.and_then(|last| Paging::next(&last));
+    let next = last.and_then(|last| PageParams::next(&last));
     let page = RunList { runs: found.items.into_iter().map(answer).collect(), next };
-    written_page_at(&question, found.position, &page)
+    written_page_at(&request, found.position, &page)
 }
 
 #[utoipa::path(
@@ -75,12 +75,12 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let id = question.names.named.clone().unwrap_or_default();
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let id = request.names.named.clone().unwrap_or_default();
     let asked = id.clone();
-    let (found, position) = ask_model(&api, &question, MODEL, move |models| models.run(&asked)).await?;
-    written_page_at(&question, position, &answer(found.ok_or_else(|| unknown(&id))?))
+    let (found, position) = ask_model(&api, &request, MODEL, move |models| models.run(&asked)).await?;
+    written_page_at(&request, position, &answer(found.ok_or_else(|| unknown(&id))?))
 }
 
 #[utoipa::path(
@@ -99,13 +99,13 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn steps(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
-    let paging = Paging::<u64>::take(&mut query)?;
+pub(crate) async fn steps(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
-    let id = question.names.named.clone().unwrap_or_default();
+    let id = request.names.named.clone().unwrap_or_default();
     let (asked, before, limit) = (id.clone(), paging.after.and_then(Position::new), paging.limit);
-    let found = ask_model(&api, &question, MODEL, move |models| {
+    let found = ask_model(&api, &request, MODEL, move |models| {
         let known = models.run(&asked)?.0.is_some();
         Ok((known, models.run_steps(&asked, before, limit)?))
     });
@@ -114,9 +114,9 @@ pub(crate) async fn steps(State(api): State<Arc<Api>>, question: Question) -> Re
         return Err(unknown(&id));
     }
     let last = found.items.last().map(|step| step.position).filter(|_| found.more);
-    let next = last.and_then(|last| Paging::next(&last));
+    let next = last.and_then(|last| PageParams::next(&last));
     let page = RunStepList { steps: found.items.into_iter().map(step_answer).collect(), next };
-    written_page_at(&question, found.position, &page)
+    written_page_at(&request, found.position, &page)
 }
 
 fn unknown(run: &str) -> Problem {

@@ -14,7 +14,7 @@ use crate::answers::{
     SessionRunAnswer, SessionShown, SessionTotalsAnswer,
 };
 use crate::api::Api;
-use crate::requests::listing::{Paging, written_page_at};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::read::calls::outside_answer;
 use crate::resources::read::costs::spending_answer;
@@ -22,7 +22,7 @@ use crate::resources::read::costs::spending_answer;
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
 use crate::requests::read_model_query::ask_model;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::requests::recorded_between::AskedTimes;
 
 /// The model that is asked.
@@ -50,14 +50,14 @@ const MODEL: &str = "sessions";
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let (agent, harness) = (query.take("agent")?.map(Into::into), query.take("harness")?.map(Into::into));
     let state = query.take("state")?.map(|word| state_of(&word)).transpose()?;
     let times = AskedTimes::take(&mut query)?;
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
-    let between = times.positions(&api, &question).await?;
+    let between = times.positions(&api, &request).await?;
     let asked = SessionQuery {
         agent,
         harness,
@@ -68,11 +68,11 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         page_end: paging.after.and_then(Position::new),
         limit: paging.limit,
     };
-    let found = ask_model(&api, &question, MODEL, move |models| models.sessions(&asked)).await?;
-    let next = found.next.and_then(|next| Paging::next(&next.get()));
+    let found = ask_model(&api, &request, MODEL, move |models| models.sessions(&asked)).await?;
+    let next = found.next.and_then(|next| PageParams::next(&next.get()));
     let outside = found.outside.map(outside_answer);
     let page = SessionList { sessions: found.sessions.into_iter().map(answer).collect(), next, outside };
-    written_page_at(&question, found.position, &page)
+    written_page_at(&request, found.position, &page)
 }
 
 #[utoipa::path(
@@ -90,18 +90,18 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let id = question.names.named.clone().unwrap_or_default();
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let id = request.names.named.clone().unwrap_or_default();
     let asked = id.clone();
-    let (found, position) = ask_model(&api, &question, MODEL, move |models| models.session(&asked)).await?;
+    let (found, position) = ask_model(&api, &request, MODEL, move |models| models.session(&asked)).await?;
     let missing = || {
         Problem::new(Code::NoSuchSession, format!("no session {id} is recorded")).with("position", position)
     };
     let (session, runs) = found.ok_or_else(missing)?;
     let run = |position: u64, run| SessionRunAnswer { run, position: position.to_string() };
     let newest_runs = runs.into_iter().map(|named| run(named.position, named.run)).collect();
-    written_page_at(&question, position, &SessionShown { session: answer(session), newest_runs })
+    written_page_at(&request, position, &SessionShown { session: answer(session), newest_runs })
 }
 
 fn state_of(word: &str) -> Result<SessionState, Problem> {

@@ -10,7 +10,7 @@ use bitacora_projector::IndexedLedger;
 
 use crate::api::Api;
 use crate::problem::{Code, Problem};
-use crate::requests::read_request::{IMMUTABLE, Question, answer_at};
+use crate::requests::read_request::{IMMUTABLE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::read::tile_path::TilePath;
 
@@ -37,13 +37,13 @@ const _: () = assert!(ENTRY_BYTES == 48);
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let tile = question.names.tile.as_deref().and_then(TilePath::parse).ok_or_else(|| {
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let tile = request.names.tile.as_deref().and_then(TilePath::parse).ok_or_else(|| {
         Problem::new(Code::NoSuchResource, "no tile has that path; see C2SP tlog-tiles for those there are")
     })?;
-    let head = question.state(&api).await?;
-    let bytes = api.read(move || tile_bytes(&question.ledger, &tile)).await?;
+    let head = request.state(&api).await?;
+    let bytes = api.read(move || tile_bytes(&request.ledger, &tile)).await?;
     let bytes = api.hold_answer(bytes).await?;
     // A tile of one width never changes.
     Ok(answer_at(&head, OCTETS, IMMUTABLE, bytes.into()))

@@ -12,7 +12,7 @@ use crate::http::query::bad_query;
 use crate::problem::Problem;
 use crate::requests::listing::written_page_at;
 use crate::requests::read_model_query::ask_model;
-use crate::requests::read_request::Question;
+use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::read::costs::{day_of, take_days};
 
@@ -42,8 +42,8 @@ const RATE_STEPS: f64 = 10_000.0;
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let by = query.take("by")?;
     let (since, before) = take_days(&mut query)?;
     let mut text = |name: &str| query.take(name).map(|text| text.map(Into::into));
@@ -57,7 +57,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         agent: text("agent")?,
     };
     query.finish()?;
-    let found = ask_model(&api, &question, MODEL, move |models| models.tools(&asked)).await?;
+    let found = ask_model(&api, &request, MODEL, move |models| models.tools(&asked)).await?;
     let usage = found.sums.into_iter().map(|(of, sum)| {
         let (mut tool, mut context, mut role, mut agent, mut day) = (None, None, None, None, None);
         for (by, of) in of {
@@ -72,7 +72,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
         ToolUsageAnswer { tool, context, role, agent, day, counts: counts(&sum) }
     });
     let list = ToolUsageList { usage: usage.collect(), total: counts(&found.total), outside: found.outside };
-    written_page_at(&question, found.position, &list)
+    written_page_at(&request, found.position, &list)
 }
 
 fn summed_by(word: &str) -> Result<ToolsBy, Problem> {

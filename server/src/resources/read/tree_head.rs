@@ -11,7 +11,7 @@ use bitacora_projector::IndexedLedger;
 use crate::api::Api;
 use crate::http::media::TEXT;
 use crate::problem::{Code, Problem};
-use crate::requests::read_request::{NO_STORE, Question, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{InLedger, Refusals};
 
 #[utoipa::path(
@@ -28,8 +28,8 @@ use crate::resources::description::{InLedger, Refusals};
         Refusals,
     )
 )]
-pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    answer(&api, &question, |ledger| ledger.tree_head()).await
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    answer(&api, &request, |ledger| ledger.tree_head()).await
 }
 
 #[utoipa::path(
@@ -43,18 +43,21 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: Question) -> Res
         Refusals,
     )
 )]
-pub(crate) async fn checkpoint(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    answer(&api, &question, |ledger| ledger.witnessed_head().or_else(|| ledger.tree_head())).await
+pub(crate) async fn checkpoint(
+    State(api): State<Arc<Api>>,
+    request: ReadRequest,
+) -> Result<Response, Problem> {
+    answer(&api, &request, |ledger| ledger.witnessed_head().or_else(|| ledger.tree_head())).await
 }
 
 async fn answer(
     api: &Api,
-    question: &Question,
+    request: &ReadRequest,
     head: impl FnOnce(&IndexedLedger) -> Option<Arc<PublishedHead>>,
 ) -> Result<Response, Problem> {
-    question.takes_no_parameters()?;
-    let state = question.state(api).await?;
-    let head = head(&question.ledger).ok_or_else(|| {
+    request.takes_no_parameters()?;
+    let state = request.state(api).await?;
+    let head = head(&request.ledger).ok_or_else(|| {
         let detail = "no tree head is signed yet; one is within a second of the first event";
         Problem::new(Code::NoTreeHead, detail).with_retry_after(1)
     })?;

@@ -20,10 +20,10 @@ use crate::background::suggestion_job::MODEL;
 use crate::http::query::{Query, bad_query};
 use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
-use crate::requests::listing::{Paging, written_page_at};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
-use crate::requests::read_request::Question;
-use crate::requests::service_event::Governed;
+use crate::requests::read_request::ReadRequest;
+use crate::requests::service_event::ServiceEvent;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::trust::take_dimension;
 
@@ -55,15 +55,15 @@ const CALL_KINDS: [&str; 5] =
         Refusals,
     )
 )]
-pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Result<Response, Problem> {
-    let mut query = question.query()?;
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
     let on = take_target(&mut query)?;
-    let paging = Paging::<u64>::take(&mut query)?;
+    let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
     let before = paging.after.and_then(Position::new);
     let asked = AnnotationQuery { on, before, limit: paging.limit };
-    let (page, position) = ask_model(&api, &question, MODEL, move |models| page(models, &asked)).await?;
-    written_page_at(&question, position, &page)
+    let (page, position) = ask_model(&api, &request, MODEL, move |models| page(models, &asked)).await?;
+    written_page_at(&request, position, &page)
 }
 
 fn page(models: &ReadModels, asked: &AnnotationQuery) -> Result<(AnnotationList, Position), ModelError> {
@@ -76,7 +76,7 @@ fn page(models: &ReadModels, asked: &AnnotationQuery) -> Result<(AnnotationList,
     let page = AnnotationList {
         annotations: found.items.into_iter().map(answer).collect(),
         tags: tags.map(|tags| tags.into_iter().map(tag_answer).collect()),
-        next: last.and_then(|last| Paging::next(&last)),
+        next: last.and_then(|last| PageParams::next(&last)),
     };
     Ok((page, found.position))
 }
@@ -142,7 +142,7 @@ pub(crate) async fn add(mut act: Act) -> Result<Response, Problem> {
     if let AnnotationTarget::Call(call) = &added.on {
         refuse_unknown(&act.api, &act.ledger, call).await?;
     }
-    let mut event = Governed::act(&act.ledger, &act.caller, STREAM, &added)?;
+    let mut event = ServiceEvent::act(&act.ledger, &act.caller, STREAM, &added)?;
     if let AnnotationTarget::Call(call) = &added.on {
         event.about.call = Some(call.clone());
     }

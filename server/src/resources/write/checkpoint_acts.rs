@@ -19,7 +19,7 @@ use crate::requests::act::{Act, no_such_verb};
 use crate::requests::listing::unwritable;
 use crate::requests::read_model_query::{come_to_head, read_models};
 use crate::requests::read_request::{NO_STORE, answer_at};
-use crate::requests::service_event::{About, act_id, event_data};
+use crate::requests::service_event::{CallContext, act_id, event_data};
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::write::checkpoint_saves::{fork, save, write};
 use crate::resources::write::content_pieces::Contents;
@@ -121,7 +121,7 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
         ));
     }
     act.caller.still_holds(&act.api.authenticator)?;
-    let about = About { agent: agent_of(&act, None)?, ..About::default() };
+    let about = CallContext { agent: agent_of(&act, None)?, ..CallContext::default() };
     let event = Draft::of(&act, &thread, id, about, &data)?;
     event.must_count(&act.ledger, &thread)?;
     event.record(act, None).await
@@ -159,7 +159,7 @@ async fn copy(mut act: Act, thread: Name) -> Result<Response, Problem> {
         return Err(Problem::new(Code::ThreadTaken, detail));
     }
     act.caller.still_holds(&act.api.authenticator)?;
-    let about = About { agent: agent_of(&act, None)?, ..About::default() };
+    let about = CallContext { agent: agent_of(&act, None)?, ..CallContext::default() };
     let event = Draft::of(&act, to, id, about, &data)?;
     event.must_count(&act.ledger, to)?;
     event.record(act, None).await
@@ -254,7 +254,7 @@ pub(super) struct Draft {
     kind: &'static str,
     stream: String,
     actor: String,
-    about: About,
+    about: CallContext,
     pub(super) data: Json<'static>,
 }
 
@@ -263,7 +263,7 @@ impl Draft {
         act: &Act,
         thread: &str,
         id: Option<RequestId>,
-        about: About,
+        about: CallContext,
         data: &T,
     ) -> Result<Self, Problem> {
         let data = event_data(data)?;

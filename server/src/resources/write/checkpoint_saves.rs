@@ -21,12 +21,12 @@ use crate::requests::act::Act;
 use crate::requests::listing::unwritable;
 use crate::requests::read_model_query::{come_near_head, come_to, come_to_head, read_models};
 use crate::requests::read_request::{NO_STORE, answer_at};
-use crate::requests::service_event::{About, PlaceName};
+use crate::requests::service_event::{CallContext, PlaceName};
 use crate::resources::write::checkpoint_acts::{
     Draft, MODEL, RequestId, agent_of, answer, last_of, must_have_room, told_before,
 };
 use crate::resources::write::content_pieces::Contents;
-use crate::strict_object::Members;
+use crate::strict_object::ObjectMembers;
 
 /// Values of one request, by their channels.
 type Values = BoundedMap<ContentValue, MAX_CHECKPOINT_CHANNELS>;
@@ -119,7 +119,10 @@ pub(super) async fn write(act: Act, thread: Name) -> Result<Response, Problem> {
 }
 
 /// The tasks of a checkpoint's body, whose writes are put behind what is given; how many each has.
-fn tasks(members: &mut Members<'_>, given: &mut Vec<Given>) -> Result<(Option<Tasks>, Vec<usize>), Problem> {
+fn tasks(
+    members: &mut ObjectMembers<'_>,
+    given: &mut Vec<Given>,
+) -> Result<(Option<Tasks>, Vec<usize>), Problem> {
     let requests: Option<BoundedList<CheckpointTaskRequest, 0, MAX_CHECKPOINT_TASKS>> =
         members.take("writes")?;
     let requests = requests.map_or_else(Vec::new, BoundedList::into_vec);
@@ -142,7 +145,7 @@ fn tasks(members: &mut Members<'_>, given: &mut Vec<Given>) -> Result<(Option<Ta
 }
 
 fn take_writes(
-    members: &Members<'_>,
+    members: &ObjectMembers<'_>,
     at: &str,
     writes: Writes,
     given: &mut Vec<Given>,
@@ -215,7 +218,7 @@ pub(super) async fn fork(mut act: Act, thread: Name) -> Result<Response, Problem
         namespace,
         thread: thread.clone(),
     };
-    let about = About { agent: agent_of(&act, None)?, ..About::default() };
+    let about = CallContext { agent: agent_of(&act, None)?, ..CallContext::default() };
     must_have_room(&act.ledger, &thread, 0)?;
     act.caller.still_holds(&act.api.authenticator)?;
     let draft = Draft::of(&act, &thread, request, about, &data)?;
@@ -240,7 +243,7 @@ pub(crate) fn told_version(version: &Version) -> Option<ChannelVersion> {
 
 /// A member, or what the metadata says in its place.
 fn said<T: serde::de::DeserializeOwned>(
-    members: &mut Members<'_>,
+    members: &mut ObjectMembers<'_>,
     name: &'static str,
     metadata: Option<&JsonObject>,
 ) -> Result<T, Problem> {
@@ -253,7 +256,7 @@ fn said<T: serde::de::DeserializeOwned>(
 }
 
 fn told<T>(
-    members: &mut Members<'_>,
+    members: &mut ObjectMembers<'_>,
     data: T,
     given: Vec<Given>,
     shares: Vec<usize>,
@@ -371,13 +374,13 @@ fn too_many(error: bitacora_formats::vocabulary::ListError) -> Problem {
 /// Reads a body, and records what it says behind the contents that it brings.
 async fn record<T: Saved + Send + 'static>(
     mut act: Act,
-    read: impl FnOnce(&mut Members<'_>) -> Result<Told<T>, Problem> + Send + 'static,
+    read: impl FnOnce(&mut ObjectMembers<'_>) -> Result<Told<T>, Problem> + Send + 'static,
 ) -> Result<Response, Problem> {
     let body = act.body().await?;
     let ledger = act.ledger.clone();
     // Values are decoded, cut and hashed where that may take as long as it takes.
     let read = act.api.read(move || {
-        let mut members = Members::of_body(body.as_slice())?;
+        let mut members = ObjectMembers::of_body(body.as_slice())?;
         let Told { data, given, shares, id, subject, agent, session, run } = read(&mut members)?;
         members.finish()?;
         let mut contents = Contents::new(subject);
@@ -395,7 +398,7 @@ async fn record<T: Saved + Send + 'static>(
         None if contents.names_others() => come_to_head(&act.ledger, MODEL).await?,
         None => come_near_head(&act.ledger, MODEL).await?,
     }
-    let about = About { agent: agent_of(&act, agent.as_deref())?, session, run, call: None };
+    let about = CallContext { agent: agent_of(&act, agent.as_deref())?, session, run, call: None };
     let (thread, _, _) = data.key();
     let draft = Draft::of(&act, thread, id, about, &data)?;
     act.caller.still_holds(&act.api.authenticator)?;

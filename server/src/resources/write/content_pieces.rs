@@ -16,7 +16,7 @@ use serde::de::value::{Error as ValueError, StrDeserializer};
 
 use crate::answers::ContentValue;
 use crate::limits::CONTENT_APPEND_BYTES;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 use crate::requests::read_model_query::read_models;
 
 /// The encoding of content that is sent as JSON.
@@ -172,7 +172,7 @@ impl Contents {
 
     /// Checks that all pieces of a content are there, and that their lengths add up to it.
     fn check(&self, named: &Named, found: &[Option<Piece>]) -> Result<(), Problem> {
-        let place = || Place::Body { line: None, pointer: named.at.clone() };
+        let place = || FaultLocation::Body { line: None, pointer: named.at.clone() };
         let mut sum = Some(0);
         for (digest, found) in named.pieces.iter().zip(found) {
             let brought = self.brought.get(digest).map(|piece| Some(piece.len() as u64));
@@ -247,11 +247,11 @@ impl NamedContent {
 
 fn too_large(at: &str, bytes: u64) -> Problem {
     let detail = format!("a content of {bytes} bytes; at most {MAX_CONTENT_BYTES} are taken");
-    let place = Place::Body { line: None, pointer: at.to_owned() };
+    let place = FaultLocation::Body { line: None, pointer: at.to_owned() };
     Problem::new(Code::ContentTooLarge, detail.clone()).with_fault(place, detail)
 }
 
 fn bad_content(at: &str, fault: &str) -> Problem {
-    let place = Place::Body { line: None, pointer: at.to_owned() };
+    let place = FaultLocation::Body { line: None, pointer: at.to_owned() };
     Problem::new(Code::BadBody, format!("the content at {at} is not taken: {fault}")).with_fault(place, fault)
 }

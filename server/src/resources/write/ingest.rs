@@ -17,7 +17,7 @@ use crate::http::media::{NDJSON, media_type};
 use crate::http::path::PathNames;
 use crate::http::preconditions::APPEND_CONDITION;
 use crate::ingest::Ingest;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 use crate::resources::description::{InLedger, Refusals};
 
 #[utoipa::path(
@@ -103,5 +103,5 @@ fn refuse_condition(headers: &HeaderMap, name: &HeaderName, shown: &'static str)
     }
     let fault = "is about one request, and an upload is many; send a request of up to 1,000 events";
     Err(Problem::new(Code::BadHeader, format!("the header {shown} {fault}"))
-        .with_fault(Place::Header(shown), fault))
+        .with_fault(FaultLocation::Header(shown), fault))
 }
