@@ -7,7 +7,7 @@ use crate::background::archiving::Archiving;
 use crate::background::webhooks::NoticeTarget;
 use crate::http::origin::Origin;
 use crate::ledgers::LedgersConfig;
-use crate::ledgers::anchored::UnlistedAnchor;
+use crate::ledgers::anchor_list::UnlistedAnchor;
 use crate::ledgers::first_tokens::Admission;
 use crate::ledgers::required_models::RequiredModel;
 use crate::server_limits::ServerLimits;

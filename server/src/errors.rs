@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::http::preconditions::version_tag;
 use crate::limits::KEY_FAILURE_PACE;
-use crate::paced::LogPace;
+use crate::log_pace::LogPace;
 use crate::problem::{Code, FaultLocation, Problem, SideEffects};
 
 /// The `Retry-After` of a ledger that refuses appends for a reason that may pass, in seconds.

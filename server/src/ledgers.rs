@@ -1,6 +1,6 @@
 //! The ledgers of a data folder, by name.
 
-pub(crate) mod anchored;
+pub(crate) mod anchor_list;
 pub(crate) mod data_folder;
 pub(crate) mod first_tokens;
 pub(crate) mod readiness;
@@ -21,7 +21,7 @@ use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use tokio::sync::{Mutex, Notify};
 
-use crate::ledgers::anchored::{AnchorList, Remembered, UnlistedAnchor, missing};
+use crate::ledgers::anchor_list::{AnchorList, Remembered, UnlistedAnchor, missing};
 use crate::ledgers::data_folder::{DataError, DataFolder};
 use crate::ledgers::first_tokens::{
     FirstAdminError, FirstTokenError, FirstTokens, give_first_admin, record_admin,

@@ -46,16 +46,16 @@ pub(crate) struct Metrics {
 }
 
 /// Counts one more of something for as long as it is held.
-pub(crate) struct Counted(Gauge);
+pub(crate) struct GaugeGuard(Gauge);
 
-impl Counted {
+impl GaugeGuard {
     fn one_more(gauge: &Gauge) -> Self {
         gauge.inc();
         Self(gauge.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -133,13 +133,13 @@ impl Metrics {
     }
 
     /// One more follower, until what is returned is dropped.
-    pub(crate) fn follower(&self) -> Counted {
-        Counted::one_more(&self.followers)
+    pub(crate) fn follower(&self) -> GaugeGuard {
+        GaugeGuard::one_more(&self.followers)
     }
 
     /// One more upload, until what is returned is dropped.
-    pub(crate) fn ingest(&self) -> Counted {
-        Counted::one_more(&self.ingests)
+    pub(crate) fn ingest(&self) -> GaugeGuard {
+        GaugeGuard::one_more(&self.ingests)
     }
 
     pub(crate) fn count_append(&self, appended: &Appended) {

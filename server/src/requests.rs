@@ -2,10 +2,10 @@
 
 pub(crate) mod act;
 pub(crate) mod binary_mode;
-pub(crate) mod lines;
 pub(crate) mod listing;
+pub(crate) mod ndjson_answer;
 pub(crate) mod parallel_pages;
 pub(crate) mod read_model_query;
 pub(crate) mod read_request;
-pub(crate) mod recorded_between;
 pub(crate) mod service_event;
+pub(crate) mod time_spans;

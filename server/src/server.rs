@@ -30,8 +30,8 @@ use crate::limits::{
     ACCEPT_FAILURE_PACE, ACCEPT_PAUSE, CONNECTION_WAIT, MAX_WAITING_CONNECTIONS, SHUTDOWN_GRACE,
     UNIX_CONNECTIONS,
 };
+use crate::log_pace::LogPace;
 use crate::metrics::Metrics;
-use crate::paced::LogPace;
 use crate::problem::{Code, Problem};
 use crate::router::router;
 

@@ -4,7 +4,7 @@
 
 mod audit;
 mod cursor;
-mod follower;
+mod notice_follower;
 mod webhook;
 
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ pub(crate) async fn run(api: Arc<Api>, target: NoticeTarget) {
             if let Slot::Open(ledger) = slot
                 && followed.insert(name.clone())
             {
-                let follower = follower::Follower::new(
+                let follower = notice_follower::NoticeFollower::new(
                     Arc::clone(&api),
                     Arc::clone(&webhook),
                     name.clone(),

@@ -29,12 +29,12 @@ pub(crate) struct Tail {
 /// The newest batches, without a gap between them, up to the position that was reached.
 #[derive(Default)]
 struct Ring {
-    batches: VecDeque<Arc<Batch>>,
+    batches: VecDeque<Arc<TailBatch>>,
     bytes: usize,
 }
 
 /// Events that follow each other, as messages.
-pub(crate) struct Batch {
+pub(crate) struct TailBatch {
     after: After,
     last: After,
     bytes: Bytes,
@@ -49,9 +49,9 @@ struct TailEvent {
 }
 
 /// The tail's answer to a follower that has seen everything up to a position.
-pub(crate) enum Found {
+pub(crate) enum TailLookup {
     /// The next events.
-    Batch(Arc<Batch>),
+    Batch(Arc<TailBatch>),
     /// Nothing yet.
     Edge,
     /// The next events are no longer here: they are in the log.
@@ -108,7 +108,7 @@ fn pace(followers: usize) -> Duration {
     TAIL_PACE_PER_FOLLOWER.saturating_mul(u32::try_from(followers).unwrap_or(u32::MAX))
 }
 
-fn read_batches(ledger: &Ledger, after: After) -> Result<(Vec<Batch>, After), ReadError> {
+fn read_batches(ledger: &Ledger, after: After) -> Result<(Vec<TailBatch>, After), ReadError> {
     let query = ReadQuery {
         from: From::After(after),
         until: None,
@@ -119,7 +119,7 @@ fn read_batches(ledger: &Ledger, after: After) -> Result<(Vec<Batch>, After), Re
 }
 
 /// The events that follow a position, written as messages, and the position of the last of them.
-fn batches(events: Vec<StoredEvent<'static>>, after: After) -> (Vec<Batch>, After) {
+fn batches(events: Vec<StoredEvent<'static>>, after: After) -> (Vec<TailBatch>, After) {
     let chunks = chunks(&events);
     let mut events = events.into_iter();
     let mut reached = after;
@@ -130,7 +130,7 @@ fn batches(events: Vec<StoredEvent<'static>>, after: After) -> (Vec<Batch>, Afte
             TailEvent { end: *end, stored }
         });
         let events = events.collect();
-        let batch = Batch { after: reached, last: chunk.last.into(), bytes: chunk.bytes.into(), events };
+        let batch = TailBatch { after: reached, last: chunk.last.into(), bytes: chunk.bytes.into(), events };
         reached = batch.last;
         batch
     });
@@ -149,19 +149,19 @@ impl Tail {
     }
 
     /// Finds the events after a position.
-    pub(crate) fn find(&self, after: After) -> Found {
+    pub(crate) fn find(&self, after: After) -> TailLookup {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         if after >= *self.reached.borrow() {
-            return Found::Edge;
+            return TailLookup::Edge;
         }
         let next = ring.batches.partition_point(|batch| batch.last <= after);
         match ring.batches.get(next).filter(|batch| batch.after <= after) {
-            Some(batch) => Found::Batch(Arc::clone(batch)),
-            None => Found::Behind,
+            Some(batch) => TailLookup::Batch(Arc::clone(batch)),
+            None => TailLookup::Behind,
         }
     }
 
-    fn put(&self, batches: Vec<Batch>, reached: After) {
+    fn put(&self, batches: Vec<TailBatch>, reached: After) {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         for batch in batches {
             ring.bytes += batch.size();
@@ -183,7 +183,7 @@ impl Tail {
     }
 }
 
-impl Batch {
+impl TailBatch {
     pub(crate) fn last(&self) -> After {
         self.last
     }
@@ -251,9 +251,9 @@ mod tests {
         let (mut seen, mut ids) = (After::new(after), Vec::new());
         loop {
             match tail.find(seen) {
-                Found::Behind => return None,
-                Found::Edge => return Some(ids),
-                Found::Batch(batch) => {
+                TailLookup::Behind => return None,
+                TailLookup::Edge => return Some(ids),
+                TailLookup::Batch(batch) => {
                     if let Some((bytes, last)) = batch.messages(seen, filter) {
                         let text = String::from_utf8(bytes.to_vec()).unwrap();
                         let found = text.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok());

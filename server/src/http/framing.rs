@@ -4,16 +4,16 @@
 //! feeds). All that a proxy before us could read otherwise is refused here. So nothing can be smuggled past the proxy (RFC 9112, sections
 //! 2.2, 3.2, 5.1, 6.1, 6.3, 7.1).
 
-mod chunked;
-mod guarded;
+mod chunked_body;
+mod guarded_stream;
 mod head;
 mod patience;
 mod refusal;
 
-pub(crate) use guarded::{GuardedStream, LongBodies, LongBody, Verdict};
+pub(crate) use guarded_stream::{GuardedStream, LongBodies, LongBody, Verdict};
 pub(crate) use refusal::Refusal;
 
-use chunked::ChunkedBody;
+use chunked_body::ChunkedBody;
 use head::{BodyFraming, checked_head};
 
 use crate::limits::MAX_HEAD_BYTES;

@@ -4,7 +4,7 @@
 //! behind (their peer keeps them waiting), of any caller, and those of callers past their share. A part that gives way is asked to; its
 //! room is free once it is dropped.
 
-mod pace;
+mod part_pace;
 mod state;
 
 use std::future::{Future, poll_fn};
@@ -18,7 +18,7 @@ use axum::body::Bytes;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-pub(crate) use pace::PartPace;
+pub(crate) use part_pace::PartPace;
 use state::{Attempt, State};
 
 /// A caller, as far as sharing goes: a principal of a ledger or, before its token is known, the address of its connection.

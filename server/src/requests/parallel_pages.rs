@@ -23,7 +23,7 @@ pub(crate) struct Pieces {
     last: Position,
     /// The ends of the next pieces.
     planned: VecDeque<Position>,
-    reading: VecDeque<Reading>,
+    reading: VecDeque<PieceRead>,
     /// Events of the pieces that are planned next.
     events: u64,
     /// The size of a piece, about, bytes.
@@ -31,7 +31,7 @@ pub(crate) struct Pieces {
 }
 
 /// A piece that is being read; given up when it is dropped.
-struct Reading {
+struct PieceRead {
     piece: JoinHandle<Result<WrittenPage, Problem>>,
     last: Position,
 }
@@ -107,12 +107,12 @@ impl Pieces {
         // Pieces are about alike: with a little more room than the last one took, few have to be moved.
         let room = self.piece_bytes + self.piece_bytes / 8;
         let read = async move { api.read(move || Ok(lines_with_room(&ledger, &query, room)?)).await };
-        self.reading.push_back(Reading { piece: tokio::spawn(read), last });
+        self.reading.push_back(PieceRead { piece: tokio::spawn(read), last });
         self.begins = last.into();
     }
 }
 
-impl Drop for Reading {
+impl Drop for PieceRead {
     fn drop(&mut self) {
         self.piece.abort();
     }

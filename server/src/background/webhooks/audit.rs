@@ -14,10 +14,10 @@ use crate::limits::{IMPAIRED_PATIENCE, MAX_NOTICE_PAUSE, MIN_NOTICE_PAUSE};
 /// The ledgers that take no appends, or took none.
 #[derive(Default)]
 pub(super) struct Audit {
-    impaired: BTreeMap<LedgerName, Impaired>,
+    impaired: BTreeMap<LedgerName, LedgerOutage>,
 }
 
-struct Impaired {
+struct LedgerOutage {
     since: Micros,
     /// The latest reason; `None` once it takes appends again.
     why: Option<String>,
@@ -34,7 +34,7 @@ impl Audit {
         for (name, slot) in slots {
             match why_slot_is_not_ready(slot) {
                 Some(why) => {
-                    let known = self.impaired.entry(name.clone()).or_insert_with(|| Impaired::since(now));
+                    let known = self.impaired.entry(name.clone()).or_insert_with(|| LedgerOutage::since(now));
                     known.why = Some(why);
                 }
                 None => {
@@ -59,7 +59,7 @@ impl Audit {
     }
 }
 
-impl Impaired {
+impl LedgerOutage {
     fn since(now: Micros) -> Self {
         Self { since: now, why: None, is_told: false, next_try: now, pause: MIN_NOTICE_PAUSE }
     }

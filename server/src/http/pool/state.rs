@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::CallerKey;
-use super::pace::{Due, PartPace};
+use super::part_pace::{Due, PartPace};
 
 #[derive(Default)]
 pub(super) struct State {

@@ -1,6 +1,6 @@
 //! `…/approvals`: calls that wait for a person, and the answers to them.
 
-mod shown;
+mod approval_view;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use bitacora_ledger::Head;
 use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
-use self::shown::{Shown, is_over, request_of};
+use self::approval_view::{ApprovalView, is_over, request_of};
 use crate::access::caller::Caller;
 use crate::answers::{ApprovalAnswer, ApprovalList, ResolutionRequest};
 use crate::api::Api;
@@ -65,7 +65,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: ReadRequest) -> 
             let mut json = JsonWriter::with_capacity(64 + APPROVAL_BYTES * page.items.len());
             json.begin_object();
             page.write("approvals", &mut json, |approval, json| {
-                Shown::read(&ledger, (*approval).clone()).write_listed(&head, json);
+                ApprovalView::read(&ledger, (*approval).clone()).write_listed(&head, json);
             });
             json.end_object();
             Ok(json.into_bytes())
@@ -169,7 +169,7 @@ fn no_such_approval(id: &str) -> Problem {
 
 /// The body of an answer to an approval.
 #[derive(Default)]
-struct Said {
+struct ApprovalBody {
     note: Option<Note>,
     edit: Option<Edit>,
 }
@@ -183,7 +183,7 @@ struct Edit {
     cwd: Option<PathText>,
 }
 
-fn read_said(members: &mut ObjectMembers<'_>) -> Result<Said, Problem> {
+fn read_said(members: &mut ObjectMembers<'_>) -> Result<ApprovalBody, Problem> {
     let note = members.take("note")?;
     let args: Option<Arguments> = members.take("args")?;
     let cwd: Option<PathText> = members.take("cwd")?;
@@ -199,7 +199,7 @@ fn read_said(members: &mut ObjectMembers<'_>) -> Result<Said, Problem> {
         return Err(members.bad("args", &fault));
     }
     let edit = (args.is_some() || digest.is_some()).then_some(Edit { args, digest, cwd });
-    Ok(Said { note, edit })
+    Ok(ApprovalBody { note, edit })
 }
 
 /// The digest of other arguments, made as it is for a call of the same tool.
@@ -288,8 +288,8 @@ async fn approval_answer(
     head: &Head,
 ) -> Result<Response, Problem> {
     let ledger = ledger.clone();
-    let shown = api.read(move || Ok(Shown::read(&ledger, approval))).await?;
+    let view = api.read(move || Ok(ApprovalView::read(&ledger, approval))).await?;
     let mut json = JsonWriter::with_capacity(APPROVAL_BYTES);
-    shown.write_alone(head, &mut json);
+    view.write_alone(head, &mut json);
     Ok(answer_at(head, JSON, NO_STORE, json.into_bytes().into()))
 }

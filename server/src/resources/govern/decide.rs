@@ -50,10 +50,10 @@ use crate::strict_object::ObjectMembers;
     )
 )]
 pub(crate) async fn decide(act: Act) -> Result<Response, Problem> {
-    let (asking, body) = Asking::of(act).await?;
-    let caller = asking.caller.clone();
+    let (context, body) = DecideContext::of(act).await?;
+    let caller = context.caller.clone();
     let request = read_aside(body, move |body| read_request(ObjectMembers::of_body(body)?, &caller)).await?;
-    let (head, answer) = asking.answer_to(request).await?;
+    let (head, answer) = context.answer_to(request).await?;
     Ok(answer_at(&head, JSON, NO_STORE, answer.into()))
 }
 
@@ -74,8 +74,8 @@ pub(crate) async fn decide(act: Act) -> Result<Response, Problem> {
     )
 )]
 pub(crate) async fn decide_batch(act: Act) -> Result<Response, Problem> {
-    let (asking, body) = Asking::of(act).await?;
-    let caller = asking.caller.clone();
+    let (context, body) = DecideContext::of(act).await?;
+    let caller = context.caller.clone();
     let requests = read_aside(body, move |body| read_batch(body, &caller)).await?;
     let mut json = JsonWriter::with_capacity(1_024 * requests.len());
     json.begin_object();
@@ -83,7 +83,7 @@ pub(crate) async fn decide_batch(act: Act) -> Result<Response, Problem> {
     json.begin_array();
     for request in requests {
         let answered = match request {
-            Ok(request) => asking.answer_to(request).await,
+            Ok(request) => context.answer_to(request).await,
             Err(problem) => Err(problem),
         };
         match answered {
@@ -98,11 +98,11 @@ pub(crate) async fn decide_batch(act: Act) -> Result<Response, Problem> {
     }
     json.end_array();
     json.end_object();
-    Ok(answer_at(&asking.ledger.head(), JSON, NO_STORE, json.into_bytes().into()))
+    Ok(answer_at(&context.ledger.head(), JSON, NO_STORE, json.into_bytes().into()))
 }
 
 /// The sender of requests for calls, and the ledger.
-struct Asking {
+struct DecideContext {
     api: Arc<Api>,
     caller: Caller,
     ledger: IndexedLedger,
@@ -111,7 +111,7 @@ struct Asking {
     received: Micros,
 }
 
-impl Asking {
+impl DecideContext {
     /// With the body that says for which.
     async fn of(mut act: Act) -> Result<(Self, HeldBody), Problem> {
         let received = act.api.ledgers.time_in(&act.ledger);
@@ -161,7 +161,7 @@ impl Asking {
     }
 }
 
-impl Asking {
+impl DecideContext {
     /// Tells an id that another agent's call has from one that the caller used before. Of the other call nothing is told.
     async fn taken(&self, problem: Problem, asked: &ServiceEvent) -> Problem {
         let position = problem.member("position").and_then(|position| position.parse().ok());

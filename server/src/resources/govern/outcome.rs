@@ -106,7 +106,7 @@ async fn write_caused(
 }
 
 /// The members that all outcomes may have.
-struct Said {
+struct OutcomeMembers {
     error_type: Option<Name>,
     exit_code: Option<ExitCode>,
     duration_ms: Option<Milliseconds>,
@@ -145,7 +145,7 @@ macro_rules! ended {
 }
 
 impl Status {
-    fn event(self, call: Name, said: Said) -> Result<(&'static str, Json<'static>), Problem> {
+    fn event(self, call: Name, said: OutcomeMembers) -> Result<(&'static str, Json<'static>), Problem> {
         match self {
             Self::Ok => ended!(ToolCompleted, CompletedStatus::Ok, call, said),
             Self::Error => ended!(ToolFailed, FailedStatus::Error, call, said),
@@ -165,7 +165,7 @@ fn read_outcome(body: &[u8], caller: &Caller) -> Result<ServiceEvent, Problem> {
     let status: Status = members.require("status")?;
     let (input, input_summary) = take_content(&mut members, "input")?;
     let (output, summary) = take_content(&mut members, "output")?;
-    let said = Said {
+    let said = OutcomeMembers {
         error_type: members.take("errorType")?,
         exit_code: members.take("exitCode")?,
         duration_ms: members.take("durationMs")?,

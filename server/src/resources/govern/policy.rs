@@ -226,7 +226,7 @@ fn no_such_version(version: u64) -> Problem {
 }
 
 /// A version as it is sent to be published.
-pub(super) struct Sent {
+pub(super) struct PolicySubmission {
     rules: BoundedList<Rule, 0, MAX_RULES>,
     trust: TrustRules,
     settings: PolicySettings,
@@ -237,10 +237,10 @@ pub(super) struct Sent {
     note: Option<Note>,
 }
 
-impl Sent {
+impl PolicySubmission {
     fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut members = ObjectMembers::of_body(body)?;
-        let sent = Self {
+        let submission = Self {
             rules: members.require("rules")?,
             trust: members.take("trust")?.unwrap_or(TrustRules::v2()),
             settings: PolicySettings {
@@ -259,7 +259,7 @@ impl Sent {
             note: members.take("note")?,
         };
         members.finish()?;
-        Ok(sent)
+        Ok(submission)
     }
 }
 
@@ -287,9 +287,9 @@ fn take_version(members: &mut ObjectMembers<'_>, name: &'static str) -> Result<O
 )]
 pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
     let body = act.body().await?;
-    let (sent, policy) = act.api.read(move || compiled(body.as_slice())).await?;
+    let (submission, policy) = act.api.read(move || compiled(body.as_slice())).await?;
     let author = act.caller.actor_text();
-    if sent.author.as_ref().is_some_and(|named| *named != author) {
+    if submission.author.as_ref().is_some_and(|named| *named != author) {
         let fault = format!(
             "who publishes is its author, and that is `{author}`; leave it out, or say in `note` whose work it is"
         );
@@ -308,17 +308,19 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         return Err(Problem::new(Code::ConditionFailed, detail).with("actual", next.saturating_sub(1)));
     }
     let newest = next.checked_sub(1).filter(|newest| *newest > 0);
-    if sent.parent.is_some_and(|parent| Some(parent) != newest) || sent.version.is_some_and(|v| v != next) {
+    if submission.parent.is_some_and(|parent| Some(parent) != newest)
+        || submission.version.is_some_and(|v| v != next)
+    {
         let detail = format!("the next version of the policy is {next}; read the newest and decide anew");
         return Err(Problem::new(Code::ConditionFailed, detail).with("actual", next.saturating_sub(1)));
     }
     let PolicySettings { key_life_s, bounds, times, exit_codes_count, unregistered, files, workspaces } =
-        sent.settings;
+        submission.settings;
     let published = PolicyPublished {
         version: next,
         digest: digest.clone(),
-        rules: sent.rules,
-        trust: sent.trust,
+        rules: submission.rules,
+        trust: submission.trust,
         key_life_s,
         bounds,
         times,
@@ -327,8 +329,8 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         files,
         workspaces,
         author,
-        parent: sent.parent,
-        note: sent.note,
+        parent: submission.parent,
+        note: submission.note,
     };
     let recorded = act.record(STREAM, &published).await?;
     Ok(recorded.answer_with(StatusCode::CREATED, |json| {
@@ -338,17 +340,17 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
 }
 
 /// The version that a body is, ready to judge. Nothing that could not is published.
-pub(super) fn compiled(body: &[u8]) -> Result<(Sent, Policy), Problem> {
-    let sent = Sent::read(body)?;
-    let policy = Policy::compile(&sent.rules, &sent.trust)
-        .and_then(|policy| policy.with_settings(sent.settings.clone()))
+pub(super) fn compiled(body: &[u8]) -> Result<(PolicySubmission, Policy), Problem> {
+    let submission = PolicySubmission::read(body)?;
+    let policy = Policy::compile(&submission.rules, &submission.trust)
+        .and_then(|policy| policy.with_settings(submission.settings.clone()))
         .and_then(|policy| policy.check_zones().map(|()| policy))
         .map_err(|error| Problem::new(Code::Schema, format!("the rules cannot be meant: {error}")))?;
     let digest = policy.digest().to_string();
-    if sent.digest.as_ref().is_some_and(|said| said.as_str() != digest) {
+    if submission.digest.as_ref().is_some_and(|said| said.as_str() != digest) {
         return Err(Problem::new(Code::Schema, format!("the digest of the rules is {digest}")));
     }
-    Ok((sent, policy))
+    Ok((submission, policy))
 }
 
 #[utoipa::path(

@@ -11,8 +11,8 @@ use bitacora_governance::{CutProgress, Executor};
 
 use crate::answers::PolicyCacheAnswer;
 use crate::api::Api;
-use crate::following::follow_body::follow_body;
-use crate::following::watcher::{Standing, Watcher};
+use crate::followers::follow_body::follow_body;
+use crate::followers::watcher::{WatchedState, Watcher};
 use crate::http::media::{EVENT_STREAM, ListForm, list_form};
 use crate::http::query::bad_query;
 use crate::http::resume::LEDGER_ID;
@@ -42,19 +42,19 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let executor = take_executor(&request)?;
     request.state(&api).await?;
     let governance = governance(&request.ledger)?;
-    let standing = Standing::now(&api, &request.ledger, governance)?;
-    let begin = Standing::begin(&request.ledger, &executor, &request.caller)?;
+    let watched = WatchedState::now(&api, &request.ledger, governance)?;
+    let begin = WatchedState::begin(&request.ledger, &executor, &request.caller)?;
     // The caller is a part of it: the same address answers another one otherwise.
-    let tag = format!("\"c{}.{}.{}.{}\"", standing.position, executor.actor, begin.rules, begin.form);
-    let position = standing.position;
+    let tag = format!("\"c{}.{}.{}.{}\"", watched.position, executor.actor, begin.rules, begin.form);
+    let position = watched.position;
     let bytes = api
         .read(move || {
-            let state = &standing.copy.state;
+            let state = &watched.copy.state;
             let mut json = JsonWriter::with_capacity(16 * 1024);
             json.begin_object();
             json.text_member("ledger", &begin.ledger);
             json.place_member("position", position.get());
-            json.text_member("time", &format_time(standing.time));
+            json.text_member("time", &format_time(watched.time));
             json.text_member("governedTime", &format_time(state.governed_time()));
             json.number_member("rules", begin.rules.into());
             json.number_member("form", begin.form.into());

@@ -51,14 +51,14 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let bytes = api
         .read(move || {
             let rates = copy.state.all_rates();
-            let limits = rates.limits().map(|(scope, limit)| Listed::Limit(scope, limit));
-            let rolling = rates.rolling().map(|(scope, rolling)| Listed::Rolling(scope, rolling));
-            let buckets = rates.levels(head.time).map(|(scope, level)| Listed::Bucket(scope, level));
-            let behind = |listed: &Listed<'_>| {
+            let limits = rates.limits().map(|(scope, limit)| RateItem::Limit(scope, limit));
+            let rolling = rates.rolling().map(|(scope, rolling)| RateItem::Rolling(scope, rolling));
+            let buckets = rates.levels(head.time).map(|(scope, level)| RateItem::Bucket(scope, level));
+            let behind = |listed: &RateItem<'_>| {
                 meant.includes(listed.scope())
                     && paging.after.as_ref().is_none_or(|after| listed.key() > *after)
             };
-            let page = paging.page(limits.chain(rolling).chain(buckets).filter(behind), Listed::key);
+            let page = paging.page(limits.chain(rolling).chain(buckets).filter(behind), RateItem::key);
             let mut json = JsonWriter::with_capacity(128 + RATE_BYTES * page.items.len());
             json.begin_object();
             json.text_member("evaluatedAt", &format_time(head.time));
@@ -83,7 +83,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 }
 
 /// An item of the list: all limits, those on the last while, and then the buckets.
-enum Listed<'a> {
+enum RateItem<'a> {
     Limit(&'a RateScope, &'a RateLimit),
     Rolling(&'a RateScope, &'a RollingRate),
     Bucket(&'a RateScope, RateLevel),
@@ -92,7 +92,7 @@ enum Listed<'a> {
 /// The place of an item: the number of its list, and its scope.
 type RateKey = (u8, RateScope);
 
-impl Listed<'_> {
+impl RateItem<'_> {
     fn scope(&self) -> &RateScope {
         match self {
             Self::Limit(scope, _) | Self::Rolling(scope, _) | Self::Bucket(scope, _) => scope,

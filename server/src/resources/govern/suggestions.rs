@@ -34,7 +34,7 @@ use crate::resources::govern::policy::STREAM as POLICY_STREAM;
 use crate::resources::govern::suggested_policy::{ACCEPTED_NOTE, Next, narrow, next_policy, take_cwd};
 
 /// The suggestions that are asked for.
-enum Asked {
+enum SuggestionSelection {
     Made(Option<SuggestionState>),
     Candidates,
     Imported,
@@ -59,12 +59,12 @@ enum Asked {
 pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
     let mut query = request.query()?;
     let asked = match query.take("state")?.as_deref() {
-        None => Asked::Made(None),
-        Some("open") => Asked::Made(Some(SuggestionState::Open)),
-        Some("accepted") => Asked::Made(Some(SuggestionState::Accepted)),
-        Some("rejected") => Asked::Made(Some(SuggestionState::Rejected)),
-        Some("candidate") => Asked::Candidates,
-        Some("imported") => Asked::Imported,
+        None => SuggestionSelection::Made(None),
+        Some("open") => SuggestionSelection::Made(Some(SuggestionState::Open)),
+        Some("accepted") => SuggestionSelection::Made(Some(SuggestionState::Accepted)),
+        Some("rejected") => SuggestionSelection::Made(Some(SuggestionState::Rejected)),
+        Some("candidate") => SuggestionSelection::Candidates,
+        Some("imported") => SuggestionSelection::Imported,
         Some(_) => {
             return Err(bad_query("state", "is none of open, accepted, rejected, candidate and imported"));
         }
@@ -74,15 +74,15 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let copy = governance(&request.ledger)?.copy();
     let rules = copy.state.rules_of_trust();
     let (page, position) = ask_model(&api, &request, MODEL, move |models| match asked {
-        Asked::Made(state) => made_page(models, state, &paging),
-        Asked::Candidates => {
+        SuggestionSelection::Made(state) => made_page(models, state, &paging),
+        SuggestionSelection::Candidates => {
             let found = models.candidates(&rules)?;
             let new = found.candidates.into_iter().filter(|candidate| candidate.is_new);
             let new = new.filter(|candidate| is_news(&copy.state, &candidate.suggestion));
             let new = new.map(|candidate| of_candidate(&candidate.suggestion, "candidate", None)).collect();
             Ok((page_of(models, new, &paging)?, found.position))
         }
-        Asked::Imported => imported_page(models, &copy.state, &paging),
+        SuggestionSelection::Imported => imported_page(models, &copy.state, &paging),
     })
     .await?;
     written_page_at(&request, position, &page)

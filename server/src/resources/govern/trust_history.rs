@@ -208,7 +208,7 @@ fn outcomes(
 
 /// Says whether it was recorded elsewhere.
 #[derive(Deserialize)]
-struct Brought {
+struct ImportMark {
     #[serde(default)]
     assurance: Option<IgnoredAny>,
 }
@@ -227,7 +227,7 @@ fn dimension_of(stored: &StoredEvent<'_>) -> Option<Dimension> {
 /// Writes an outcome, and returns `true` if it stays as it is. An imported one does once somebody has accepted its import.
 fn write_outcome(stored: &StoredEvent<'_>, imports: &Imports, json: &mut JsonWriter) -> bool {
     let Data::Json(data) = &stored.event.data else { return true };
-    let is_imported = data_of::<Brought>(stored).is_ok_and(|brought| brought.assurance.is_some());
+    let is_imported = data_of::<ImportMark>(stored).is_ok_and(|brought| brought.assurance.is_some());
     let own = stored.event.time.as_deref().filter(|_| is_imported);
     let happened = own.and_then(|time| parse_time(time).ok()).unwrap_or(stored.time);
     let import = imports.that_brought(stored.position).filter(|_| is_imported);

@@ -52,7 +52,7 @@ pub(crate) async fn dry_run(
     body: Body,
 ) -> Result<Response, Problem> {
     let mut query = question.query()?;
-    let asked = Asked::take(&mut query)?;
+    let asked = ReplayParams::take(&mut query)?;
     query.finish()?;
     governance(&question.ledger)?;
     let body = json_bytes(&api, &question.caller, &question.headers, body).await?;
@@ -78,7 +78,7 @@ pub(crate) async fn dry_run(
 )]
 pub(crate) async fn replay(State(api): State<Arc<Api>>, question: ReadRequest) -> Result<Response, Problem> {
     let mut query = question.query()?;
-    let asked = Asked::take(&mut query)?;
+    let asked = ReplayParams::take(&mut query)?;
     let version = query.take_parsed::<u64>("policy", "a version")?;
     query.finish()?;
     let version = version.ok_or_else(|| bad_query("policy", "is missing"))?;
@@ -87,12 +87,12 @@ pub(crate) async fn replay(State(api): State<Arc<Api>>, question: ReadRequest) -
 }
 
 /// The calls that are asked for.
-struct Asked {
+struct ReplayParams {
     limit: usize,
     tool: Option<Name>,
 }
 
-impl Asked {
+impl ReplayParams {
     fn take(query: &mut Query<'_>) -> Result<Self, Problem> {
         let limit = take_limit(query, DEFAULT_WHAT_IF_CALLS, MAX_WHAT_IF_CALLS)?;
         let tool = query.take("tool")?.map(Name::new).transpose();
@@ -103,7 +103,7 @@ impl Asked {
 async fn answer(
     api: &Api,
     question: &ReadRequest,
-    asked: Asked,
+    asked: ReplayParams,
     version: Option<u64>,
     policy: impl FnOnce() -> Result<Policy, Problem> + Send + 'static,
 ) -> Result<Response, Problem> {
@@ -146,7 +146,12 @@ struct Ground<'a> {
 
 impl Trial {
     /// Tries a policy on decisions up to this position, the newest first.
-    fn of(policy: &Policy, ledger: &IndexedLedger, asked: &Asked, last: Position) -> Result<Self, Problem> {
+    fn of(
+        policy: &Policy,
+        ledger: &IndexedLedger,
+        asked: &ReplayParams,
+        last: Position,
+    ) -> Result<Self, Problem> {
         let tools = governance(ledger)?.read(|state| state.tools().clone());
         let asks_arguments = policy.rules().any(|rule| rule.matches.arguments.is_some());
         let ground = Ground { policy, ledger, tools, asks_arguments };

@@ -19,9 +19,9 @@ use crate::metrics::archive_tallies::Tallies;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::resources::description::PROBLEM;
 
-type Text = ([(HeaderName, &'static str); 2], String);
+type TextAnswer = ([(HeaderName, &'static str); 2], String);
 
-fn text(body: String) -> Text {
+fn text(body: String) -> TextAnswer {
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8"), (header::CACHE_CONTROL, "no-store")], body)
 }
 

@@ -17,7 +17,7 @@ const STYLE: &str = include_str!("sign_in/page.css");
 const SCRIPT: &str = include_str!("sign_in/page.js");
 
 /// The page with its style and script, and the policy that lets these two in.
-struct Page {
+struct SignInPage {
     html: String,
     policy: HeaderValue,
 }
@@ -25,7 +25,7 @@ struct Page {
 #[utoipa::path(get, path = "/", tag = "operation", operation_id = "signIn", security(()),
     responses((status = 200, description = "The sign-in page", body = String, content_type = "text/html")))]
 pub(crate) async fn page() -> impl IntoResponse {
-    static PAGE: LazyLock<Page> = LazyLock::new(Page::new);
+    static PAGE: LazyLock<SignInPage> = LazyLock::new(SignInPage::new);
     let mut headers = HeaderMap::new();
     let fixed = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
@@ -39,7 +39,7 @@ pub(crate) async fn page() -> impl IntoResponse {
     (headers, PAGE.html.as_str())
 }
 
-impl Page {
+impl SignInPage {
     fn new() -> Self {
         let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
         let policy = format!(

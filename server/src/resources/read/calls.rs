@@ -20,7 +20,7 @@ use crate::problem::{Code, Problem};
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
-use crate::requests::recorded_between::AskedTimes;
+use crate::requests::time_spans::TimeParams;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 
 /// The model that is asked.
@@ -69,7 +69,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         verdict,
         ..CallQuery::default()
     };
-    let times = AskedTimes::take(&mut query)?;
+    let times = TimeParams::take(&mut query)?;
     let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
     let between = times.positions(&api, &request).await?;

@@ -13,10 +13,10 @@ use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
 use crate::access::caller::Caller;
-use crate::answers::{Page as PageAnswer, StoredEvent as StoredEventAnswer};
+use crate::answers::{StoredEvent as StoredEventAnswer, StoredEventPage as PageAnswer};
 use crate::api::Api;
-use crate::following::follow_body::follow_body;
-use crate::following::follower::Follower;
+use crate::followers::event_follower::EventFollower;
+use crate::followers::follow_body::follow_body;
 use crate::http::media::{EVENT_STREAM, JSON, ListForm, NDJSON, list_form};
 use crate::http::preconditions::version_tag;
 use crate::http::query::{bad_query, take_time};
@@ -24,12 +24,12 @@ use crate::http::resume::{LEDGER_ID, last_event_id};
 use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
 use crate::page::{WrittenPage, event_json, is_forgettable, page_json, page_lines};
 use crate::problem::{Code, Problem};
-use crate::requests::lines::Lines;
+use crate::requests::ndjson_answer::NdjsonAnswer;
 use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 
 /// A question as a client asks it.
-struct Asked {
+struct ReadParams {
     query: ReadQuery,
     /// The client's own limit.
     limit: Option<u64>,
@@ -103,7 +103,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         ListForm::Lines | ListForm::Follow => {
             let count = page.end.events as u64;
             let (wanted, next) = (wanted.saturating_sub(count), page.end.next);
-            let lines = Lines { api, ledger, query: asked.query, wanted, written: count, next, head };
+            let lines = NdjsonAnswer { api, ledger, query: asked.query, wanted, written: count, next, head };
             (NDJSON, lines.into_body(bytes))
         }
     };
@@ -183,8 +183,8 @@ pub(crate) async fn list_stream(state: State<Arc<Api>>, request: ReadRequest) ->
 }
 
 /// Everything that matches, from a position on and for as long as both sides last.
-async fn follow(api: Arc<Api>, request: ReadRequest, asked: Asked) -> Result<Response, Problem> {
-    let Asked { query, limit, wait_until } = asked;
+async fn follow(api: Arc<Api>, request: ReadRequest, asked: ReadParams) -> Result<Response, Problem> {
+    let ReadParams { query, limit, wait_until } = asked;
     let Place::After(after) = query.from else {
         return Err(bad_query("dir", "is `backward`, and a stream of events goes forward"));
     };
@@ -200,7 +200,7 @@ async fn follow(api: Arc<Api>, request: ReadRequest, asked: Asked) -> Result<Res
     let head = request.state(&api).await?;
     let ledger = request.ledger;
     check_begins_in_the_ledger(&ReadQuery { from: Place::After(after), ..query.clone() }, &ledger)?;
-    let follower = Follower::new(api, request.caller, ledger, query.filter, after).await?;
+    let follower = EventFollower::new(api, request.caller, ledger, query.filter, after).await?;
     let body = follow_body(follower);
     let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, body);
     let headers = response.headers_mut();
@@ -212,7 +212,7 @@ async fn follow(api: Arc<Api>, request: ReadRequest, asked: Asked) -> Result<Res
 }
 
 /// Reads the parameters; a stream in the path is one more filter.
-fn read_parameters(request: &ReadRequest) -> Result<Asked, Problem> {
+fn read_parameters(request: &ReadRequest) -> Result<ReadParams, Problem> {
     let mut query = request.query()?;
     let after = query.take_parsed::<After>("after", "a decimal number from 0 to 2^64 - 1");
     let after = after.map_err(|problem| Problem::new(Code::BadPosition, problem.detail()))?;
@@ -259,7 +259,7 @@ fn read_parameters(request: &ReadRequest) -> Result<Asked, Problem> {
     };
     let until = until.filter(|_| !backward);
     let wait_until = wait.map(|wait| Instant::now() + wait);
-    Ok(Asked { query: ReadQuery { from, until, limit: 0, filter }, limit, wait_until })
+    Ok(ReadParams { query: ReadQuery { from, until, limit: 0, filter }, limit, wait_until })
 }
 
 /// Refuses a position past the head. A client that has seen more than the ledger holds must hear it: one of the ledgers is not the one it
@@ -279,7 +279,7 @@ async fn first_page(
     api: &Api,
     caller: &Caller,
     ledger: &IndexedLedger,
-    asked: &Asked,
+    asked: &ReadParams,
     form: ListForm,
 ) -> Result<WrittenPage, Problem> {
     let mut query = asked.query.clone();

@@ -23,7 +23,7 @@ use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
-use crate::requests::recorded_between::AskedTimes;
+use crate::requests::time_spans::TimeParams;
 
 /// The model that is asked.
 const MODEL: &str = "sessions";
@@ -54,7 +54,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let mut query = request.query()?;
     let (agent, harness) = (query.take("agent")?.map(Into::into), query.take("harness")?.map(Into::into));
     let state = query.take("state")?.map(|word| state_of(&word)).transpose()?;
-    let times = AskedTimes::take(&mut query)?;
+    let times = TimeParams::take(&mut query)?;
     let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
     let between = times.positions(&api, &request).await?;

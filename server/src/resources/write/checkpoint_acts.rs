@@ -122,7 +122,7 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
     }
     act.caller.still_holds(&act.api.authenticator)?;
     let about = CallContext { agent: agent_of(&act, None)?, ..CallContext::default() };
-    let event = Draft::of(&act, &thread, id, about, &data)?;
+    let event = ThreadEvent::of(&act, &thread, id, about, &data)?;
     event.must_count(&act.ledger, &thread)?;
     event.record(act, None).await
 }
@@ -160,7 +160,7 @@ async fn copy(mut act: Act, thread: Name) -> Result<Response, Problem> {
     }
     act.caller.still_holds(&act.api.authenticator)?;
     let about = CallContext { agent: agent_of(&act, None)?, ..CallContext::default() };
-    let event = Draft::of(&act, to, id, about, &data)?;
+    let event = ThreadEvent::of(&act, to, id, about, &data)?;
     event.must_count(&act.ledger, to)?;
     event.record(act, None).await
 }
@@ -249,7 +249,7 @@ fn stream_of(thread: &str) -> String {
 }
 
 /// An event about a thread, ready to be sent.
-pub(super) struct Draft {
+pub(super) struct ThreadEvent {
     id: String,
     kind: &'static str,
     stream: String,
@@ -258,7 +258,7 @@ pub(super) struct Draft {
     pub(super) data: Json<'static>,
 }
 
-impl Draft {
+impl ThreadEvent {
     pub(super) fn of<T: EventData>(
         act: &Act,
         thread: &str,

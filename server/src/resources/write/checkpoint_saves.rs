@@ -23,7 +23,7 @@ use crate::requests::read_model_query::{come_near_head, come_to, come_to_head, r
 use crate::requests::read_request::{NO_STORE, answer_at};
 use crate::requests::service_event::{CallContext, PlaceName};
 use crate::resources::write::checkpoint_acts::{
-    Draft, MODEL, RequestId, agent_of, answer, last_of, must_have_room, told_before,
+    MODEL, RequestId, ThreadEvent, agent_of, answer, last_of, must_have_room, told_before,
 };
 use crate::resources::write::content_pieces::Contents;
 use crate::strict_object::ObjectMembers;
@@ -38,7 +38,7 @@ type Writes = BoundedList<CheckpointWriteRequest, 0, MAX_CHECKPOINT_BLOBS>;
 type Tasks = BoundedList<CheckpointTaskWrites, 1, MAX_CHECKPOINT_TASKS>;
 
 /// A content that a body brings.
-struct Given {
+struct BodyContent {
     /// The JSON pointer of its value.
     at: String,
     channel: Name,
@@ -47,10 +47,10 @@ struct Given {
 }
 
 /// The content of a body.
-struct Told<T> {
+struct SaveRequest<T> {
     data: T,
     /// Those of channels; then those of tasks, of one behind the other.
-    given: Vec<Given>,
+    given: Vec<BodyContent>,
     /// The number of the last ones that each task has.
     shares: Vec<usize>,
     id: Option<RequestId>,
@@ -67,7 +67,7 @@ pub(super) async fn save(act: Act, thread: Name) -> Result<Response, Problem> {
         let channel_versions = members.take("channelVersions")?;
         let values: Option<Values> = members.take("values")?;
         let values = values.iter().flat_map(|values| values.iter());
-        let given = values.map(|(channel, value)| Given {
+        let given = values.map(|(channel, value)| BodyContent {
             at: format!("/values/{}", channel.replace('~', "~0").replace('/', "~1")),
             channel: channel.clone(),
             index: None,
@@ -121,7 +121,7 @@ pub(super) async fn write(act: Act, thread: Name) -> Result<Response, Problem> {
 /// The tasks of a checkpoint's body, whose writes are put behind what is given; how many each has.
 fn tasks(
     members: &mut ObjectMembers<'_>,
-    given: &mut Vec<Given>,
+    given: &mut Vec<BodyContent>,
 ) -> Result<(Option<Tasks>, Vec<usize>), Problem> {
     let requests: Option<BoundedList<CheckpointTaskRequest, 0, MAX_CHECKPOINT_TASKS>> =
         members.take("writes")?;
@@ -148,7 +148,7 @@ fn take_writes(
     members: &ObjectMembers<'_>,
     at: &str,
     writes: Writes,
-    given: &mut Vec<Given>,
+    given: &mut Vec<BodyContent>,
 ) -> Result<(), Problem> {
     for (number, CheckpointWriteRequest { channel, index, value }) in
         writes.into_vec().into_iter().enumerate()
@@ -156,7 +156,7 @@ fn take_writes(
         let channel = Name::new(channel).map_err(|error| members.bad("writes", &error))?;
         let index = index.map(WriteIndex::try_from).transpose();
         let index = index.map_err(|error| members.bad("writes", &error))?;
-        given.push(Given { at: format!("{at}/{number}/value"), channel, index, value });
+        given.push(BodyContent { at: format!("{at}/{number}/value"), channel, index, value });
     }
     Ok(())
 }
@@ -221,7 +221,7 @@ pub(super) async fn fork(mut act: Act, thread: Name) -> Result<Response, Problem
     let about = CallContext { agent: agent_of(&act, None)?, ..CallContext::default() };
     must_have_room(&act.ledger, &thread, 0)?;
     act.caller.still_holds(&act.api.authenticator)?;
-    let draft = Draft::of(&act, &thread, request, about, &data)?;
+    let draft = ThreadEvent::of(&act, &thread, request, about, &data)?;
     draft.must_count(&act.ledger, &thread)?;
     draft.record(act, Some(true)).await
 }
@@ -258,10 +258,10 @@ fn said<T: serde::de::DeserializeOwned>(
 fn told<T>(
     members: &mut ObjectMembers<'_>,
     data: T,
-    given: Vec<Given>,
+    given: Vec<BodyContent>,
     shares: Vec<usize>,
-) -> Result<Told<T>, Problem> {
-    Ok(Told {
+) -> Result<SaveRequest<T>, Problem> {
+    Ok(SaveRequest {
         data,
         given,
         shares,
@@ -274,7 +274,7 @@ fn told<T>(
 }
 
 /// An event that is saved with contents.
-trait Saved: bitacora_formats::vocabulary::EventData {
+trait CheckpointEvent: bitacora_formats::vocabulary::EventData {
     fn key(&self) -> (&Name, &Namespace, &Name);
     /// With these contents, of which each task has its share at the end.
     fn with(self, blobs: Vec<CheckpointBlob>, shares: &[usize]) -> Result<Self, Problem>;
@@ -284,7 +284,7 @@ trait Saved: bitacora_formats::vocabulary::EventData {
     fn repeats(&self, ledger: &IndexedLedger, data: &Json<'_>) -> Result<Option<u64>, Problem>;
 }
 
-impl Saved for CheckpointSaved {
+impl CheckpointEvent for CheckpointSaved {
     fn key(&self) -> (&Name, &Namespace, &Name) {
         (&self.thread, &self.namespace, &self.checkpoint)
     }
@@ -323,7 +323,7 @@ impl Saved for CheckpointSaved {
     }
 }
 
-impl Saved for CheckpointWrites {
+impl CheckpointEvent for CheckpointWrites {
     fn key(&self) -> (&Name, &Namespace, &Name) {
         (&self.thread, &self.namespace, &self.checkpoint)
     }
@@ -372,20 +372,20 @@ fn too_many(error: bitacora_formats::vocabulary::ListError) -> Problem {
 }
 
 /// Reads a body, and records what it says behind the contents that it brings.
-async fn record<T: Saved + Send + 'static>(
+async fn record<T: CheckpointEvent + Send + 'static>(
     mut act: Act,
-    read: impl FnOnce(&mut ObjectMembers<'_>) -> Result<Told<T>, Problem> + Send + 'static,
+    read: impl FnOnce(&mut ObjectMembers<'_>) -> Result<SaveRequest<T>, Problem> + Send + 'static,
 ) -> Result<Response, Problem> {
     let body = act.body().await?;
     let ledger = act.ledger.clone();
     // Values are decoded, cut and hashed where that may take as long as it takes.
     let read = act.api.read(move || {
         let mut members = ObjectMembers::of_body(body.as_slice())?;
-        let Told { data, given, shares, id, subject, agent, session, run } = read(&mut members)?;
+        let SaveRequest { data, given, shares, id, subject, agent, session, run } = read(&mut members)?;
         members.finish()?;
         let mut contents = Contents::new(subject);
         let mut blobs = Vec::with_capacity(given.len());
-        for Given { at, channel, index, value } in given {
+        for BodyContent { at, channel, index, value } in given {
             let named = contents.take(&ledger, &at, &value)?;
             blobs.push(CheckpointBlob { index, ..named.blob(channel)? });
         }
@@ -400,7 +400,7 @@ async fn record<T: Saved + Send + 'static>(
     }
     let about = CallContext { agent: agent_of(&act, agent.as_deref())?, session, run, call: None };
     let (thread, _, _) = data.key();
-    let draft = Draft::of(&act, thread, id, about, &data)?;
+    let draft = ThreadEvent::of(&act, thread, id, about, &data)?;
     act.caller.still_holds(&act.api.authenticator)?;
     let (api, ledger) = (Arc::clone(&act.api), act.ledger.clone());
     let sent = api.read(move || {

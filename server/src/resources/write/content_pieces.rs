@@ -29,11 +29,11 @@ pub(crate) struct Contents {
     subject: Option<Name>,
     /// By their digests.
     brought: BTreeMap<String, Vec<u8>>,
-    named: Vec<Named>,
+    named: Vec<PieceReference>,
 }
 
 /// A content that is named by pieces.
-struct Named {
+struct PieceReference {
     /// The JSON pointer of the value.
     at: String,
     pieces: Vec<String>,
@@ -145,7 +145,7 @@ impl Contents {
                 .map_err(|_| bad_content(at, "a piece is named by 64 lower-case hex digits"))
         };
         let digests = pieces.iter().map(digest).collect::<Result<Vec<_>, _>>()?;
-        self.named.push(Named { at: at.to_owned(), pieces: pieces.to_vec(), bytes });
+        self.named.push(PieceReference { at: at.to_owned(), pieces: pieces.to_vec(), bytes });
         Ok(NamedContent { encoding, pieces: Some(digests), bytes, ..NamedContent::default() })
     }
 
@@ -171,7 +171,7 @@ impl Contents {
     }
 
     /// Checks that all pieces of a content are there, and that their lengths add up to it.
-    fn check(&self, named: &Named, found: &[Option<Piece>]) -> Result<(), Problem> {
+    fn check(&self, named: &PieceReference, found: &[Option<Piece>]) -> Result<(), Problem> {
         let place = || FaultLocation::Body { line: None, pointer: named.at.clone() };
         let mut sum = Some(0);
         for (digest, found) in named.pieces.iter().zip(found) {

@@ -22,7 +22,7 @@ const LISTED_ARGS_BYTES: usize = 2 * 1024;
 const OUTCOMES_LOOKED_AT: usize = 16;
 
 /// An approval with the arguments that were asked for, as they are recorded: without the secrets that were found in them.
-pub(super) struct Shown {
+pub(super) struct ApprovalView {
     pub(super) approval: Approval,
     args: Option<Arguments>,
     /// `true` if it waits though its call has its outcome.
@@ -31,7 +31,7 @@ pub(super) struct Shown {
     unread: Option<String>,
 }
 
-impl Shown {
+impl ApprovalView {
     /// Reads the record of its call from the log. Arguments that are sealed or were not sent are not shown. If the log cannot be read, that
     /// is told, so that nobody takes it for an approval of a call without arguments. Other approvals are shown all the same.
     pub(super) fn read(ledger: &IndexedLedger, approval: Approval) -> Self {

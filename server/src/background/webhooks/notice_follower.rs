@@ -20,7 +20,7 @@ use crate::limits::{MAX_NOTICE_PAUSE, MIN_NOTICE_PAUSE, NOTICE_LIFE, NOTICES_AT_
 use crate::page::write_event_members;
 
 /// Follows one ledger.
-pub(super) struct Follower {
+pub(super) struct NoticeFollower {
     api: Arc<Api>,
     webhook: Arc<Webhook>,
     name: LedgerName,
@@ -31,9 +31,9 @@ pub(super) struct Follower {
 }
 
 /// The service ends.
-struct Ending;
+struct ShutdownBegan;
 
-impl Follower {
+impl NoticeFollower {
     pub(super) fn new(api: Arc<Api>, webhook: Arc<Webhook>, name: LedgerName, ledger: IndexedLedger) -> Self {
         let phase = api.phase();
         Self { api, webhook, name, ledger, since: None, phase }
@@ -65,13 +65,13 @@ impl Follower {
             }
             match self.tell(after).await {
                 Ok(reached) => after = reached,
-                Err(Ending) => return,
+                Err(ShutdownBegan) => return,
             }
         }
     }
 
     /// Tells of durable events behind `after`; returns the position that it came to.
-    async fn tell(&mut self, after: After) -> Result<After, Ending> {
+    async fn tell(&mut self, after: After) -> Result<After, ShutdownBegan> {
         let mut from = From::After(after);
         loop {
             let page = match self.read(from).await {
@@ -94,7 +94,7 @@ impl Follower {
     }
 
     /// Sends it until it is taken, or too old to be of use.
-    async fn deliver(&mut self, notice: &Notice) -> Result<(), Ending> {
+    async fn deliver(&mut self, notice: &Notice) -> Result<(), ShutdownBegan> {
         let mut pause = MIN_NOTICE_PAUSE;
         loop {
             let now = self.api.ledgers.time_in(&self.ledger);
@@ -116,10 +116,10 @@ impl Follower {
         }
     }
 
-    async fn pause(&mut self, pause: Duration) -> Result<(), Ending> {
+    async fn pause(&mut self, pause: Duration) -> Result<(), ShutdownBegan> {
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
-            _ = self.phase.wait_for(|phase| *phase > Phase::Serving) => Err(Ending),
+            _ = self.phase.wait_for(|phase| *phase > Phase::Serving) => Err(ShutdownBegan),
         }
     }
 

@@ -19,26 +19,26 @@ use tokio::time::Instant;
 use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::event_stream::messages;
-use crate::following::follow_body::Speaks;
-use crate::following::follower::place_given_up;
+use crate::followers::event_follower::place_given_up;
+use crate::followers::follow_body::Speaks;
 use crate::http::phase::Phase;
 use crate::http::pool::PoolPart;
 use crate::limits::{
     FOLLOW_RETRY, FOLLOW_STALL, POLICY_CACHE_HEARTBEAT, POLICY_CACHE_PACE, WATCH_PIECE_BYTES,
 };
-use crate::metrics::Counted;
+use crate::metrics::GaugeGuard;
 use crate::problem::{Code, Problem};
 use crate::requests::listing::unwritable;
 
 /// A state that the peer is told of. All that was durable at `time`, and up to `position`, is in it.
 #[derive(Clone)]
-pub(crate) struct Standing {
+pub(crate) struct WatchedState {
     pub(crate) copy: Arc<StateCopy>,
     pub(crate) position: Position,
     pub(crate) time: Micros,
 }
 
-impl Standing {
+impl WatchedState {
     /// As it is now.
     ///
     /// # Errors
@@ -90,15 +90,15 @@ pub(crate) struct Watcher {
     heads: watch::Receiver<Head>,
     phase: watch::Receiver<Phase>,
     /// The state that the peer has, once it has one.
-    told: Option<Standing>,
+    told: Option<WatchedState>,
     /// The state that the peer is being told of, and how far.
-    telling: Option<(Standing, CutProgress)>,
+    telling: Option<(WatchedState, CutProgress)>,
     /// The time of the last message; `None` before the first one.
     told_at: Option<Instant>,
     ended: bool,
     /// `true` once somebody else needs its place.
     gives_way: bool,
-    _count: Counted,
+    _count: GaugeGuard,
     place: PoolPart,
 }
 
@@ -114,7 +114,7 @@ impl Watcher {
         let place = api.place_to_wait(&caller).await?;
         // Before the state is looked at: what comes after is heard of.
         let heads = ledger.watch_head();
-        let first = Standing::now(&api, &ledger, &governance)?;
+        let first = WatchedState::now(&api, &ledger, &governance)?;
         Ok(Self {
             heads,
             phase: api.phase(),
@@ -152,7 +152,7 @@ impl Watcher {
             let is_news = self.heads.has_changed().unwrap_or(false);
             if is_news && last.elapsed() >= POLICY_CACHE_PACE || Instant::now() >= heartbeat {
                 self.heads.mark_unchanged();
-                let now = Standing::now(&self.api, &self.ledger, &self.governance)?;
+                let now = WatchedState::now(&self.api, &self.ledger, &self.governance)?;
                 if self.told.as_ref().is_some_and(|told| told.copy.through == now.copy.through) {
                     // Nothing that governs: the peer hears it with the next heartbeat.
                     if Instant::now() >= heartbeat {
@@ -177,7 +177,11 @@ impl Watcher {
 
     /// The next piece of the state that the peer is being told of. `None` if nothing of it changed for the executor; that is told with the
     /// next heartbeat.
-    async fn say_piece(&mut self, to: Standing, mut progress: CutProgress) -> Result<Option<Bytes>, Problem> {
+    async fn say_piece(
+        &mut self,
+        to: WatchedState,
+        mut progress: CutProgress,
+    ) -> Result<Option<Bytes>, Problem> {
         let is_first = progress == CutProgress::default();
         let most = WATCH_PIECE_BYTES.min(self.api.follow_pages.capacity());
         let wait = self.api.limits.patience.lag;
@@ -202,7 +206,7 @@ impl Watcher {
         };
         news.more = further.is_some();
         if is_first && self.told.is_none() {
-            news.begin = Some(Standing::begin(&self.ledger, &self.executor, &self.caller)?);
+            news.begin = Some(WatchedState::begin(&self.ledger, &self.executor, &self.caller)?);
         }
         match further {
             Some(progress) => self.telling = Some((to, progress)),

@@ -57,12 +57,12 @@ pub struct UnlistedAnchor {
 
 /// The anchor's list of ledgers, while it is still to be told.
 pub(crate) struct AnchorList {
-    unlisted: ArcSwapOption<Unlisted>,
+    unlisted: ArcSwapOption<PendingAnchorList>,
     given_up: Vec<LedgerName>,
 }
 
 /// An anchor that has not said which ledgers it remembers.
-struct Unlisted {
+struct PendingAnchorList {
     /// The start of the service.
     since: Instant,
     /// Its last answer.
@@ -72,7 +72,7 @@ struct Unlisted {
 impl AnchorList {
     pub(crate) fn new(anchor: Option<UnlistedAnchor>) -> Self {
         let (said, given_up) = anchor.map(|anchor| (anchor.said, anchor.given_up)).unzip();
-        let unlisted = said.map(|said| Unlisted { since: Instant::now(), said });
+        let unlisted = said.map(|said| PendingAnchorList { since: Instant::now(), said });
         Self { unlisted: ArcSwapOption::from_pointee(unlisted), given_up: given_up.unwrap_or_default() }
     }
 
@@ -108,7 +108,7 @@ impl AnchorList {
         if failure.is_none() {
             tracing::info!("the anchor has said which ledgers it remembers");
         }
-        let still = failure.map(|error| Unlisted { since: before.since, said: error.to_string() });
+        let still = failure.map(|error| PendingAnchorList { since: before.since, said: error.to_string() });
         self.unlisted.store(still.map(Arc::new));
     }
 }

@@ -11,7 +11,7 @@ use crate::http::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG};
 use crate::limits::INGEST_STEP_BYTES;
 
 /// Pieces go in as they come, plain bytes come out, never more than [`INGEST_STEP_BYTES`] or a piece at a time.
-pub(super) enum Decoding {
+pub(super) enum BodyDecoder {
     Plain(Pieces),
     Gzip(MultiGzDecoder<Pieces>),
     Zstd(zstd::stream::read::Decoder<'static, Pieces>),
@@ -28,7 +28,7 @@ pub(super) enum Step {
     End,
 }
 
-impl Decoding {
+impl BodyDecoder {
     pub(super) fn new(encoding: Option<ContentEncoding>) -> io::Result<Self> {
         let pieces = Pieces::default();
         Ok(match encoding {
@@ -131,7 +131,7 @@ mod tests {
     const TEXT: &[u8] = b"a line of an upload, and a second one, which is like the first\n";
 
     fn decoded(encoding: Option<ContentEncoding>, bytes: &[u8], piece: usize) -> io::Result<Vec<u8>> {
-        let mut decoding = Decoding::new(encoding)?;
+        let mut decoding = BodyDecoder::new(encoding)?;
         let mut out = Vec::new();
         for piece in bytes.chunks(piece) {
             decoding.push(Some(Bytes::copy_from_slice(piece)));
@@ -181,7 +181,7 @@ mod tests {
     fn a_bomb_comes_out_in_steps() {
         let bomb = zstd::stream::encode_all(io::repeat(0).take(64 << 20), 19).unwrap();
         assert!(bomb.len() < 16 * 1024);
-        let mut decoding = Decoding::new(Some(ContentEncoding::Zstd)).unwrap();
+        let mut decoding = BodyDecoder::new(Some(ContentEncoding::Zstd)).unwrap();
         decoding.push(Some(bomb.into()));
         for _ in 0..10 {
             let mut out = Vec::new();

@@ -15,16 +15,16 @@ use tokio::time::Instant;
 use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::event_stream::messages::{self, Chunk};
-use crate::event_stream::tail::{Found, Tail};
-use crate::following::follow_body::Speaks;
+use crate::event_stream::tail::{Tail, TailLookup};
+use crate::followers::follow_body::Speaks;
 use crate::http::phase::Phase;
 use crate::http::pool::PoolPart;
 use crate::limits::{FOLLOW_PAGE_BYTES, FOLLOW_PAGE_EVENTS, FOLLOW_RETRY, FOLLOW_STALL, PLACE_WAIT};
-use crate::metrics::Counted;
+use crate::metrics::GaugeGuard;
 use crate::problem::{Code, Problem};
 
 /// Tells its peer of everything that matches, once and in order, at the pace of the peer.
-pub(crate) struct Follower {
+pub(crate) struct EventFollower {
     api: Arc<Api>,
     caller: Caller,
     ledger: IndexedLedger,
@@ -40,7 +40,7 @@ pub(crate) struct Follower {
     chunks: VecDeque<(Vec<u8>, After)>,
     /// The memory that they take.
     page: Option<PoolPart>,
-    reading: Option<Reading>,
+    reading: Option<PendingPage>,
     /// The position that must be seen before the peer is told that it has caught up; `None` once it was told.
     behind: Option<After>,
     /// The time at which it last told something; `None` before the first message.
@@ -48,21 +48,21 @@ pub(crate) struct Follower {
     ended: bool,
     /// `true` once somebody else needs its place.
     gives_way: bool,
-    _count: Counted,
+    _count: GaugeGuard,
     place: PoolPart,
 }
 
 /// A page of the log as messages, the memory that they take, and how far the log was looked at.
-struct Page {
+struct FollowPage {
     chunks: VecDeque<(Vec<u8>, After)>,
     memory: PoolPart,
     reached: After,
 }
 
 /// A page on its way.
-type Reading = Pin<Box<dyn Future<Output = Result<Page, Problem>> + Send>>;
+type PendingPage = Pin<Box<dyn Future<Output = Result<FollowPage, Problem>> + Send>>;
 
-impl Follower {
+impl EventFollower {
     /// Begins past a position, unless too many follow already.
     pub(crate) async fn new(
         api: Arc<Api>,
@@ -120,7 +120,7 @@ impl Follower {
                 return self.heartbeat();
             }
             match self.tail.find(self.seen) {
-                Found::Batch(batch) => {
+                TailLookup::Batch(batch) => {
                     let said = batch.messages(self.seen, &self.filter);
                     if let Some((bytes, last)) = said {
                         let lag = self.api.limits.patience.lag;
@@ -134,18 +134,18 @@ impl Follower {
                     }
                     self.seen = batch.last();
                 }
-                Found::Edge if self.ledger.lost_end().is_some() => {
+                TailLookup::Edge if self.ledger.lost_end().is_some() => {
                     self.ended = true;
                     let fault = self.ledger.lost_end().map(|fault| fault.to_string()).unwrap_or_default();
                     return messages::failed(&Problem::new(Code::Corrupt, fault)).into();
                 }
-                Found::Edge if self.behind.is_some_and(|goal| self.seen >= goal) => {
+                TailLookup::Edge if self.behind.is_some_and(|goal| self.seen >= goal) => {
                     self.behind = None;
                     self.told = self.seen;
                     return messages::caught_up(self.seen).into();
                 }
-                Found::Edge => self.wait(heartbeat).await,
-                Found::Behind => {
+                TailLookup::Edge => self.wait(heartbeat).await,
+                TailLookup::Behind => {
                     if let Err(problem) = self.read_on(heartbeat).await {
                         self.ended = true;
                         return messages::failed(&problem).into();
@@ -200,7 +200,7 @@ impl Follower {
             () = tokio::time::sleep_until(heartbeat) => return Ok(()),
         };
         self.reading = None;
-        let Page { chunks, memory, reached } = read?;
+        let FollowPage { chunks, memory, reached } = read?;
         (self.chunks, self.page, self.seen) = (chunks, Some(memory), reached);
         Ok(())
     }
@@ -212,7 +212,7 @@ impl Follower {
     }
 }
 
-impl Speaks for Follower {
+impl Speaks for EventFollower {
     async fn next(&mut self) -> Option<Bytes> {
         if self.ended {
             return None;
@@ -279,7 +279,7 @@ async fn read_page(
     caller: Caller,
     ledger: IndexedLedger,
     query: ReadQuery,
-) -> Result<Page, Problem> {
+) -> Result<FollowPage, Problem> {
     let mut memory = loop {
         // As long as it takes: heartbeats tell the peer that it is not forgotten.
         let most = FOLLOW_PAGE_BYTES.min(api.follow_pages.capacity());
@@ -300,5 +300,5 @@ async fn read_page(
     let chunks: VecDeque<_> =
         chunks.into_iter().map(|Chunk { bytes, last, .. }| (bytes, last.into())).collect();
     memory.shrink_to(chunks.iter().map(|(bytes, _): &(Vec<u8>, After)| bytes.len()).sum());
-    Ok(Page { chunks, memory, reached })
+    Ok(FollowPage { chunks, memory, reached })
 }

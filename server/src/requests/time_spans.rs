@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::requests::read_request::ReadRequest;
 
 /// The times that are asked about.
-pub(crate) struct AskedTimes {
+pub(crate) struct TimeParams {
     happened: Times,
     recorded: Times,
 }
@@ -25,7 +25,7 @@ struct Times {
 
 /// The time spans of a question, as read models take them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Between {
+pub(crate) struct TimeSpans {
     pub(crate) happened: Option<HappenedBetween>,
     /// The first position that is asked about.
     pub(crate) from: Option<Position>,
@@ -50,7 +50,7 @@ impl Times {
     }
 }
 
-impl AskedTimes {
+impl TimeParams {
     /// Takes all of them, RFC 3339.
     pub(crate) fn take(query: &mut Query<'_>) -> Result<Self, Problem> {
         let happened = Times::take(query, "since", "before")?;
@@ -58,7 +58,7 @@ impl AskedTimes {
     }
 
     /// Returns the positions of these times in the ledger.
-    pub(crate) async fn positions(self, api: &Api, request: &ReadRequest) -> Result<Between, Problem> {
+    pub(crate) async fn positions(self, api: &Api, request: &ReadRequest) -> Result<TimeSpans, Problem> {
         let ledger = request.ledger.clone();
         let Self { happened, recorded } = self;
         let positions = move |times: Times| {
@@ -69,13 +69,13 @@ impl AskedTimes {
         let of_both = api.read(move || Ok((positions(happened)?, positions(recorded)?))).await?;
         let (of_happened, of_recorded) = (ends(of_both.0), ends(of_both.1));
         let get = |position: Option<Position>, or: u64| position.map_or(or, Position::get);
-        let between = || HappenedBetween {
+        let spans = || HappenedBetween {
             since: happened.since.map_or(0, |since| since.0),
             before: happened.before.map_or(u64::MAX, |before| before.0),
             recorded: get(of_happened.0, 0)..=get(of_happened.1, u64::MAX).saturating_sub(1),
         };
         let (from, before) = of_recorded;
-        Ok(Between { happened: happened.is_asked().then(between), from, before })
+        Ok(TimeSpans { happened: happened.is_asked().then(spans), from, before })
     }
 }
 

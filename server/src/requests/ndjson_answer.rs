@@ -20,7 +20,7 @@ use crate::problem::{Code, Problem};
 use crate::requests::parallel_pages::Pieces;
 
 /// The rest of an NDJSON answer after its first page.
-pub(crate) struct Lines {
+pub(crate) struct NdjsonAnswer {
     pub(crate) api: Arc<Api>,
     pub(crate) ledger: IndexedLedger,
     /// The question, but for the start of the next page.
@@ -32,7 +32,7 @@ pub(crate) struct Lines {
     pub(crate) head: Head,
 }
 
-impl Lines {
+impl NdjsonAnswer {
     /// The answer's body, beginning with the page that is there already.
     ///
     /// It ends in `{"end":…}`. If reading fails on the way, its last line is `{"error":…}` instead, so that an answer without either was
@@ -40,7 +40,7 @@ impl Lines {
     pub(crate) fn into_body(self, first: Bytes) -> Body {
         let (sender, receiver) = mpsc::channel(LINES_AHEAD);
         tokio::spawn(self.send_all(first, sender));
-        Body::new(LinesBody { receiver })
+        Body::new(NdjsonBody { receiver })
     }
 
     /// Sending fails only when the client is gone, and then there is nobody left to tell.
@@ -136,11 +136,11 @@ fn error_line(problem: &Problem) -> Vec<u8> {
     json.into_bytes()
 }
 
-struct LinesBody {
+struct NdjsonBody {
     receiver: mpsc::Receiver<Bytes>,
 }
 
-impl hyper::body::Body for LinesBody {
+impl hyper::body::Body for NdjsonBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -4,6 +4,6 @@
 //! event once for all of them. Each goes at the pace of its peer, and holds only what the connection has not taken yet. So a slow one costs
 //! nobody anything.
 
+pub(crate) mod event_follower;
 pub(crate) mod follow_body;
-pub(crate) mod follower;
 pub(crate) mod watcher;
