@@ -79,7 +79,8 @@ impl Authenticator {
         let Some(name) = ledger else { return self.of_service(credentials) };
         match self.ledgers.all().get(name) {
             Some(Slot::Open(ledger)) => self.of_ledger(ledger, credentials),
-            // The tokens of that ledger are not known, so none of them is refused for good. A reader of the service is told why it is not open.
+            // The tokens of that ledger are not known, so none of them is refused for good. A reader of the service is told why it is not
+            // open.
             Some(Slot::Failed(_) | Slot::Waiting(_)) if self.of_service(credentials).is_err() => {
                 let detail = format!("ledger {name} is not open; who may use it is known once it is");
                 Err(Problem::new(Code::LedgerUnavailable, detail))
@@ -97,8 +98,8 @@ impl Authenticator {
         })
     }
 
-    /// Identifies the sender to the service. Paths of no ledger take the tokens of `main`, or of the only ledger, where that is open. Else they
-    /// take a token that every open ledger takes, in the least of its roles there.
+    /// Identifies the sender to the service. Paths of no ledger take the tokens of `main`, or of the only ledger, where that is open. Else
+    /// they take a token that every open ledger takes, in the least of its roles there.
     fn of_service(&self, credentials: &Credentials) -> Result<Identity, Problem> {
         let slots = self.ledgers.all();
         if let Some(ledger) = deciding(&slots) {
