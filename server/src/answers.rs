@@ -117,7 +117,7 @@ pub struct AppendAnswer {
     #[schema(example = "18")]
     pub last: String,
     /// One for each event, in the request's order.
-    pub results: Vec<Receipt>,
+    pub results: Vec<AppendReceipt>,
     /// The events that the reactor added in the same atomic step.
     pub derived: Vec<DerivedReceipt>,
     /// A durable head that covers all of it.
@@ -127,7 +127,8 @@ pub struct AppendAnswer {
 /// The receipt of one event of an append.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Receipt {
+#[schema(as = Receipt)]
+pub struct AppendReceipt {
     /// The event's `id`.
     pub id: String,
     /// Its position in the ledger.
@@ -199,7 +200,8 @@ pub struct HeadAnswer {
 
 /// A page of stored events. As NDJSON: each of `events` on a line, then `{"end":{"count":…,"next":…,"head":…}}`.
 #[derive(Debug, Deserialize, ToSchema)]
-pub struct Page {
+#[schema(as = Page)]
+pub struct StoredEventPage {
     /// In the order asked for.
     pub events: Vec<StoredEvent>,
     /// The start of the next page: the value of `after`, or of `until` when reading backward. Absent at the end.

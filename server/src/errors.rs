@@ -10,10 +10,10 @@ use bitacora_projector::{CheckpointError, ModelError, TrustAtError};
 
 use tokio::time::Instant;
 
+use crate::http::preconditions::version_tag;
 use crate::limits::KEY_FAILURE_PACE;
-use crate::paced::Pace;
-use crate::preconditions::version_tag;
-use crate::problem::{Code, Place, Problem, SideEffects};
+use crate::log_pace::LogPace;
+use crate::problem::{Code, FaultLocation, Problem, SideEffects};
 
 /// The `Retry-After` of a ledger that refuses appends for a reason that may pass, in seconds.
 const RETRY_AFTER_S: u32 = 1;
@@ -27,7 +27,7 @@ impl From<ParseError> for Problem {
     fn from(error: ParseError) -> Self {
         let problem = Self::new(code_named(error.code()), error.to_string());
         problem.with_fault(
-            Place::Body { line: error.line, pointer: error.pointer.clone() },
+            FaultLocation::Body { line: error.line, pointer: error.pointer.clone() },
             error.kind.to_string(),
         )
     }
@@ -41,15 +41,15 @@ impl From<AppendError> for Problem {
             LedgerEffects::Unknown => SideEffects::Unknown,
         };
         let problem = Self::new(code_named(error.code()), detail.clone()).with_side_effects(effects);
-        let at = |index: usize| Place::Body { line: None, pointer: format!("/{index}") };
+        let at = |index: usize| FaultLocation::Body { line: None, pointer: format!("/{index}") };
         match error {
             AppendError::Invalid { index, source } => {
                 let pointer = format!("/{index}/{}", source.attribute);
-                problem.with_fault(Place::Body { line: None, pointer }, source.problem.to_string())
+                problem.with_fault(FaultLocation::Body { line: None, pointer }, source.problem.to_string())
             }
             AppendError::Schema { index, pointer, problem: wrong } => {
                 let pointer = format!("/{index}{pointer}");
-                problem.with_fault(Place::Body { line: None, pointer }, wrong)
+                problem.with_fault(FaultLocation::Body { line: None, pointer }, wrong)
             }
             AppendError::Unencodable { index, .. }
             | AppendError::ReservedType { index, .. }
@@ -94,7 +94,7 @@ impl From<AppendError> for Problem {
 
 /// Tells the operator: a key that cannot be kept stops every append about its subject, and the caller can do nothing.
 fn tell_of_a_key(error: &io::Error) {
-    static PACE: Pace = Pace::new(KEY_FAILURE_PACE);
+    static PACE: LogPace = LogPace::new(KEY_FAILURE_PACE);
     if let Some(failures) = PACE.tells(Instant::now()) {
         tracing::error!(%error, failures, "the key of a data subject could not be read or kept; nothing is appended about it");
     }

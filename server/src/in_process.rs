@@ -6,12 +6,15 @@ use bitacora_formats::LedgerName;
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
-use crate::api::{Api, router};
-use crate::config::ServerLimits;
-use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
-use crate::data_folder::DataError;
-use crate::first_tokens::Admittance;
+use crate::api::Admittance;
+use crate::api::Api;
+use crate::http::connection::{ConnectionContext, serve_connection};
+use crate::http::peer::Peer;
+use crate::http::phase::Phase;
+use crate::ledgers::data_folder::DataError;
 use crate::ledgers::{CloseFailures, Ledgers, LedgersConfig};
+use crate::router::router;
+use crate::server_limits::ServerLimits;
 
 /// Bytes of a connection that are on their way in each direction.
 const PIPE_BYTES: usize = 64 * 1024;

@@ -4,7 +4,7 @@
 //! acknowledged. Chunks keep their order, and several are on their way at once. Bytes are read only if there is room for them.
 
 mod acknowledgements;
-mod decoding;
+mod body_decoder;
 mod lines;
 mod submission;
 
@@ -21,20 +21,20 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use self::acknowledgements::{Acknowledgement, Teller};
-use self::decoding::{Decoding, Step};
-use self::lines::{Chunk, Gathered};
-use self::submission::{Outcome, Rest, Sent, Submitted, submit};
-use crate::access::Caller;
+use self::body_decoder::{BodyDecoder, Step};
+use self::lines::{Chunk, LineBuffer};
+use self::submission::{ChunkRest, Outcome, SentLines, Submission, submit};
+use crate::access::caller::Caller;
 use crate::api::Api;
-use crate::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG, cut_off, undecodable};
-use crate::connection::Phase;
+use crate::http::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG, cut_off, undecodable};
+use crate::http::phase::Phase;
+use crate::http::pool::PoolPart;
 use crate::limits::{
     HTTP_BUFFER_BYTES, INGEST_AHEAD_BYTES, INGEST_CHUNK_BYTES, INGEST_CHUNK_LINES, INGEST_CHUNKS_AHEAD,
     INGEST_EVENT_BYTES, INGEST_FIRST_PAUSE, INGEST_QUEUE_WAIT, INGEST_RECEIPT_BYTES, INGEST_STEP_BYTES,
     PLACE_WAIT, UPLOAD_STALL,
 };
-use crate::metrics::Counted;
-use crate::pool::Part;
+use crate::metrics::GaugeGuard;
 use crate::problem::{Code, Problem, SideEffects};
 
 /// Bytes of a decompressor of zstd: its window, twice a block, and its tables.
@@ -57,24 +57,24 @@ pub(crate) struct Ingest {
     stream: Option<Arc<str>>,
     phase: watch::Receiver<Phase>,
     body: Body,
-    decoding: Decoding,
-    gathered: Gathered,
+    decoder: BodyDecoder,
+    buffer: LineBuffer,
     input: Input,
     /// The chunk that is being parsed and sealed: one at a time, since they keep their order.
-    submission: Option<JoinHandle<Submitted>>,
+    submission: Option<JoinHandle<Submission>>,
     /// A chunk that is sent again once the ledger's queue, which is full, has had a rest.
     busy: Option<Busy>,
     /// The chunks that wait for the disk, in order.
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentLines>,
     teller: Teller,
     /// Bytes that it holds however long its lines are.
     fixed_bytes: usize,
     /// Room for all that it holds; more is taken for lines that are longer than usual.
-    memory: Part,
-    place: Part,
+    memory: PoolPart,
+    place: PoolPart,
     /// The time at which its peer has let it wait for too long, if others need its place.
     piece_due: Instant,
-    _count: Counted,
+    _count: GaugeGuard,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,9 +95,9 @@ struct Busy {
 }
 
 /// The next event of an upload.
-enum Happened {
+enum IngestEvent {
     Piece(Option<Bytes>),
-    Submitted(Submitted),
+    Submitted(Submission),
     /// The oldest of those that wait for the disk.
     Durable(Result<Option<AppendReceipt>, AppendError>),
     Rested,
@@ -125,8 +125,8 @@ impl Ingest {
             phase: api.phase(),
             stream: stream.map(Into::into),
             body,
-            decoding: Decoding::new(encoding).map_err(|error| undecodable(&error))?,
-            gathered: Gathered::default(),
+            decoder: BodyDecoder::new(encoding).map_err(|error| undecodable(&error))?,
+            buffer: LineBuffer::default(),
             input: Input::Starved,
             submission: None,
             busy: None,
@@ -160,24 +160,24 @@ impl Ingest {
         }
     }
 
-    async fn append_all(&mut self) -> Result<(), Failure> {
+    async fn append_all(&mut self) -> Result<(), IngestFailure> {
         loop {
             self.decode().await?;
             self.begin_submission()?;
             let is_idle = self.submission.is_none() && self.busy.is_none() && self.sent.is_empty();
-            if self.input == Input::Ended && is_idle && !self.gathered.has_lines() {
+            if self.input == Input::Ended && is_idle && !self.buffer.has_lines() {
                 return Ok(());
             }
             match self.next().await? {
-                Happened::Piece(piece) => {
-                    self.decoding.push(piece);
+                IngestEvent::Piece(piece) => {
+                    self.decoder.push(piece);
                     self.piece_due = Instant::now() + UPLOAD_STALL;
                     self.input = Input::Ready;
                 }
-                Happened::Submitted(submitted) => self.take(submitted)?,
-                Happened::Durable(outcome) => self.acknowledge_oldest(outcome)?,
-                Happened::Rested => {
-                    self.caller.still_holds(&self.api)?;
+                IngestEvent::Submitted(submitted) => self.take(submitted)?,
+                IngestEvent::Durable(outcome) => self.acknowledge_oldest(outcome)?,
+                IngestEvent::Rested => {
+                    self.caller.still_holds(&self.api.authenticator)?;
                     if let Some(Busy { chunk, .. }) = &self.busy {
                         self.submission = Some(self.submit(chunk.clone()));
                     }
@@ -188,21 +188,21 @@ impl Ingest {
 
     /// Decompresses and looks for lines for as long as there is room and something to decompress.
     async fn decode(&mut self) -> Result<(), Problem> {
-        while self.input == Input::Ready && self.gathered.has_room() {
-            let step = self.decoding.step(self.gathered.bytes_mut()).map_err(|error| undecodable(&error))?;
-            self.gathered.scan();
-            if let Some(line) = self.gathered.endless_line() {
+        while self.input == Input::Ready && self.buffer.has_room() {
+            let step = self.decoder.step(self.buffer.bytes_mut()).map_err(|error| undecodable(&error))?;
+            self.buffer.scan();
+            if let Some(line) = self.buffer.endless_line() {
                 let detail = "the line is longer than any event may be";
                 return Err(Problem::new(Code::RequestTooLarge, detail).at_line(line));
             }
             // A long line lies here while another one is being appended.
-            let wanted = self.fixed_bytes + 2 * self.gathered.capacity();
+            let wanted = self.fixed_bytes + 2 * self.buffer.capacity();
             self.memory.grow_to(wanted, PLACE_WAIT).await.map_err(|_| no_memory())?;
             match step {
                 Step::More => tokio::task::consume_budget().await,
                 Step::Starved => self.input = Input::Starved,
                 Step::End => {
-                    self.gathered.end();
+                    self.buffer.end();
                     self.input = Input::Ended;
                 }
             }
@@ -217,23 +217,23 @@ impl Ingest {
             self.submission.is_none() && self.busy.is_none() && self.sent.len() < INGEST_CHUNKS_AHEAD;
         let is_due = self.sent.is_empty()
             || self.input == Input::Ended
-            || self.gathered.has_chunk()
-            || !self.gathered.has_room();
+            || self.buffer.has_chunk()
+            || !self.buffer.has_room();
         if is_free && is_due {
-            self.caller.still_holds(&self.api)?;
-            self.submission = self.gathered.take().map(|chunk| self.submit(chunk));
+            self.caller.still_holds(&self.api.authenticator)?;
+            self.submission = self.buffer.take().map(|chunk| self.submit(chunk));
         }
         Ok(())
     }
 
     /// Parses and seals where it may block.
-    fn submit(&self, chunk: Chunk) -> JoinHandle<Submitted> {
+    fn submit(&self, chunk: Chunk) -> JoinHandle<Submission> {
         let (caller, ledger, stream) = (self.caller.clone(), self.ledger.clone(), self.stream.clone());
         tokio::task::spawn_blocking(move || submit(&caller, &ledger, stream.as_deref(), &chunk))
     }
 
-    async fn next(&mut self) -> Result<Happened, Problem> {
-        let may_read = self.input == Input::Starved && self.gathered.has_room();
+    async fn next(&mut self) -> Result<IngestEvent, Problem> {
+        let may_read = self.input == Input::Starved && self.buffer.has_room();
         let is_waiting = may_read && self.submission.is_none() && self.busy.is_none() && self.sent.is_empty();
         for part in [&self.place, &self.memory] {
             match is_waiting {
@@ -243,17 +243,17 @@ impl Ingest {
         }
         let resting = self.busy.as_ref().filter(|_| self.submission.is_none()).map(|busy| busy.until);
         tokio::select! {
-            outcome = durable(self.sent.front_mut()) => Ok(Happened::Durable(outcome)),
+            outcome = durable(self.sent.front_mut()) => Ok(IngestEvent::Durable(outcome)),
             submitted = joined(self.submission.as_mut()) => {
                 self.submission = None;
-                submitted.map(Happened::Submitted)
+                submitted.map(IngestEvent::Submitted)
             }
-            () = rested(resting) => Ok(Happened::Rested),
+            () = rested(resting) => Ok(IngestEvent::Rested),
             () = self.place.asked() => Err(gives_way()),
             () = self.memory.asked() => Err(gives_way()),
             piece = self.body.frame(), if may_read => match piece {
-                None => Ok(Happened::Piece(None)),
-                Some(Ok(frame)) => Ok(Happened::Piece(Some(frame.into_data().unwrap_or_default()))),
+                None => Ok(IngestEvent::Piece(None)),
+                Some(Ok(frame)) => Ok(IngestEvent::Piece(Some(frame.into_data().unwrap_or_default()))),
                 Some(Err(error)) => Err(cut_off(&error)),
             },
             _ = self.phase.wait_for(|phase| *phase > Phase::Serving) => {
@@ -263,12 +263,12 @@ impl Ingest {
         }
     }
 
-    fn take(&mut self, submitted: Submitted) -> Result<(), Failure> {
+    fn take(&mut self, submitted: Submission) -> Result<(), IngestFailure> {
         self.sent.extend(submitted.sent);
         match submitted.rest {
-            Rest::Nothing => self.busy = None,
-            Rest::Refused(problem) => return Err(problem.into()),
-            Rest::Busy(chunk) => {
+            ChunkRest::Nothing => self.busy = None,
+            ChunkRest::Refused(problem) => return Err(problem.into()),
+            ChunkRest::Busy(chunk) => {
                 let (since, pause) = self
                     .busy
                     .as_ref()
@@ -286,7 +286,7 @@ impl Ingest {
     fn acknowledge_oldest(
         &mut self,
         outcome: Result<Option<AppendReceipt>, AppendError>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), IngestFailure> {
         let Some(sent) = self.sent.pop_front() else { return Ok(()) };
         match outcome {
             Ok(appended) => {
@@ -298,13 +298,13 @@ impl Ingest {
             }
             Err(error) => {
                 let line = sent.line_of(&error);
-                Err(Failure { problem: Problem::from(error).at_line(line), is_of_the_ledger: true })
+                Err(IngestFailure { problem: Problem::from(error).at_line(line), is_of_the_ledger: true })
             }
         }
     }
 
     /// Sends nothing more. Chunks that were sent are waited for, so that the last word is the truth.
-    async fn settle(&mut self, mut failure: Failure) -> Problem {
+    async fn settle(&mut self, mut failure: IngestFailure) -> Problem {
         if let Some(submission) = self.submission.take()
             && let Ok(submitted) = submission.await
         {
@@ -329,13 +329,13 @@ impl Ingest {
 }
 
 /// The reason for which an upload ends early.
-struct Failure {
+struct IngestFailure {
     problem: Problem,
     /// `true` if the ledger refused lines that others had followed already.
     is_of_the_ledger: bool,
 }
 
-impl From<Problem> for Failure {
+impl From<Problem> for IngestFailure {
     fn from(problem: Problem) -> Self {
         Self { problem, is_of_the_ledger: false }
     }
@@ -361,7 +361,7 @@ fn gives_way() -> Problem {
 }
 
 /// The outcome of the chunk that was sent first; never ready where there is none.
-async fn durable(oldest: Option<&mut Sent>) -> Result<Option<AppendReceipt>, AppendError> {
+async fn durable(oldest: Option<&mut SentLines>) -> Result<Option<AppendReceipt>, AppendError> {
     match oldest {
         None => std::future::pending().await,
         Some(sent) => match &mut sent.outcome {
@@ -379,7 +379,7 @@ async fn rested(until: Option<Instant>) {
     }
 }
 
-async fn joined(submission: Option<&mut JoinHandle<Submitted>>) -> Result<Submitted, Problem> {
+async fn joined(submission: Option<&mut JoinHandle<Submission>>) -> Result<Submission, Problem> {
     match submission {
         None => std::future::pending().await,
         Some(submission) => submission

@@ -1,5 +1,12 @@
 //! The ledgers of a data folder, by name.
 
+pub(crate) mod anchor_list;
+pub(crate) mod data_folder;
+pub(crate) mod first_tokens;
+pub(crate) mod readiness;
+pub(crate) mod required_models;
+pub(crate) mod slot;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,10 +21,12 @@ use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use tokio::sync::{Mutex, Notify};
 
-use crate::anchored::{AnchorList, Remembered, UnlistedAnchor, missing};
-use crate::data_folder::{DataError, DataFolder};
-use crate::first_tokens::{FirstAdminError, FirstTokenError, FirstTokens, give_first_admin, record_admin};
-use crate::identity::is_closed;
+use crate::ledgers::anchor_list::{AnchorList, Remembered, UnlistedAnchor, missing};
+use crate::ledgers::data_folder::{DataError, DataFolder};
+use crate::ledgers::first_tokens::{
+    FirstAdminError, FirstTokenError, FirstTokens, give_first_admin, record_admin,
+};
+use crate::ledgers::slot::{Slot, is_closed};
 use crate::problem::{Code, Problem, SideEffects};
 
 /// Ledgers of one process; each has threads, an open segment and maps of its own.
@@ -66,16 +75,6 @@ enum Purpose {
     Writing,
     /// Nothing is appended or signed, and no anchor moves.
     Questions,
-}
-
-/// A ledger's place in the process.
-#[derive(Clone)]
-pub(crate) enum Slot {
-    Open(IndexedLedger),
-    /// It did not open, and why.
-    Failed(String),
-    /// It is not opened before the anchor that it requires answers; what that said. Nothing of it was changed.
-    Waiting(String),
 }
 
 /// Ledgers that did not end cleanly. Acknowledged events are durable all the same.

@@ -1,5 +1,8 @@
 //! Metrics of the service, in Prometheus' text format.
 
+pub(crate) mod archive_tallies;
+mod models;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -17,9 +20,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::archiving::Tallies;
-use crate::ledgers::Slot;
-use crate::model_metrics::register_models;
+use crate::ledgers::slot::Slot;
+use crate::metrics::archive_tallies::Tallies;
+use crate::metrics::models::register_models;
 
 /// The prefix of every metric's name.
 const PREFIX: &str = "bitacora";
@@ -43,16 +46,16 @@ pub(crate) struct Metrics {
 }
 
 /// Counts one more of something for as long as it is held.
-pub(crate) struct Counted(Gauge);
+pub(crate) struct GaugeGuard(Gauge);
 
-impl Counted {
+impl GaugeGuard {
     fn one_more(gauge: &Gauge) -> Self {
         gauge.inc();
         Self(gauge.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -130,13 +133,13 @@ impl Metrics {
     }
 
     /// One more follower, until what is returned is dropped.
-    pub(crate) fn follower(&self) -> Counted {
-        Counted::one_more(&self.followers)
+    pub(crate) fn follower(&self) -> GaugeGuard {
+        GaugeGuard::one_more(&self.followers)
     }
 
     /// One more upload, until what is returned is dropped.
-    pub(crate) fn ingest(&self) -> Counted {
-        Counted::one_more(&self.ingests)
+    pub(crate) fn ingest(&self) -> GaugeGuard {
+        GaugeGuard::one_more(&self.ingests)
     }
 
     pub(crate) fn count_append(&self, appended: &AppendReceipt) {

@@ -4,7 +4,7 @@ use bitacora_formats::vocabulary::MicroUsd;
 use bitacora_formats::{UsdError, parse_usd};
 
 use crate::problem::Problem;
-use crate::strict_object::Members;
+use crate::strict_object::ObjectMembers;
 
 /// The most that is counted, in US dollars.
 const MOST_USD: u64 = MicroUsd::MAX.get() / 1_000_000;
@@ -19,7 +19,10 @@ pub(crate) enum MoneyError {
 }
 
 /// A member that is an amount of US dollars, as a text.
-pub(crate) fn take_usd(members: &mut Members<'_>, name: &'static str) -> Result<Option<MicroUsd>, Problem> {
+pub(crate) fn take_usd(
+    members: &mut ObjectMembers<'_>,
+    name: &'static str,
+) -> Result<Option<MicroUsd>, Problem> {
     let Some(text) = members.take::<String>(name)? else { return Ok(None) };
     micro_usd(&text).map(Some).map_err(|error| members.bad(name, &error))
 }

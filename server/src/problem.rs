@@ -194,14 +194,14 @@ codes! {
 
 /// One fault inside a request, by its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) place: Place,
+pub(crate) struct RequestFault {
+    pub(crate) place: FaultLocation,
     pub(crate) detail: String,
 }
 
 /// The place of a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FaultLocation {
     /// A value by its JSON pointer (RFC 6901), in NDJSON within the line, from 1.
     Body {
         line: Option<usize>,
@@ -218,7 +218,7 @@ pub(crate) enum Place {
 pub(crate) struct Problem {
     code: Code,
     detail: String,
-    faults: Vec<Fault>,
+    faults: Vec<RequestFault>,
     members: Vec<(&'static str, String)>,
     retry_after_s: Option<u32>,
     side_effects: Option<SideEffects>,
@@ -257,8 +257,8 @@ impl Problem {
         self.members.iter().find(|(member, _)| *member == name).map(|(_, value)| value.as_str())
     }
 
-    pub(crate) fn with_fault(mut self, place: Place, detail: impl Into<String>) -> Self {
-        self.faults.push(Fault { place, detail: detail.into() });
+    pub(crate) fn with_fault(mut self, place: FaultLocation, detail: impl Into<String>) -> Self {
+        self.faults.push(RequestFault { place, detail: detail.into() });
         self
     }
 
@@ -283,7 +283,7 @@ impl Problem {
     pub(crate) fn at_line(mut self, number: u64) -> Self {
         let number = usize::try_from(number).ok();
         for fault in &mut self.faults {
-            if let Place::Body { line, pointer } = &mut fault.place {
+            if let FaultLocation::Body { line, pointer } = &mut fault.place {
                 *line = number;
                 // A first step that is a number is the event among those of the request, which is the line now.
                 let after_first =
@@ -294,8 +294,8 @@ impl Problem {
             }
         }
         if self.faults.is_empty() {
-            let place = Place::Body { line: number, pointer: String::new() };
-            self.faults.push(Fault { place, detail: self.detail.clone() });
+            let place = FaultLocation::Body { line: number, pointer: String::new() };
+            self.faults.push(RequestFault { place, detail: self.detail.clone() });
         }
         self
     }
@@ -331,15 +331,15 @@ impl Problem {
             for fault in &self.faults {
                 json.begin_object();
                 match &fault.place {
-                    Place::Body { line, pointer } => {
+                    FaultLocation::Body { line, pointer } => {
                         if let Some(line) = line {
                             json.number_member("line", *line as u64);
                         }
                         json.text_member("pointer", pointer);
                     }
-                    Place::Parameter(parameter) => json.text_member("parameter", parameter),
-                    Place::Header(header) => json.text_member("header", header),
-                    Place::Ledger(name) => json.text_member("ledger", name.as_str()),
+                    FaultLocation::Parameter(parameter) => json.text_member("parameter", parameter),
+                    FaultLocation::Header(header) => json.text_member("header", header),
+                    FaultLocation::Ledger(name) => json.text_member("ledger", name.as_str()),
                 }
                 json.text_member("detail", &fault.detail);
                 json.end_object();
@@ -413,7 +413,7 @@ mod tests {
     fn a_problem_is_a_json_document_whatever_its_texts_hold() {
         let problem = Problem::new(Code::NotJson, "a \"quote\"\nand \u{1}")
             .with("position", u64::MAX)
-            .with_fault(Place::Body { line: Some(3), pointer: "/0/a~1b".to_owned() }, "bad");
+            .with_fault(FaultLocation::Body { line: Some(3), pointer: "/0/a~1b".to_owned() }, "bad");
         let json: serde_json::Value = serde_json::from_slice(&problem.to_json()).unwrap();
         assert_eq!(json["detail"], "a \"quote\"\nand \u{1}");
         assert_eq!(json["position"], "18446744073709551615");

@@ -9,27 +9,31 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::api::{Api, router};
-use crate::archiving::{self, Archiving};
+use crate::api::Admittance;
+use crate::api::Api;
+use crate::background::archiving::{self, Archiving};
+use crate::background::expiry;
+use crate::background::pending_anchors::open_when_anchored;
+use crate::background::suggestion_job;
+use crate::background::webhooks::{self, NoticeTarget};
 use crate::config::ServerConfig;
-use crate::connection::{ConnectionContext, Peer, Phase, serve_connection};
-use crate::data_folder::DataError;
-use crate::expiry;
-use crate::first_tokens::{Admission, Admittance, FirstTokenError};
+use crate::http::connection::{ConnectionContext, serve_connection};
+use crate::http::listener::{ListenError, SocketFile, is_reached, listen_tcp, listen_unix};
+use crate::http::origin::WebRules;
+use crate::http::peer::Peer;
+use crate::http::phase::Phase;
+use crate::http::pool::{CallerKey, Full, Pool, PoolPart};
+use crate::ledgers::data_folder::DataError;
+use crate::ledgers::first_tokens::{Admission, FirstTokenError};
 use crate::ledgers::{CloseFailures, Ledgers};
 use crate::limits::{
     ACCEPT_FAILURE_PACE, ACCEPT_PAUSE, CONNECTION_WAIT, MAX_WAITING_CONNECTIONS, SHUTDOWN_GRACE,
     UNIX_CONNECTIONS,
 };
-use crate::listener::{ListenError, SocketFile, is_reached, listen_tcp, listen_unix};
+use crate::log_pace::LogPace;
 use crate::metrics::Metrics;
-use crate::origin::WebRules;
-use crate::paced::Pace;
-use crate::pending_anchors::open_when_anchored;
-use crate::pool::{CallerKey, Full, Part, Pool};
 use crate::problem::{Code, Problem};
-use crate::suggestion_job;
-use crate::webhooks::{self, NoticeTarget};
+use crate::router::router;
 
 /// The reason for which the service does not start.
 #[derive(Debug, thiserror::Error)]
@@ -187,7 +191,7 @@ struct Places {
 
 impl Places {
     /// A place, or none now.
-    fn try_take(&self, stream: &Stream, caller: &CallerKey) -> Option<Part> {
+    fn try_take(&self, stream: &Stream, caller: &CallerKey) -> Option<PoolPart> {
         let spare = || matches!(stream, Stream::Unix(_)).then(|| self.of_unix.try_take(caller, 1)).flatten();
         self.all.try_take(caller, 1).or_else(spare)
     }
@@ -195,7 +199,7 @@ impl Places {
 
 async fn accept_all(listener: Listener, mut context: ConnectionContext, places: Places) {
     let refusal: Arc<[u8]> = too_many_connections().into();
-    let pace = Pace::new(ACCEPT_FAILURE_PACE);
+    let pace = LogPace::new(ACCEPT_FAILURE_PACE);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -234,7 +238,7 @@ async fn accept_all(listener: Listener, mut context: ConnectionContext, places: 
     }
 }
 
-async fn serve(stream: Stream, context: ConnectionContext, place: Part) {
+async fn serve(stream: Stream, context: ConnectionContext, place: PoolPart) {
     let metrics = Arc::clone(&context.metrics);
     metrics.connections.inc();
     match stream {

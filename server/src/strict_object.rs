@@ -10,20 +10,20 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor}
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 
 /// Members of one object.
 const MAX_MEMBERS: usize = 64;
 
 /// The members of an object that nobody has taken yet, each as the JSON it came in. A member that is `null` is not there.
 #[derive(Debug)]
-pub(crate) struct Members<'a> {
+pub(crate) struct ObjectMembers<'a> {
     left: Vec<(Cow<'a, str>, &'a RawValue)>,
     /// The JSON pointer of the object itself.
     at: String,
 }
 
-impl<'a> Members<'a> {
+impl<'a> ObjectMembers<'a> {
     /// The object that a body is.
     pub(crate) fn of_body(body: &'a [u8]) -> Result<Self, Problem> {
         let object: Object<'a> = serde_json::from_slice(body).map_err(|error| {
@@ -35,7 +35,7 @@ impl<'a> Members<'a> {
     /// The object that stands at this JSON pointer of a body.
     pub(crate) fn of_element(value: &'a RawValue, at: String) -> Result<Self, Problem> {
         let object: Object<'a> = serde_json::from_str(value.get()).map_err(|error| {
-            let place = Place::Body { line: None, pointer: at.clone() };
+            let place = FaultLocation::Body { line: None, pointer: at.clone() };
             Problem::new(Code::BadBody, format!("at {at} stands no JSON object that is taken here: {error}"))
                 .with_fault(place, error.to_string())
         })?;
@@ -101,13 +101,13 @@ impl<'a> Members<'a> {
     /// A member that is not what is taken.
     pub(crate) fn bad(&self, name: &str, fault: &dyn fmt::Display) -> Problem {
         let shown: String = name.chars().filter(|character| !character.is_control()).take(64).collect();
-        let place = Place::Body { line: None, pointer: format!("{}/{}", self.at, step(&shown)) };
+        let place = FaultLocation::Body { line: None, pointer: format!("{}/{}", self.at, step(&shown)) };
         Problem::new(Code::BadBody, format!("the member `{shown}` of the body is not taken: {fault}"))
             .with_fault(place, fault.to_string())
     }
 }
 
-impl<'a> CallMembers<'a> for Members<'a> {
+impl<'a> CallMembers<'a> for ObjectMembers<'a> {
     type Error = Problem;
 
     fn take<T: Deserialize<'a>>(&mut self, name: &'static str) -> Result<Option<T>, Problem> {
@@ -136,7 +136,7 @@ pub(crate) fn read_known<T: DeserializeOwned + Serialize>(body: &[u8], what: &st
 fn unknown(pointer: &str) -> Problem {
     let fault = "it is not known here";
     Problem::new(Code::BadBody, format!("the member at `{pointer}` of the body is not taken: {fault}"))
-        .with_fault(Place::Body { line: None, pointer: pointer.to_owned() }, fault)
+        .with_fault(FaultLocation::Body { line: None, pointer: pointer.to_owned() }, fault)
 }
 
 /// The pointer of the first given member that is missing in the value that was read; one that is `null` counts as absent.
@@ -175,8 +175,8 @@ struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Object<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Object<'de>;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -185,7 +185,7 @@ impl<'de> Deserialize<'de> for Object<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
                 let mut members: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::with_capacity(8);
-                while let Some((Text(name), value)) = map.next_entry()? {
+                while let Some((BorrowedText(name), value)) = map.next_entry()? {
                     if members.len() == MAX_MEMBERS {
                         return Err(serde::de::Error::custom(format!(
                             "an object of more than {MAX_MEMBERS} members"
@@ -199,13 +199,13 @@ impl<'de> Deserialize<'de> for Object<'de> {
                 Ok(Object(members))
             }
         }
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 
 /// A text that is borrowed where it holds no escapes.
 #[derive(serde::Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn members_are_taken_once_and_what_is_left_is_refused() {
-        let mut members = Members::of_body(br#"{"a":1,"b":null,"c":{"d":"x"},"\u0065":[1, 2]}"#).unwrap();
+        let mut members =
+            ObjectMembers::of_body(br#"{"a":1,"b":null,"c":{"d":"x"},"\u0065":[1, 2]}"#).unwrap();
         assert_eq!(members.take::<u8>("a").unwrap(), Some(1));
         assert_eq!(members.take::<u8>("a").unwrap(), None);
         assert_eq!(members.take::<u8>("b").unwrap(), None);
@@ -227,13 +228,14 @@ mod tests {
     #[test]
     fn members_of_members_are_known_or_refused_at_their_place() {
         #[derive(serde::Deserialize, Serialize)]
-        struct Scope {
+        struct TestScope {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             tool: Option<String>,
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
-            inner: Vec<Scope>,
+            inner: Vec<TestScope>,
         }
-        let scope = |body: &str| Members::of_body(body.as_bytes()).unwrap().require_known::<Scope>("scope");
+        let scope =
+            |body: &str| ObjectMembers::of_body(body.as_bytes()).unwrap().require_known::<TestScope>("scope");
         assert_eq!(scope(r#"{"scope":{"tool":"t","inner":[{"tool":null}]}}"#).unwrap().inner.len(), 1);
         for (body, pointer) in [
             (r#"{"scope":{"tol":"t"}}"#, "/scope/tol"),
@@ -245,10 +247,10 @@ mod tests {
             let problem: Value = serde_json::from_slice(&problem).unwrap();
             assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}");
         }
-        assert!(read_known::<Scope>(br#"{"tool":"t"}"#, "scope").is_ok());
+        assert!(read_known::<TestScope>(br#"{"tool":"t"}"#, "scope").is_ok());
         for body in [&br#"{"tools":"t"}"#[..], b"[]", b"\xff", b""] {
             assert_eq!(
-                read_known::<Scope>(body, "scope").err().map(|problem| problem.code()),
+                read_known::<TestScope>(body, "scope").err().map(|problem| problem.code()),
                 Some(Code::BadBody)
             );
         }
@@ -258,10 +260,10 @@ mod tests {
     fn what_is_no_object_repeated_unknown_or_missing_is_refused() {
         let many = format!("{{{}}}", (0..65).map(|n| format!("\"{n}\":1")).collect::<Vec<_>>().join(","));
         for body in ["", "[]", "1", "{", r#"{"a":1,"a":1}"#, r#"{"a":1} x"#, "{\"a\":\"\u{0}\"}", &many] {
-            let code = Members::of_body(body.as_bytes()).map(|_| ()).map_err(|problem| problem.code());
+            let code = ObjectMembers::of_body(body.as_bytes()).map(|_| ()).map_err(|problem| problem.code());
             assert_eq!(code, Err(Code::BadBody), "{body}");
         }
-        let members = || Members::of_body(br#"{"a/b":1}"#).unwrap();
+        let members = || ObjectMembers::of_body(br#"{"a/b":1}"#).unwrap();
         assert!(members().finish().unwrap_err().detail().contains("a/b"));
         assert!(members().require::<u8>("a").unwrap_err().detail().contains("missing"));
     }

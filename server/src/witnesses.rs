@@ -13,8 +13,8 @@ use bitacora_ledger::{Witness, WitnessError, Witnesses};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, StatusCode, Url};
 
+use crate::http::outgoing;
 use crate::limits::{MAX_WITNESS_REFUSAL_CHARACTERS, WITNESS_CONNECT_DEADLINE, WITNESS_DEADLINE};
-use crate::outgoing;
 
 /// The reason for which a policy's witnesses cannot be asked.
 #[derive(Debug, thiserror::Error)]

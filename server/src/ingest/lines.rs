@@ -8,7 +8,7 @@ use crate::limits::{INGEST_AHEAD_BYTES, INGEST_CHUNK_BYTES, INGEST_CHUNK_LINES};
 /// Bytes that have come and were not taken yet. Every byte is looked at a fixed number of times, and nothing is held for a line
 /// beside its bytes: empty lines cost what their bytes cost.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct LineBuffer {
     bytes: Vec<u8>,
     /// Bytes at the front that were taken; moved away once they are half of all.
     start: usize,
@@ -41,7 +41,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-impl Gathered {
+impl LineBuffer {
     /// Returns the buffer that more is to be written to.
     pub(super) fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -201,11 +201,11 @@ impl Chunk {
 mod tests {
     use super::*;
 
-    fn gathered(text: &str) -> Gathered {
-        let mut gathered = Gathered::default();
-        gathered.bytes_mut().extend_from_slice(text.as_bytes());
-        gathered.scan();
-        gathered
+    fn gathered(text: &str) -> LineBuffer {
+        let mut buffer = LineBuffer::default();
+        buffer.bytes_mut().extend_from_slice(text.as_bytes());
+        buffer.scan();
+        buffer
     }
 
     #[test]
@@ -244,18 +244,18 @@ mod tests {
     #[test]
     fn empty_lines_cost_what_their_bytes_cost() {
         const BYTES: usize = 16 * 1024 * 1024;
-        let (mut gathered, mut chunks, mut lines, mut given) = (Gathered::default(), 0, 0, 0);
+        let (mut buffer, mut chunks, mut lines, mut given) = (LineBuffer::default(), 0, 0, 0);
         let began = std::time::Instant::now();
-        while given < BYTES || gathered.has_lines() {
-            while given < BYTES && gathered.has_room() {
-                gathered.bytes_mut().extend_from_slice(&[b'\n'; 32 * 1024]);
-                gathered.scan();
+        while given < BYTES || buffer.has_lines() {
+            while given < BYTES && buffer.has_room() {
+                buffer.bytes_mut().extend_from_slice(&[b'\n'; 32 * 1024]);
+                buffer.scan();
                 given += 32 * 1024;
             }
-            let chunk = gathered.take().unwrap();
+            let chunk = buffer.take().unwrap();
             assert_eq!(chunk.events, 0);
             (chunks, lines) = (chunks + 1, lines + chunk.count);
-            assert!(gathered.capacity() <= 2 * INGEST_AHEAD_BYTES, "{}", gathered.capacity());
+            assert!(buffer.capacity() <= 2 * INGEST_AHEAD_BYTES, "{}", buffer.capacity());
         }
         assert_eq!(lines, BYTES as u64);
         assert!(chunks <= BYTES / INGEST_CHUNK_BYTES + 1, "{chunks}");

@@ -7,12 +7,12 @@ use bitacora_governance::State;
 use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, ErrorKind, Ledger, PendingAppend};
 
 use super::lines::Chunk;
-use crate::access::Caller;
+use crate::access::caller::Caller;
 use crate::limits::INGEST_GOVERNED_LINES;
 use crate::problem::Problem;
 
 /// Lines that the ledger has, or that hold no event.
-pub(super) struct Sent {
+pub(super) struct SentLines {
     /// The numbers of the first and the last of them.
     pub(super) first: u64,
     pub(super) last: u64,
@@ -31,7 +31,7 @@ pub(super) enum Outcome {
     Durable(AppendReceipt),
 }
 
-impl Sent {
+impl SentLines {
     /// The line that an append failed for: its first one, where no single event is at fault.
     pub(super) fn line_of(&self, error: &AppendError) -> u64 {
         let Some(event) = refused_event(error) else { return self.first };
@@ -44,13 +44,13 @@ impl Sent {
 }
 
 /// The result of submitting a chunk.
-pub(super) struct Submitted {
-    pub(super) sent: Vec<Sent>,
-    pub(super) rest: Rest,
+pub(super) struct Submission {
+    pub(super) sent: Vec<SentLines>,
+    pub(super) rest: ChunkRest,
 }
 
 /// The rest of the chunk.
-pub(super) enum Rest {
+pub(super) enum ChunkRest {
     Nothing,
     /// The ledger's queue is full: to be sent again.
     Busy(Chunk),
@@ -59,34 +59,34 @@ pub(super) enum Rest {
 }
 
 /// Sends a chunk, in order, in as few appends as it takes. Blocks while it parses and encodes.
-pub(super) fn submit(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Submitted {
+pub(super) fn submit(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Submission {
     let mut sent = Vec::new();
     // The rest of the chunk, the first lines last. A part that is refused for a line within it is divided before that line.
     let mut left = vec![chunk.clone()];
     while let Some(part) = left.pop() {
         match send(caller, ledger, stream, &part) {
-            Sending::Sent(outcome, events) => {
+            SendOutcome::Sent(outcome, events) => {
                 let lines_before = (events as u64 != part.count).then(|| part.lines_before_events());
-                sent.push(Sent { first: part.first, last: part.last(), lines_before, outcome });
+                sent.push(SentLines { first: part.first, last: part.last(), lines_before, outcome });
             }
-            Sending::Busy => {
+            SendOutcome::Busy => {
                 let (_, rest) = chunk.split(part.first - chunk.first);
-                return Submitted { sent, rest: Rest::Busy(rest) };
+                return Submission { sent, rest: ChunkRest::Busy(rest) };
             }
-            Sending::Refused(0, problem) => {
-                return Submitted { sent, rest: Rest::Refused(problem.at_line(part.first)) };
+            SendOutcome::Refused(0, problem) => {
+                return Submission { sent, rest: ChunkRest::Refused(problem.at_line(part.first)) };
             }
-            Sending::Refused(lines, _) => {
+            SendOutcome::Refused(lines, _) => {
                 let (first, rest) = part.split(lines);
                 left.extend([rest, first]);
             }
-            Sending::Divided(lines) => left.extend(part.cut(&lines).into_iter().rev()),
+            SendOutcome::Divided(lines) => left.extend(part.cut(&lines).into_iter().rev()),
         }
     }
-    Submitted { sent, rest: Rest::Nothing }
+    Submission { sent, rest: ChunkRest::Nothing }
 }
 
-enum Sending {
+enum SendOutcome {
     /// With how many events.
     Sent(Outcome, usize),
     Busy,
@@ -97,30 +97,32 @@ enum Sending {
     Refused(u64, Problem),
 }
 
-fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> Sending {
+fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -> SendOutcome {
     let mut events = match parse_events(&chunk.bytes, BodyForm::Ndjson, stream) {
         Ok(events) => events,
-        Err(error) if error.kind == ParseErrorKind::EmptyBatch => return Sending::Sent(Outcome::Empty, 0),
+        Err(error) if error.kind == ParseErrorKind::EmptyBatch => {
+            return SendOutcome::Sent(Outcome::Empty, 0);
+        }
         Err(error) => {
             let before = error.line.map_or(0, |line| line as u64 - 1);
-            return Sending::Refused(before, error.into());
+            return SendOutcome::Refused(before, error.into());
         }
     };
     if let Err(refused) = caller.sign(&mut events) {
-        return Sending::Refused(chunk.lines_before_event(refused.index), refused.into());
+        return SendOutcome::Refused(chunk.lines_before_event(refused.index), refused.into());
     }
     let repetitions = repetitions(&events);
     if !repetitions.is_empty() {
         let lines = chunk.lines_before_events();
         let before = |index: usize| lines.get(index).map(|lines| u64::from(*lines));
-        return Sending::Divided(repetitions.into_iter().filter_map(before).collect());
+        return SendOutcome::Divided(repetitions.into_iter().filter_map(before).collect());
     }
     let count = events.len();
     let is_governed =
         ledger.governance().is_some() && events.iter().any(|event| State::concerns(&event.kind));
     // Events follow from its own, and from so many more than may follow from one request.
     if is_governed && count > INGEST_GOVERNED_LINES {
-        return Sending::Divided(chunk.cuts(INGEST_GOVERNED_LINES));
+        return SendOutcome::Divided(chunk.cuts(INGEST_GOVERNED_LINES));
     }
     let outcome = ledger.append(AppendRequest::of(events)).and_then(|pending| {
         // The events that follow from its own are known once the ledger has placed them. Nothing may have been sent behind them by then:
@@ -128,14 +130,14 @@ fn send(caller: &Caller, ledger: &Ledger, stream: Option<&str>, chunk: &Chunk) -
         if is_governed { pending.wait().map(Outcome::Durable) } else { Ok(Outcome::Pending(pending)) }
     });
     match outcome {
-        Ok(outcome) => Sending::Sent(outcome, count),
-        Err(AppendError::QueueFull { .. }) => Sending::Busy,
+        Ok(outcome) => SendOutcome::Sent(outcome, count),
+        Err(AppendError::QueueFull { .. }) => SendOutcome::Busy,
         Err(error) if count > 1 && may_pass_in_parts(&error) => {
-            Sending::Divided(vec![chunk.lines_before_event(count / 2)])
+            SendOutcome::Divided(vec![chunk.lines_before_event(count / 2)])
         }
         Err(error) => {
             let before = refused_event(&error).map_or(0, |index| chunk.lines_before_event(index));
-            Sending::Refused(before, error.into())
+            SendOutcome::Refused(before, error.into())
         }
     }
 }

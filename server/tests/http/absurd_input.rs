@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, earn, govern, governed, post, put, write};
-use crate::service::Service;
+use crate::service::TestService;
 
 /// Governed, and as large as services are in use.
-fn roomy() -> Service {
-    let service = Service::roomy();
+fn roomy() -> TestService {
+    let service = TestService::roomy();
     govern(&service, "allow");
     service
 }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::governed::{ask, delete, earn, governed, post, put, write};
-use crate::service::Service;
+use crate::service::TestService;
 
-fn get(service: &Service, resource: &str) -> Value {
+fn get(service: &TestService, resource: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
 }
 
@@ -324,7 +324,7 @@ fn a_decision_is_shown_again_with_all_its_steps() {
 fn what_would_mean_something_else_than_it_says_is_refused_at_its_place() {
     let service = governed("allow");
     let tip = service.tip();
-    let at = |answer: crate::service::Answer, status: u16, pointer: &str| {
+    let at = |answer: crate::service::ServiceAnswer, status: u16, pointer: &str| {
         let problem = answer.expect_problem(status, "bad-body");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
     };

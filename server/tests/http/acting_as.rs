@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use crate::governed::governed;
 use crate::identities::{append, ask, created, event, guard, hash, token};
-use crate::service::{Answer, Service};
+use crate::service::{ServiceAnswer, TestService};
 
 /// A service whose ledger has a tool, a policy, a principal of each role, and one operator more.
-fn guarded() -> Service {
+fn guarded() -> TestService {
     let service = governed("allow");
     guard(&service);
     append(&service, &token("admin"), &created("second", "operator", None)).expect(201);
     service
 }
 
-fn to(service: &Service, name: &str, method: &str, resource: &str, body: &Value) -> Answer {
+fn to(service: &TestService, name: &str, method: &str, resource: &str, body: &Value) -> ServiceAnswer {
     ask(service, method, &format!("/v1/ledgers/main/{resource}"), Some(&token(name)), &body.to_string())
 }
 
@@ -23,7 +23,7 @@ fn actor(role: &str, name: &str) -> String {
 }
 
 /// The newest event of a type.
-fn newest(service: &Service, kind: &str) -> Value {
+fn newest(service: &TestService, kind: &str) -> Value {
     let page = to(service, "auditor", "GET", &format!("events?type={kind}&dir=backward&limit=1"), &json!(""));
     page.expect(200).json()["events"][0]["event"].clone()
 }

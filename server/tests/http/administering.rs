@@ -7,16 +7,16 @@ use bitacora_server::ServerLimits;
 use serde_json::json;
 
 use crate::identities::{ask, created, token};
-use crate::service::{Answer, Service, data, new_keyring, wait_until};
+use crate::service::{ServiceAnswer, TestService, data, new_keyring, wait_until};
 
 /// A service without the ledger `main`.
-fn several() -> Service {
+fn several() -> TestService {
     with_ledgers(&["first", "second"])
 }
 
 /// A service with these ledgers, of which `first` and `second` have an admin each, named as they are, and an auditor in common.
-fn with_ledgers(names: &[&str]) -> Service {
-    let service = Service::on(tempfile::tempdir().unwrap(), new_keyring(), ServerLimits::default());
+fn with_ledgers(names: &[&str]) -> TestService {
+    let service = TestService::on(tempfile::tempdir().unwrap(), new_keyring(), ServerLimits::default());
     for name in names {
         service.post("/v1/ledgers", "application/json", json!({"name": name}).to_string()).expect(201);
     }
@@ -29,7 +29,7 @@ fn with_ledgers(names: &[&str]) -> Service {
     service
 }
 
-fn read_only(service: &Service, name: Option<&str>, ledger: &str, value: bool) -> Answer {
+fn read_only(service: &TestService, name: Option<&str>, ledger: &str, value: bool) -> ServiceAnswer {
     let body = json!({"ledger": ledger, "readOnly": value}).to_string();
     ask(service, "POST", "/v1/admin/read-only", name.map(token).as_deref(), &body)
 }
@@ -85,7 +85,7 @@ fn a_ledger_that_did_not_open_keeps_nobody_from_running_the_others() {
     for file in fs::read_dir(data(folder.path()).join("ledgers/main/segments")).unwrap() {
         fs::write(file.unwrap().path(), [0xff; 4096]).unwrap();
     }
-    let service = Service::on(folder, service.keyring.clone(), ServerLimits::default());
+    let service = TestService::on(folder, service.keyring.clone(), ServerLimits::default());
     let ready = service.get("/readyz").expect(503);
     assert!(
         ready.text().contains("main") && ready.text().contains("1 of 3"),
@@ -119,7 +119,7 @@ fn what_a_ledger_says_of_itself_is_for_its_own_tokens() {
 
 #[test]
 fn who_does_not_say_who_they_are_is_not_told_which_ledgers_there_are() {
-    let service = Service::start();
+    let service = TestService::start();
     service.append(created("admin", "admin", None).to_string()).expect(201);
     read_only(&service, Some("admin"), "main", true).expect(202);
     wait_until(|| service.get("/readyz").status != 200);

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::service::{Service, event};
+use crate::service::{TestService, event};
 
 #[test]
 fn every_form_of_body_is_taken() {
-    let service = Service::start();
+    let service = TestService::start();
     let (one, two) = (event("1", "s"), event("2", "s"));
     let first = service.tip() + 1;
     let answer = service
@@ -35,7 +35,7 @@ fn every_form_of_body_is_taken() {
 
 #[test]
 fn a_condition_on_what_the_ledger_has_not_seen_fails() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let append = |id: &str, after: u64| {
         let condition =
@@ -55,7 +55,7 @@ fn a_condition_on_what_the_ledger_has_not_seen_fails() {
 /// Sources, schemas and media types as CloudEvents has them.
 #[test]
 fn attributes_are_held_to_the_grammars_of_their_specification() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     for (attribute, value) in
         [("source", "a b"), ("source", "\u{e4}"), ("dataschema", "relative"), ("datacontenttype", "json")]
@@ -70,7 +70,7 @@ fn attributes_are_held_to_the_grammars_of_their_specification() {
 
 #[test]
 fn a_duplicate_gets_the_original_answer() {
-    let service = Service::start();
+    let service = TestService::start();
     let original = service.append(event("1", "s")).expect(201).json();
     let tip = service.tip();
     let repeated = service.append(event("1", "s")).expect(200).json();
@@ -97,7 +97,7 @@ fn a_duplicate_gets_the_original_answer() {
 
 #[test]
 fn a_stream_in_the_path_may_hold_slashes() {
-    let service = Service::start();
+    let service = TestService::start();
     let unnamed = event("1", "s").replace(r#""subject":"s","#, "");
     let stream = "/v1/ledgers/main/streams/runs%2fa%252fb%20c/events";
     let answer = service.post(stream, "application/json", &unnamed).expect(201);
@@ -115,7 +115,7 @@ fn a_stream_in_the_path_may_hold_slashes() {
 
 #[test]
 fn an_expected_version_is_kept_to() {
-    let service = Service::start();
+    let service = TestService::start();
     let append = |headers: &[(&str, &str)], id: &str| service.append_with(headers, event(id, "s"));
     let problem = append(&[("If-Match", "\"v1\"")], "1").expect_problem(412, "condition-failed");
     assert_eq!((&problem["expected"], problem.get("actual")), (&json!("\"v1\""), None));
@@ -139,7 +139,7 @@ fn an_expected_version_is_kept_to() {
 
 #[test]
 fn an_append_condition_is_kept_to() {
-    let service = Service::start();
+    let service = TestService::start();
     let position = service.append(event("1", "s")).expect(201).json()["last"].as_str().unwrap().to_owned();
     let condition = |after: &str| {
         format!(r#"{{"failIfEventsMatch":{{"types":["x.happened"],"tags":[]}},"after":"{after}"}}"#)
@@ -157,7 +157,7 @@ fn an_append_condition_is_kept_to() {
 
 #[test]
 fn bad_bodies_are_refused_with_their_place_and_nothing_is_appended() {
-    let service = Service::start();
+    let service = TestService::start();
     let good = event("1", "s");
     let tip = service.tip();
     let data = |data: &str| good.replace(r#"{"n":1}"#, data);
@@ -209,7 +209,7 @@ fn bad_bodies_are_refused_with_their_place_and_nothing_is_appended() {
 
 #[test]
 fn other_content_types_are_refused() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     for content_type in ["text/plain", "application/xml", "application/json; charset=latin1", "json", ""] {
         let answer = service.post("/v1/ledgers/main/events", content_type, event("1", "s"));
@@ -228,7 +228,7 @@ fn other_content_types_are_refused() {
 
 #[test]
 fn large_requests_are_appended_whole() {
-    let service = Service::start();
+    let service = TestService::start();
     // Past what is parsed where it arrives; `Options::small` takes 32 KiB of records.
     let padding = " ".repeat(40 * 1024);
     service.append(format!("[{}{padding}]", event("padded", "s"))).expect(201);
@@ -238,7 +238,7 @@ fn large_requests_are_appended_whole() {
 
 #[test]
 fn events_of_a_data_subject_are_appended_and_read_back() {
-    let service = Service::start();
+    let service = TestService::start();
     let of_subject = event("1", "s").replace(r#""data""#, r#""datasubject":"erika","data""#);
     service.append(of_subject).expect(201);
     let page = service.get("/v1/ledgers/main/events?stream=s").expect(200).json();

@@ -6,15 +6,15 @@ use bitacora_governance::{STARTER_POLICY, STARTER_TOOLS};
 use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, governed, post, put};
-use crate::service::{Service, data};
+use crate::service::{TestService, data};
 
-fn waiting(service: &Service, call: &str) -> String {
+fn waiting(service: &TestService, call: &str) -> String {
     let answer =
         ask(service, json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}}));
     answer["approval"]["id"].as_str().unwrap().to_owned()
 }
 
-fn resolve(service: &Service, approval: &str, act: &str, body: &Value) -> crate::service::Answer {
+fn resolve(service: &TestService, approval: &str, act: &str, body: &Value) -> crate::service::ServiceAnswer {
     post(service, &format!("approvals/{approval}:{act}"), body)
 }
 
@@ -199,8 +199,8 @@ fn an_approval_whose_call_cannot_be_read_says_so_and_is_answered_all_the_same() 
 }
 
 /// A service whose ledger follows the starter.
-fn begun_with_the_starter() -> Service {
-    let service = Service::start();
+fn begun_with_the_starter() -> TestService {
+    let service = TestService::start();
     let tools: Vec<Value> = serde_json::from_str(STARTER_TOOLS).unwrap();
     for tool in tools {
         put(&service, &format!("tools/{}", tool["tool"].as_str().unwrap()), &tool).expect(201);

@@ -16,7 +16,7 @@ use bitacora_formats::Keyring;
 use bitacora_ledger::{Environment, HeadOptions, Ledger};
 use bitacora_server::{ArchivePauses, Archiving, ServerLimits};
 
-use crate::service::{Service, config, data, event, new_keyring, wait_until};
+use crate::service::{TestService, config, data, event, new_keyring, wait_until};
 
 /// Past so many events that are not archived the older half of them is.
 const HOT_EVENTS: u64 = 512;
@@ -104,7 +104,7 @@ fn environment(store: &Arc<Store>) -> Environment {
 }
 
 /// A service that archives into this store, and looks for what is due all the time.
-fn archiving(folder: tempfile::TempDir, keyring: Arc<Keyring>, store: &Arc<Store>) -> Service {
+fn archiving(folder: tempfile::TempDir, keyring: Arc<Keyring>, store: &Arc<Store>) -> TestService {
     let mut config = config(folder.path(), &keyring, ServerLimits::default());
     config.ledgers.environment = environment(store);
     config.ledgers.options.heads =
@@ -117,11 +117,11 @@ fn archiving(folder: tempfile::TempDir, keyring: Arc<Keyring>, store: &Arc<Store
         releases: true,
         pauses: ArchivePauses { first: pause, between: pause, most: pause },
     });
-    Service::of(config, folder, keyring)
+    TestService::of(config, folder, keyring)
 }
 
 /// The same on a folder of its own, with a ledger.
-fn begun() -> (Service, Arc<Store>) {
+fn begun() -> (TestService, Arc<Store>) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::in_folder(folder.path());
     let service = archiving(folder, new_keyring(), &store);
@@ -129,7 +129,7 @@ fn begun() -> (Service, Arc<Store>) {
     (service, store)
 }
 
-fn fill(service: &Service, name: &str, events: u64) {
+fn fill(service: &TestService, name: &str, events: u64) {
     for first in (0..events).step_by(50) {
         let batch: Vec<_> =
             (first..first + 50).map(|number| event(&format!("{name}{number}"), "s")).collect();
@@ -139,13 +139,13 @@ fn fill(service: &Service, name: &str, events: u64) {
 }
 
 /// Returns the value of a metric of the ledger; `None` while there is none.
-fn metric(service: &Service, name: &str) -> Option<u64> {
+fn metric(service: &TestService, name: &str) -> Option<u64> {
     let metrics = service.get("/metrics").expect(200);
     let line = format!("bitacora_archive_{name}{MAIN} ");
     metrics.text().lines().find_map(|text| text.strip_prefix(&line)).map(|value| value.parse().unwrap())
 }
 
-fn wait_for(service: &Service, name: &str, is_so: impl Fn(u64) -> bool) -> u64 {
+fn wait_for(service: &TestService, name: &str, is_so: impl Fn(u64) -> bool) -> u64 {
     let began = Instant::now();
     loop {
         match metric(service, name) {

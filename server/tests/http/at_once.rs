@@ -5,12 +5,12 @@ use std::sync::Barrier;
 use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, earn, governed, put, write};
-use crate::service::Service;
+use crate::service::TestService;
 
 const CALLERS: usize = 64;
 
 /// Asks from each of many callers at the same moment, each on a connection of its own, and returns the answers.
-fn at_once(service: &Service, request: impl Fn(usize) -> Value + Sync) -> Vec<Value> {
+fn at_once(service: &TestService, request: impl Fn(usize) -> Value + Sync) -> Vec<Value> {
     let begin = Barrier::new(CALLERS);
     std::thread::scope(|scope| {
         let ask = |number| {
@@ -30,7 +30,7 @@ fn count(answers: &[Value], member: &str, value: &str) -> usize {
     answers.iter().filter(|answer| answer[member] == value).count()
 }
 
-fn events(service: &Service, kind: &str) -> usize {
+fn events(service: &TestService, kind: &str) -> usize {
     let page = service.get(&format!("/v1/ledgers/main/events?type={kind}&limit=1000")).expect(200).json();
     page["events"].as_array().unwrap().len()
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use bitacora_server::ServerLimits;
 
-use crate::service::{Service, event, head};
+use crate::service::{TestService, event, head};
 
 const POST: &str = "/v1/ledgers/main/events";
 const REQUEST_BYTES: usize = 4 * 1024 * 1024;
@@ -17,7 +17,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_body_of_100_mb_is_refused_before_it_is_read() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let body = vec![b' '; 100_000_000];
     service.append(&body).expect_problem(413, "request-too-large");
@@ -41,7 +41,7 @@ fn a_body_of_100_mb_is_refused_before_it_is_read() {
 
 #[test]
 fn encoded_bodies_are_decoded() {
-    let service = Service::start();
+    let service = TestService::start();
     let gzipped = gzip(event("gzip", "s").as_bytes());
     service.append_with(&[("Content-Encoding", "gzip")], gzipped).expect(201);
     let compressed = zstd::bulk::compress(event("zstd", "s").as_bytes(), 1).unwrap();
@@ -51,7 +51,7 @@ fn encoded_bodies_are_decoded() {
 
 #[test]
 fn bombs_are_refused_at_the_limit() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let zeros = vec![0; 64 << 20];
     let bomb = gzip(&zeros);
@@ -69,7 +69,7 @@ fn bombs_are_refused_at_the_limit() {
 
 #[test]
 fn bodies_that_do_not_decode_are_refused() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let gzipped = gzip(event("cut", "s").as_bytes());
     let compressed = zstd::bulk::compress(event("cut", "s").as_bytes(), 1).unwrap();
@@ -96,7 +96,7 @@ fn bodies_that_do_not_decode_are_refused() {
 #[test]
 fn bodies_past_the_memory_for_all_of_them_are_refused() {
     let service =
-        Service::with(ServerLimits { max_body_bytes_in_flight: 64 * 1024, ..ServerLimits::default() });
+        TestService::with(ServerLimits { max_body_bytes_in_flight: 64 * 1024, ..ServerLimits::default() });
     let answer = service.append(vec![b' '; 1024 * 1024]);
     assert_eq!(answer.header("retry-after"), Some("1"));
     answer.expect_problem(503, "overloaded");
@@ -107,7 +107,7 @@ fn bodies_past_the_memory_for_all_of_them_are_refused() {
 
 #[test]
 fn a_body_of_exactly_the_limit_is_read() {
-    let service = Service::start();
+    let service = TestService::start();
     let body = vec![b' '; REQUEST_BYTES];
     service.append(&body).expect_problem(400, "truncated-json");
     service.append([&body[..], b" "].concat()).expect_problem(413, "request-too-large");

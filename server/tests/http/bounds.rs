@@ -7,24 +7,24 @@ use bitacora_server::ServerLimits;
 use serde_json::{Value, json};
 
 use crate::governed::{ask, govern, post, write};
-use crate::service::{Service, config, new_keyring};
+use crate::service::{TestService, config, new_keyring};
 
 /// As many calls as are looked through at once, and some.
 const CALLS: usize = 20_500;
 
-fn get(service: &Service, resource: &str) -> Value {
+fn get(service: &TestService, resource: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
 }
 
 /// A service with one call of `fs.write`, and behind it very many of another tool that were recorded elsewhere.
-fn long() -> Service {
+fn long() -> TestService {
     let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
     let mut config = config(folder.path(), &keyring, ServerLimits::default());
     // As it is shipped: what fifty calls cause does not fit the requests of a small one.
     // With read models nothing is looked through.
     config.ledgers.read_models = false;
     config.ledgers.options = Options { governing: ReactorChoice::Governance, ..Options::default() };
-    let service = Service::of(config, folder, keyring);
+    let service = TestService::of(config, folder, keyring);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     govern(&service, "review");
     ask(&service, write("c1"));

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use crate::governed::{ask, earn, governed, post, put, write};
-use crate::service::Service;
+use crate::service::TestService;
 
-fn trusted() -> Service {
+fn trusted() -> TestService {
     let service = governed("allow");
     earn(&service, "fs.write", "src");
     service
 }
 
-fn set(service: &Service, limits: &Value) -> Value {
+fn set(service: &TestService, limits: &Value) -> Value {
     let body = json!({"budget": "b", "scope": {"agent": "ci"}, "limits": limits, "period": "day", "onExceed": "deny"});
     put(service, "budgets", &body).expect(200).json()
 }
@@ -22,7 +22,7 @@ fn call(id: &str, estimate: &str) -> Value {
     request
 }
 
-fn budgets(service: &Service, parameters: &str) -> Value {
+fn budgets(service: &TestService, parameters: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/budgets{parameters}")).expect(200).json()
 }
 

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::governed::{delete, post};
-use crate::service::{Answer, Service};
+use crate::service::{ServiceAnswer, TestService};
 
 /// Bytes without pattern, the same each time.
 pub(crate) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
@@ -22,25 +22,31 @@ pub(crate) fn packed(bytes: &[u8]) -> Value {
 }
 
 /// A service whose read models answer: while they are folded nobody is told what was there before.
-pub(crate) fn settled(service: Service) -> Service {
+pub(crate) fn settled(service: TestService) -> TestService {
     shown(&service, "");
     service
 }
 
-pub(crate) fn get(service: &Service, resource: &str) -> Answer {
+pub(crate) fn get(service: &TestService, resource: &str) -> ServiceAnswer {
     service.get(&format!("/v1/ledgers/main/checkpoints{resource}"))
 }
 
-pub(crate) fn shown(service: &Service, resource: &str) -> Value {
+pub(crate) fn shown(service: &TestService, resource: &str) -> Value {
     get(service, resource).expect(200).json()
 }
 
-pub(crate) fn act(service: &Service, what: &str, body: &Value) -> Answer {
+pub(crate) fn act(service: &TestService, what: &str, body: &Value) -> ServiceAnswer {
     post(service, &format!("checkpoints/{what}"), body)
 }
 
 /// A checkpoint of a thread whose one channel holds a number.
-pub(crate) fn save(service: &Service, thread: &str, id: &str, parent: Option<&str>, body: &Value) -> Value {
+pub(crate) fn save(
+    service: &TestService,
+    thread: &str,
+    id: &str,
+    parent: Option<&str>,
+    body: &Value,
+) -> Value {
     let mut request = json!({"checkpoint": id, "parent": parent, "step": 1, "source": "loop",
         "channelVersions": {"n": 1}, "values": {"n": {"json": 7}}});
     request.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
@@ -53,7 +59,7 @@ pub(crate) fn ids(list: &Value) -> Vec<&str> {
 
 #[test]
 fn what_is_saved_is_found_at_once_with_all_that_belongs_to_it() {
-    let service = settled(Service::roomy());
+    let service = settled(TestService::roomy());
     let large = noise(300_000, 1);
     let first = json!({"checkpoint": "c1", "namespace": "", "step": -1, "source": "input",
         "metadata": {"source": "input", "step": -1, "parents": {}, "run_id": "r9", "score": 0.5},
@@ -102,7 +108,7 @@ fn what_is_saved_is_found_at_once_with_all_that_belongs_to_it() {
 
 #[test]
 fn the_same_once_more_is_a_repetition_and_something_else_takes_its_place() {
-    let service = settled(Service::start());
+    let service = settled(TestService::start());
     let first = save(&service, "t", "c1", None, &json!({}));
     let tip = service.tip();
     let again = save(&service, "t", "c1", None, &json!({}));
@@ -116,7 +122,7 @@ fn the_same_once_more_is_a_repetition_and_something_else_takes_its_place() {
 
 #[test]
 fn writes_stay_or_take_the_place_of_others_and_may_come_before_their_checkpoint() {
-    let service = settled(Service::start());
+    let service = settled(TestService::start());
     let write = |task: &str, path: &str, replace: bool, writes: Value| {
         let body =
             json!({"checkpoint": "c1", "task": task, "path": path, "replace": replace, "writes": writes});
@@ -180,7 +186,7 @@ fn writes_stay_or_take_the_place_of_others_and_may_come_before_their_checkpoint(
 
 #[test]
 fn what_tasks_wrote_is_told_with_the_checkpoint_that_came_of_it() {
-    let service = settled(Service::start());
+    let service = settled(TestService::start());
     save(&service, "t", "c1", None, &json!({}));
     let tip = service.tip();
     let long = noise(200, 3);
@@ -243,7 +249,7 @@ fn what_tasks_wrote_is_told_with_the_checkpoint_that_came_of_it() {
 
 #[test]
 fn a_request_that_is_sent_again_under_its_id_is_done_once() {
-    let service = settled(Service::start());
+    let service = settled(TestService::start());
     save(&service, "t", "c1", None, &json!({}));
     let write = json!({"id": "w1", "checkpoint": "c1", "task": "a", "writes": [{"channel": "n", "value": packed(&noise(5_000, 6))}]});
     let requests = [
@@ -279,7 +285,7 @@ fn a_request_that_is_sent_again_under_its_id_is_done_once() {
 
 #[test]
 fn lists_are_of_a_thread_or_of_all_and_filtered_by_metadata() {
-    let service = settled(Service::start());
+    let service = settled(TestService::start());
     for (thread, namespace, id, source, step) in [
         ("t", "", "c1", "input", 0),
         ("t", "", "c3", "loop", 2),
@@ -348,7 +354,7 @@ fn percent(text: &str) -> String {
 
 #[test]
 fn a_thread_is_copied_forked_and_deleted() {
-    let service = settled(Service::start());
+    let service = settled(TestService::start());
     save(
         &service,
         "t",
@@ -422,7 +428,7 @@ fn a_thread_is_copied_forked_and_deleted() {
 
 #[test]
 fn what_cannot_be_saved_changes_nothing() {
-    let service = settled(Service::start());
+    let service = settled(TestService::start());
     save(&service, "t", "c1", None, &json!({}));
     let tip = service.tip();
     let good = json!({"checkpoint": "c2", "step": 1, "source": "loop", "values": {"n": {"json": 1}}});
@@ -460,7 +466,7 @@ fn what_cannot_be_saved_changes_nothing() {
 
 #[test]
 fn an_agents_token_saves_for_that_agent_alone() {
-    let service = settled(Service::start());
+    let service = settled(TestService::start());
     crate::identities::guard(&service);
     let agent = crate::identities::token("agent");
     let ask = |method: &str, what: &str, body: &str| {

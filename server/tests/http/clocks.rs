@@ -10,7 +10,7 @@ use bitacora_server::ServerLimits;
 use serde_json::json;
 
 use crate::governed::{ask, earn, govern, post, put, write};
-use crate::service::{Service, config, new_keyring};
+use crate::service::{TestService, config, new_keyring};
 
 /// The machine's clock, set wrong by so many microseconds.
 #[derive(Debug, Default, Clone)]
@@ -37,7 +37,7 @@ fn calls_are_denied_until_an_operator_accepts_the_time() {
     let (folder, keyring, clock) = (tempfile::tempdir().unwrap(), new_keyring(), Set::default());
     let mut config = config(folder.path(), &keyring, ServerLimits::default());
     config.ledgers.environment.clock = Arc::new(clock.clone());
-    let service = Service::of(config, folder, keyring);
+    let service = TestService::of(config, folder, keyring);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     govern(&service, "allow");
     earn(&service, "fs.write", "src");
@@ -66,9 +66,9 @@ fn calls_are_denied_until_an_operator_accepts_the_time() {
 
 /// A clock by which some time passes between any two looks at it.
 #[derive(Debug, Default)]
-struct Hurried(AtomicI64);
+struct TickingClock(AtomicI64);
 
-impl Clock for Hurried {
+impl Clock for TickingClock {
     fn now(&self) -> Micros {
         let passed = self.0.fetch_add(10_000, Ordering::SeqCst);
         Micros(SystemClock.now().0.saturating_add_signed(passed))
@@ -83,8 +83,8 @@ impl Clock for Hurried {
 fn an_allow_that_is_answered_behind_its_deadline_is_none_where_verdicts_are_meant() {
     let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
     let mut config = config(folder.path(), &keyring, ServerLimits::default());
-    config.ledgers.environment.clock = Arc::new(Hurried::default());
-    let service = Service::of(config, folder, keyring);
+    config.ledgers.environment.clock = Arc::new(TickingClock::default());
+    let service = TestService::of(config, folder, keyring);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     govern(&service, "allow");
     earn(&service, "fs.write", "src");

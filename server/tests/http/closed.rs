@@ -12,7 +12,7 @@ use bitacora_server::{
 use serde_json::{Value, json};
 
 use crate::identities::{append, ask, created, event, guard, hash, paths, target_of, token};
-use crate::service::{Client, Service, config, data, head, new_keyring};
+use crate::service::{RawClient, TestService, config, data, head, new_keyring};
 
 const LEDGERS: &str = "/v1/ledgers";
 /// The paths that answer every caller.
@@ -20,11 +20,11 @@ const OPEN_PATHS: [&str; 3] = ["/", "/livez", "/readyz"];
 
 /// A place for first tokens that everybody in a test knows, and how often one was asked for.
 #[derive(Default)]
-struct Known {
+struct KnownFirstTokens {
     asked: AtomicU32,
 }
 
-impl FirstTokens for Known {
+impl FirstTokens for KnownFirstTokens {
     fn first_token(&self, _: &LedgerName) -> Result<FirstToken, FirstTokenError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let hash = serde_json::from_value(hash(&token("first")).into()).unwrap();
@@ -42,23 +42,23 @@ impl FirstTokens for NoPlace {
 }
 
 /// Ends a service and starts it again on the same folder, closed.
-fn closed(mut service: Service, tokens: Arc<dyn FirstTokens>) -> Service {
+fn closed(mut service: TestService, tokens: Arc<dyn FirstTokens>) -> TestService {
     service.begin_shutdown();
     service.wait().unwrap();
     let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
     let mut config = config(folder.path(), &service.keyring, ServerLimits::default());
     config.admission = Admission::Tokens(tokens);
     config.unix_socket = Some(folder.path().join("socket"));
-    Service::of(config, folder, Arc::clone(&service.keyring))
+    TestService::of(config, folder, Arc::clone(&service.keyring))
 }
 
 /// A ledger `main` that was made when the service was open, has no tokens, and is served closed.
-fn existing() -> (Service, Arc<Known>) {
-    let tokens = Arc::new(Known::default());
-    (closed(Service::start(), Arc::clone(&tokens) as Arc<dyn FirstTokens>), tokens)
+fn existing() -> (TestService, Arc<KnownFirstTokens>) {
+    let tokens = Arc::new(KnownFirstTokens::default());
+    (closed(TestService::start(), Arc::clone(&tokens) as Arc<dyn FirstTokens>), tokens)
 }
 
-fn tip(service: &Service) -> String {
+fn tip(service: &TestService) -> String {
     let answer = ask(service, "GET", "/v1/ledgers/main/head", Some(&token("first")), "");
     answer.expect(200).json()["position"].as_str().unwrap().to_owned()
 }
@@ -72,7 +72,8 @@ fn without_a_token_only_three_paths_answer() {
     for (path, method) in paths {
         for target in [target_of(&path), target_of(&path).replacen("/main", "/nowhere", 1)] {
             let over_tcp = ask(&service, &method, &target, None, "");
-            let mut client = Client::over(UnixStream::connect(service.folder.path().join("socket")).unwrap());
+            let mut client =
+                RawClient::over(UnixStream::connect(service.folder.path().join("socket")).unwrap());
             client.send(head(&method, &target, &[("Content-Type", "application/json")], Some(0)).as_bytes());
             for answer in [over_tcp, client.answer()] {
                 if OPEN_PATHS.contains(&path.as_str()) {
@@ -97,7 +98,7 @@ fn without_a_token_only_three_paths_answer() {
 
 #[test]
 fn a_ledger_that_did_not_open_answers_nobody_without_a_token() {
-    let mut service = Service::start();
+    let mut service = TestService::start();
     service.post(LEDGERS, "application/json", r#"{"name":"broken"}"#).expect(201);
     service.begin_shutdown();
     service.wait().unwrap();
@@ -112,8 +113,8 @@ fn a_ledger_that_did_not_open_answers_nobody_without_a_token() {
             std::fs::remove_dir_all(data(folder.path()).join("ledgers").join(name)).unwrap();
         }
         let mut config = config(folder.path(), &service.keyring, ServerLimits::default());
-        config.admission = Admission::Tokens(Arc::new(Known::default()));
-        let service = Service::of(config, tempfile::tempdir().unwrap(), Arc::clone(&service.keyring));
+        config.admission = Admission::Tokens(Arc::new(KnownFirstTokens::default()));
+        let service = TestService::of(config, tempfile::tempdir().unwrap(), Arc::clone(&service.keyring));
         for target in ["/v1/ledgers", "/metrics", "/v1/ledgers/broken"] {
             ask(&service, "GET", target, None, "").expect_problem(401, "unauthorized");
         }
@@ -130,7 +131,7 @@ fn a_ledger_that_did_not_open_answers_nobody_without_a_token() {
 #[test]
 fn a_ledger_without_tokens_is_given_its_first_admin_once() {
     let (service, tokens) = existing();
-    let listed = |service: &Service| {
+    let listed = |service: &TestService| {
         let target = "/v1/ledgers/main/events?type=principal.created";
         ask(service, "GET", target, Some(&token("first")), "").expect(200).json()["events"].clone()
     };
@@ -154,7 +155,7 @@ fn a_ledger_without_tokens_is_given_its_first_admin_once() {
 
 #[test]
 fn a_first_token_that_nobody_would_find_ends_the_start() {
-    let service = Service::start();
+    let service = TestService::start();
     let (folder, keyring) = (tempfile::tempdir().unwrap(), Arc::clone(&service.keyring));
     let mut service = service;
     service.begin_shutdown();
@@ -170,7 +171,7 @@ fn a_first_token_that_nobody_would_find_ends_the_start() {
         "{refused}"
     );
     // The folder is free for the next one, and a folder without ledgers asks for none.
-    start(Arc::new(Known::default()), service.folder.path()).unwrap();
+    start(Arc::new(KnownFirstTokens::default()), service.folder.path()).unwrap();
     start(Arc::new(NoPlace), folder.path()).unwrap();
 }
 
@@ -184,7 +185,7 @@ fn a_ledger_belongs_to_its_maker() {
         .expect_problem(403, "forbidden");
     ask(&service, "POST", LEDGERS, None, r#"{"name":"anas"}"#).expect_problem(401, "unauthorized");
     ask(&service, "POST", LEDGERS, Some(&token("ana")), r#"{"name":"anas"}"#).expect(201);
-    let check = |service: &Service| {
+    let check = |service: &TestService| {
         let target = "/v1/ledgers/anas/events?type=principal.created";
         let principals = ask(service, "GET", target, Some(&token("ana")), "").expect(200).json();
         let event = &principals["events"][0]["event"];
@@ -198,12 +199,12 @@ fn a_ledger_belongs_to_its_maker() {
         ask(service, "POST", "/v1/ledgers/anas/panic", Some(&token("ana")), r#"{"reason":"r"}"#).expect(200);
     };
     check(&service);
-    check(&closed(service, Arc::new(Known::default())));
+    check(&closed(service, Arc::new(KnownFirstTokens::default())));
 }
 
 #[test]
 fn where_the_service_is_open_a_ledger_belongs_to_the_token_that_made_it_or_to_everybody() {
-    let service = Service::start();
+    let service = TestService::start();
     service.post(LEDGERS, "application/json", r#"{"name":"everybodys"}"#).expect(201);
     service.get("/v1/ledgers/everybodys/head").expect(200);
     guard(&service);
@@ -225,13 +226,13 @@ fn an_open_service_is_not_reached_from_elsewhere_and_a_closed_one_may_be() {
         assert!(matches!(refused, StartError::Listen(ListenError::NotLoopback(_))), "{refused}");
     }
     assert!(!data(folder.path()).exists(), "what is not begun is not begun for a refusal");
-    start(Admission::Tokens(Arc::new(Known::default())), "0.0.0.0:0", folder.path()).unwrap();
+    start(Admission::Tokens(Arc::new(KnownFirstTokens::default())), "0.0.0.0:0", folder.path()).unwrap();
 }
 
 #[test]
 fn the_first_admin_is_an_event_like_any_other() {
     let (service, _) = existing();
-    let revoke = |service: &Service, principal: &Value| {
+    let revoke = |service: &TestService, principal: &Value| {
         append(service, &token("first"), &event("principal.revoked", &json!({"principal": principal})))
     };
     let target = "/v1/ledgers/main/events?type=principal.created";
@@ -240,7 +241,7 @@ fn the_first_admin_is_an_event_like_any_other() {
     revoke(&service, &made["events"][0]["event"]["data"]["principal"]).expect(201);
     ask(&service, "GET", target, Some(&token("first")), "").expect_problem(401, "unauthorized");
     // A lost or revoked first token does not come back by itself.
-    let service = closed(service, Arc::new(Known::default()));
+    let service = closed(service, Arc::new(KnownFirstTokens::default()));
     ask(&service, "GET", target, Some(&token("first")), "").expect_problem(401, "unauthorized");
     ask(&service, "GET", target, Some(&token("ana")), "").expect(200);
 }

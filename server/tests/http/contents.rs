@@ -5,11 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::checkpoints::{act, ids, noise, packed, save, settled, shown};
-use crate::service::Service;
+use crate::service::TestService;
 
 #[test]
 fn content_is_stored_once_whoever_names_it() {
-    let service = settled(Service::roomy());
+    let service = settled(TestService::roomy());
     let large = packed(&noise(100_000, 4));
     for (thread, id) in [("a", "c1"), ("b", "c1"), ("b", "c2")] {
         save(&service, thread, id, None, &json!({"values": {"n": large}}));
@@ -29,7 +29,7 @@ fn content_is_stored_once_whoever_names_it() {
 
 #[test]
 fn what_is_large_goes_ahead_in_parts_and_is_named() {
-    let service = settled(Service::roomy());
+    let service = settled(TestService::roomy());
     let whole = noise(64 << 20, 9);
     let mut pieces = Vec::new();
     for part in whole.chunks(4 << 20) {
@@ -88,7 +88,7 @@ fn forget_subjects(folder: &std::path::Path) {
 
 #[test]
 fn what_is_of_a_data_subject_is_nobody_elses_and_gone_with_its_key() {
-    let mut service = settled(Service::start());
+    let mut service = settled(TestService::start());
     let secret = packed(b"erika lives in Cologne");
     let saves = [("a", Some("erika")), ("b", Some("max")), ("c", None)];
     for (thread, subject) in saves {
@@ -97,7 +97,7 @@ fn what_is_of_a_data_subject_is_nobody_elses_and_gone_with_its_key() {
     }
     let writes = json!({"checkpoint": "c1", "task": "act", "datasubject": "erika", "writes": [{"channel": "n", "value": secret}]});
     act(&service, "a:writes", &writes).expect(200);
-    let pieces = |service: &Service| {
+    let pieces = |service: &TestService| {
         let page = service.get("/v1/ledgers/main/events?type=checkpoint.blob").expect(200).json();
         page["events"]
             .as_array()
@@ -116,7 +116,7 @@ fn what_is_of_a_data_subject_is_nobody_elses_and_gone_with_its_key() {
     service.wait().unwrap();
     forget_subjects(&service.folder.path().join("data/ledgers/main/subjects"));
     let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
-    let service = settled(Service::on(
+    let service = settled(TestService::on(
         folder,
         std::sync::Arc::clone(&service.keyring),
         bitacora_server::ServerLimits::default(),
@@ -136,7 +136,7 @@ fn what_is_of_a_data_subject_is_nobody_elses_and_gone_with_its_key() {
 
 #[test]
 fn who_saves_the_same_at_once_stores_it_once() {
-    let service = settled(Service::roomy());
+    let service = settled(TestService::roomy());
     let large = packed(&noise(40_000, 8));
     std::thread::scope(|scope| {
         for thread in 0..8 {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, earn, governed, post, write};
-use crate::service::Service;
+use crate::service::TestService;
 
 #[test]
 fn a_call_is_reviewed_then_approved_then_allowed_once() {
@@ -311,7 +311,7 @@ fn sixty_four_callers_with_one_approval_are_allowed_once() {
 }
 
 /// A call that waits for a person: its approval.
-fn waiting(service: &Service) -> String {
+fn waiting(service: &TestService) -> String {
     let answer = ask(service, json!({"call": "c0", "tool": "fs.write", "args": {"path": "src/a.rs"}}));
     answer["approval"]["id"].as_str().unwrap().to_owned()
 }
@@ -389,7 +389,7 @@ fn nobody_takes_the_identities_of_the_services_own_events() {
 
 #[test]
 fn an_outcomes_tail_is_cut_to_its_end() {
-    let service = Service::start();
+    let service = TestService::start();
     let long = format!("{}é the end", "x".repeat(3_000));
     let ask = |path: &str, body: &Value| {
         service.post(&format!("/v1/ledgers/main/{path}"), "application/json", body.to_string())

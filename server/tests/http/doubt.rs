@@ -8,11 +8,11 @@ use bitacora_ledger::HeadOptions;
 use bitacora_server::ServerLimits;
 
 use crate::event_stream::EventStream;
-use crate::service::{Service, config, data, event};
+use crate::service::{TestService, config, data, event};
 
 /// A service whose ledger lost its last events, and how many it had.
-fn cut() -> (Service, u64) {
-    let mut service = Service::signing();
+fn cut() -> (TestService, u64) {
+    let mut service = TestService::signing();
     (0..8).for_each(|number| drop(service.append(event(&format!("e{number}"), "s")).expect(201)));
     let had = service.tip();
     service.begin_shutdown();
@@ -27,7 +27,7 @@ fn cut() -> (Service, u64) {
 }
 
 /// The same service on its folder, whose segments were changed meanwhile.
-fn damaged(mut service: Service, change: impl FnOnce(&[PathBuf])) -> Service {
+fn damaged(mut service: TestService, change: impl FnOnce(&[PathBuf])) -> TestService {
     let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
     let segments = data(folder.path()).join("ledgers/main/segments");
     let mut files: Vec<_> = std::fs::read_dir(segments).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -37,13 +37,13 @@ fn damaged(mut service: Service, change: impl FnOnce(&[PathBuf])) -> Service {
     config.ledgers.options.heads =
         Some(HeadOptions { every: Duration::from_millis(50), ..HeadOptions::default() });
     let keyring = Arc::clone(&service.keyring);
-    Service::of(config, folder, keyring)
+    TestService::of(config, folder, keyring)
 }
 
 /// A service whose second segment of three is damaged beyond one bit in its header, and the positions of the events behind it.
-fn broken() -> (Service, std::ops::RangeInclusive<u64>) {
-    let mut service = Service::signing();
-    let append = |service: &Service, from: u64| {
+fn broken() -> (TestService, std::ops::RangeInclusive<u64>) {
+    let mut service = TestService::signing();
+    let append = |service: &TestService, from: u64| {
         (from..from + 4).for_each(|id| drop(service.append(event(&format!("e{id}"), "s")).expect(201)));
         service.tip()
     };
@@ -138,7 +138,7 @@ fn nothing_passes_for_the_end_of_a_ledger_that_lost_its_end() {
 
 #[test]
 fn a_ledger_that_has_all_of_it_is_in_no_doubt() {
-    let service = Service::signing();
+    let service = TestService::signing();
     service.append(event("e", "s")).expect(201);
     let page = service.get("/v1/ledgers/main/events?limit=100").expect(200);
     assert!(page.header("ledger-doubt").is_none() && page.json()["next"].is_null());

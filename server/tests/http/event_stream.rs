@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::service::{Service, head};
+use crate::service::{TestService, head};
 
 /// Longer than any message takes to come, shorter than a hanging test is bearable.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One message, or what else stood between two empty lines.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Message {
+pub(crate) struct StreamMessage {
     pub(crate) kind: Option<String>,
     pub(crate) id: Option<u64>,
     pub(crate) data: Option<Value>,
@@ -29,7 +29,7 @@ pub(crate) struct EventStream {
 
 impl EventStream {
     /// Follows; the service must agree.
-    pub(crate) fn open(service: &Service, target: &str, headers: &[(&str, &str)]) -> Self {
+    pub(crate) fn open(service: &TestService, target: &str, headers: &[(&str, &str)]) -> Self {
         let mut all = vec![("Accept", "text/event-stream")];
         all.extend_from_slice(headers);
         let mut client = service.connect();
@@ -57,7 +57,7 @@ impl EventStream {
     }
 
     /// The next message that is one: position marks and heartbeats are passed over.
-    pub(crate) fn message(&mut self) -> Message {
+    pub(crate) fn message(&mut self) -> StreamMessage {
         loop {
             let message = self.next().expect("the stream goes on");
             if message.data.is_some() {
@@ -67,7 +67,7 @@ impl EventStream {
     }
 
     /// The positions of all events up to the next message of another kind, and that message.
-    pub(crate) fn events(&mut self) -> (Vec<u64>, Message) {
+    pub(crate) fn events(&mut self) -> (Vec<u64>, StreamMessage) {
         let mut positions = Vec::new();
         loop {
             let message = self.message();
@@ -81,7 +81,7 @@ impl EventStream {
     }
 
     /// Returns the next message, or `None` at a proper end of the answer.
-    pub(crate) fn next(&mut self) -> Option<Message> {
+    pub(crate) fn next(&mut self) -> Option<StreamMessage> {
         loop {
             if let Some(end) = self.text.windows(2).position(|two| two == b"\n\n") {
                 let block: Vec<u8> = self.text.drain(..end + 2).collect();
@@ -101,8 +101,8 @@ impl EventStream {
     }
 }
 
-fn parse(block: &str) -> Message {
-    let mut message = Message::default();
+fn parse(block: &str) -> StreamMessage {
+    let mut message = StreamMessage::default();
     for line in block.lines().filter(|line| !line.is_empty()) {
         match line.split_once(": ") {
             Some(("event", kind)) => message.kind = Some(kind.to_owned()),

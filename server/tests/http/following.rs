@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use bitacora_server::{Patience, ServerLimits};
 use serde_json::json;
 
-use crate::event_stream::{EventStream, Message};
-use crate::service::{Service, event};
+use crate::event_stream::{EventStream, StreamMessage};
+use crate::service::{TestService, event};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
 const ACCEPT: (&str, &str) = ("Accept", "text/event-stream");
 
-fn append(service: &Service, ids: std::ops::Range<u64>, stream: &str) {
+fn append(service: &TestService, ids: std::ops::Range<u64>, stream: &str) {
     for chunk in ids.collect::<Vec<_>>().chunks(100) {
         let events: Vec<String> = chunk.iter().map(|id| event(&format!("{stream}-{id}"), stream)).collect();
         service.append(format!("[{}]", events.join(","))).expect(201);
@@ -20,7 +20,7 @@ fn append(service: &Service, ids: std::ops::Range<u64>, stream: &str) {
 
 #[test]
 fn a_follower_hears_what_was_and_then_what_is() {
-    let service = Service::start();
+    let service = TestService::start();
     append(&service, 0..1_500, "a");
     let tip = service.tip();
     let mut stream = EventStream::open(&service, EVENTS, &[]);
@@ -47,7 +47,7 @@ fn a_follower_hears_what_was_and_then_what_is() {
 
 #[test]
 fn a_follower_that_comes_back_goes_on_where_it_was() {
-    let service = Service::start();
+    let service = TestService::start();
     append(&service, 0..50, "a");
     let tip = service.tip();
     let resumed = |headers: &[(&str, &str)], target: &str| {
@@ -66,7 +66,7 @@ fn a_follower_that_comes_back_goes_on_where_it_was() {
 
 #[test]
 fn places_that_are_none_are_refused_before_the_stream() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let refused = |id: &str| service.get_with(EVENTS, &[ACCEPT, ("Last-Event-ID", id)]);
     for bad in ["", "x", "-1", "1.0", "18446744073709551616", ":1", "abc:1", "1:1"] {
@@ -88,7 +88,7 @@ fn places_that_are_none_are_refused_before_the_stream() {
 
 #[test]
 fn a_filter_holds_for_the_past_and_for_what_happens() {
-    let service = Service::start();
+    let service = TestService::start();
     append(&service, 0..30, "a");
     append(&service, 0..30, "b");
     let target = "/v1/ledgers/main/streams/b/events?type=x.happened&type=x.else";
@@ -108,7 +108,7 @@ fn a_filter_holds_for_the_past_and_for_what_happens() {
 #[test]
 fn a_filter_that_matches_nothing_still_moves_the_last_id() {
     let patience = Patience { heartbeat: Duration::from_millis(300), ..Patience::default() };
-    let service = Service::with(ServerLimits { patience, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { patience, ..ServerLimits::default() });
     append(&service, 0..1_000, "a");
     let tip = service.tip();
     let mut stream = EventStream::open(&service, &format!("{EVENTS}?stream=none"), &[]);
@@ -121,12 +121,12 @@ fn a_filter_that_matches_nothing_still_moves_the_last_id() {
         mark = stream.next().unwrap();
     }
     assert_eq!((mark.id, mark.data), (Some(tip + 100), None));
-    assert_eq!(stream.next().unwrap(), Message::default(), "a heartbeat");
+    assert_eq!(stream.next().unwrap(), StreamMessage::default(), "a heartbeat");
 }
 
 #[test]
 fn a_service_that_ends_says_so() {
-    let mut service = Service::start();
+    let mut service = TestService::start();
     let mut stream = EventStream::open(&service, EVENTS, &[]);
     let (_, caught_up) = stream.events();
     service.begin_shutdown();
@@ -141,7 +141,7 @@ fn a_service_that_ends_says_so() {
 
 #[test]
 fn one_follower_too_many_is_refused_and_a_place_is_given_back() {
-    let service = Service::with(ServerLimits { max_followers: 2, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { max_followers: 2, ..ServerLimits::default() });
     let first = EventStream::open(&service, EVENTS, &[]);
     let _second = EventStream::open(&service, EVENTS, &[]);
     let refused = service.get_with(EVENTS, &[ACCEPT]);
@@ -165,7 +165,7 @@ fn one_follower_too_many_is_refused_and_a_place_is_given_back() {
 fn a_follower_that_does_not_read_is_told_and_loses_nothing() {
     const LAG: Duration = Duration::from_secs(1);
     let patience = Patience { lag: LAG, ..Patience::default() };
-    let service = Service::with(ServerLimits { patience, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { patience, ..ServerLimits::default() });
     let mut stream = EventStream::open(&service, EVENTS, &[]);
     let (mut seen, _) = stream.events();
     // 24 MB: more than the sockets between us hold. Each is acknowledged while the follower reads nothing: nobody waits for it.
@@ -205,7 +205,7 @@ fn followers_that_do_not_read_hold_up_no_reader_of_another_ledger() {
         max_reads: 4,
         ..ServerLimits::default()
     };
-    let service = Service::with(limits);
+    let service = TestService::with(limits);
     service.post("/v1/ledgers", "application/json", r#"{"name":"other"}"#).expect(201);
     service.post(OTHER, "application/json", event("1", "s")).expect(201);
     let large = format!("\"{}\"", "x".repeat(30_000));
@@ -232,7 +232,7 @@ fn followers_that_do_not_read_hold_up_no_reader_of_another_ledger() {
 fn many_followers_hear_everything_while_it_is_written() {
     const FOLLOWERS: usize = 1_000;
     const EVENTS_WRITTEN: u64 = 3_000;
-    let service = Service::start();
+    let service = TestService::start();
     let streams: Vec<EventStream> =
         (0..FOLLOWERS).map(|_| EventStream::open(&service, EVENTS, &[])).collect();
     let tip = service.tip();

@@ -1,10 +1,10 @@
 //! Requests that two programs on one connection could read differently.
 
-use crate::service::{Service, event, head};
+use crate::service::{TestService, event, head};
 
 #[test]
 fn each_ambiguous_request_is_refused_and_ends_the_connection() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let append = event("smuggled", "s");
     let post = |fields: &str| {
@@ -46,7 +46,7 @@ fn each_ambiguous_request_is_refused_and_ends_the_connection() {
 
 #[test]
 fn a_bad_chunk_is_refused_although_the_head_was_good() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     for body in ["zz\r\n", "5\r\nabcdefg\r\n0\r\n\r\n", "5\nabcde\r\n0\r\n\r\n", "-1\r\n"] {
         let mut client = service.connect();
@@ -61,7 +61,7 @@ fn a_bad_chunk_is_refused_although_the_head_was_good() {
 
 #[test]
 fn requests_before_a_bad_one_are_answered_in_order() {
-    let service = Service::start();
+    let service = TestService::start();
     let mut client = service.connect();
     let good = head("GET", "/livez", &[], None);
     let append = event("first", "s");
@@ -77,14 +77,14 @@ fn requests_before_a_bad_one_are_answered_in_order() {
 
 #[test]
 fn the_stand_in_for_a_refused_head_is_no_request_of_its_own() {
-    let service = Service::start();
+    let service = TestService::start();
     let answer = service.request("GET", "/", &[("Connection", "close")], b"").expect(200);
     assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
 }
 
 #[test]
 fn heads_past_a_limit_are_refused() {
-    let service = Service::start();
+    let service = TestService::start();
     let long = "a".repeat(9_000);
     service.get(&format!("/{long}")).expect_problem(414, "target-too-long");
     service.get_with("/livez", &[("X", &long), ("Y", &long)]).expect_problem(431, "headers-too-large");
@@ -94,7 +94,7 @@ fn heads_past_a_limit_are_refused() {
 
 #[test]
 fn a_chunked_body_in_small_pieces_is_one_body() {
-    let service = Service::start();
+    let service = TestService::start();
     let append = event("chunked", "s");
     let mut client = service.connect();
     let fields = [("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")];
@@ -112,7 +112,7 @@ fn a_chunked_body_in_small_pieces_is_one_body() {
 
 #[test]
 fn what_axum_itself_would_refuse_is_a_problem_too() {
-    let service = Service::start();
+    let service = TestService::start();
     service.get("/nowhere").expect_problem(404, "no-such-resource");
     service.get("/v1//ledgers").expect_problem(404, "no-such-resource");
     let answer = service.request("DELETE", "/v1/ledgers/main/events", &[], b"");

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Answer, Service};
+use crate::service::{ServiceAnswer, TestService};
 
 /// A service whose ledger knows one tool, and a policy of one rule about everything.
-pub(crate) fn governed(action: &str) -> Service {
-    let service = Service::start();
+pub(crate) fn governed(action: &str) -> TestService {
+    let service = TestService::start();
     govern(&service, action);
     service
 }
 
 /// Registers that tool and activates that policy.
-pub(crate) fn govern(service: &Service, action: &str) {
+pub(crate) fn govern(service: &TestService, action: &str) {
     let tool = json!({
         "tool": "fs.write", "version": "1", "description": "a tool",
         "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
@@ -27,18 +27,18 @@ pub(crate) fn govern(service: &Service, action: &str) {
 }
 
 /// Sends JSON to a resource of the ledger.
-pub(crate) fn post(service: &Service, resource: &str, body: &Value) -> Answer {
+pub(crate) fn post(service: &TestService, resource: &str, body: &Value) -> ServiceAnswer {
     service.post(&format!("/v1/ledgers/main/{resource}"), "application/json", body.to_string())
 }
 
 /// Puts JSON in the place of a resource.
-pub(crate) fn put(service: &Service, resource: &str, body: &Value) -> Answer {
+pub(crate) fn put(service: &TestService, resource: &str, body: &Value) -> ServiceAnswer {
     let headers = [("Content-Type", "application/json")];
     service.request("PUT", &format!("/v1/ledgers/main/{resource}"), &headers, body.to_string().as_bytes())
 }
 
 /// Takes a resource away.
-pub(crate) fn delete(service: &Service, resource: &str) -> Answer {
+pub(crate) fn delete(service: &TestService, resource: &str) -> ServiceAnswer {
     service.request("DELETE", &format!("/v1/ledgers/main/{resource}"), &[], b"")
 }
 
@@ -49,17 +49,17 @@ pub(crate) fn write(call: &str) -> Value {
 
 /// Asks for a call: the decision.
 #[expect(clippy::needless_pass_by_value, reason = "requests are written where they are sent")]
-pub(crate) fn ask(service: &Service, body: Value) -> Value {
+pub(crate) fn ask(service: &TestService, body: Value) -> Value {
     post(service, "decide", &body).expect(200).json()
 }
 
 /// Says yes to an approval.
-pub(crate) fn approve(service: &Service, approval: &str) -> Answer {
+pub(crate) fn approve(service: &TestService, approval: &str) -> ServiceAnswer {
     post(service, &format!("approvals/{approval}:approve"), &json!({}))
 }
 
 /// Gives a dimension the trust of twenty good calls, by an operator's word.
-pub(crate) fn earn(service: &Service, tool: &str, context: &str) {
+pub(crate) fn earn(service: &TestService, tool: &str, context: &str) {
     let counts = json!({"approvals": 20, "rejections": 0, "failures": 0, "streak": 20});
     let dimension =
         json!({"tool": tool, "context": context, "model": "-", "task_type": "-", "workspace": "-"});

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::event_stream::EventStream;
-use crate::service::{Answer, Service, head};
+use crate::service::{ServiceAnswer, TestService, head};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
 const SECURITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/security.md");
@@ -40,7 +40,13 @@ pub(crate) fn created(name: &str, role: &str, expires: Option<u64>) -> Value {
     event("principal.created", &data)
 }
 
-pub(crate) fn ask(service: &Service, method: &str, target: &str, token: Option<&str>, body: &str) -> Answer {
+pub(crate) fn ask(
+    service: &TestService,
+    method: &str,
+    target: &str,
+    token: Option<&str>,
+    body: &str,
+) -> ServiceAnswer {
     let authorization = token.map(|token| format!("Bearer {token}"));
     let mut headers = vec![("Content-Type", "application/json")];
     if let Some(authorization) = &authorization {
@@ -49,19 +55,19 @@ pub(crate) fn ask(service: &Service, method: &str, target: &str, token: Option<&
     service.request(method, target, &headers, body.as_bytes())
 }
 
-pub(crate) fn append(service: &Service, token: &str, event: &Value) -> Answer {
+pub(crate) fn append(service: &TestService, token: &str, event: &Value) -> ServiceAnswer {
     ask(service, "POST", EVENTS, Some(token), &event.to_string())
 }
 
 /// A service whose ledger `main` has one principal of each role, named as it.
-fn guarded() -> Service {
-    let service = Service::start();
+fn guarded() -> TestService {
+    let service = TestService::start();
     guard(&service);
     service
 }
 
 /// Gives the ledger `main` one principal of each role.
-pub(crate) fn guard(service: &Service) {
+pub(crate) fn guard(service: &TestService) {
     service.append(created("admin", "admin", None).to_string()).expect(201);
     for role in ROLES.into_iter().filter(|role| *role != "admin") {
         append(service, &token("admin"), &created(role, role, None)).expect(201);
@@ -104,7 +110,7 @@ fn every_path_answers_each_role_and_none_as_the_page_on_security_says() {
 }
 
 /// Every path that the service knows, with its methods; what ends the service comes last.
-pub(crate) fn paths(service: &Service, token: &str) -> Vec<(String, String)> {
+pub(crate) fn paths(service: &TestService, token: &str) -> Vec<(String, String)> {
     let document = ask(service, "GET", "/v1/openapi.json", Some(token), "").expect(200).json();
     let mut paths = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
@@ -310,7 +316,7 @@ fn whoever_is_revoked_while_their_body_comes_is_heard_no_more() {
     }
 }
 
-fn tip(service: &Service) -> String {
+fn tip(service: &TestService) -> String {
     let head = ask(service, "GET", "/v1/ledgers/main/head", Some(&token("auditor")), "");
     head.expect(200).json()["position"].as_str().unwrap().to_owned()
 }
@@ -368,7 +374,7 @@ fn who_publishes_a_policy_is_its_author() {
     assert!(problem["detail"].as_str().unwrap().contains("author"), "{problem}");
 }
 
-fn ask_ndjson(service: &Service, token: &str, event: &Value) -> String {
+fn ask_ndjson(service: &TestService, token: &str, event: &Value) -> String {
     let authorization = format!("Bearer {token}");
     let headers = [("Content-Type", "application/x-ndjson"), ("Authorization", authorization.as_str())];
     let body = format!("{event}\n");
@@ -404,13 +410,13 @@ fn who_sent_an_event_stands_in_it() {
     append(&service, &token("agent"), &same).expect_problem(400, "bad-attribute");
 }
 
-fn service_log(service: &Service) -> String {
+fn service_log(service: &TestService) -> String {
     ask(service, "GET", EVENTS, Some(&token("auditor")), "").expect(200).text().to_owned()
 }
 
 #[test]
 fn the_first_principal_is_an_admin_and_the_last_one_gone_leaves_the_ledger_closed() {
-    let service = Service::start();
+    let service = TestService::start();
     service.append(created("early", "agent", None).to_string()).expect_problem(422, "schema");
     service.append(created("admin", "admin", None).to_string()).expect(201);
     service.append(event("x.note", &json!({})).to_string()).expect_problem(401, "unauthorized");

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::identities::{append, ask, event, guard, token};
-use crate::service::Service;
+use crate::service::TestService;
 
 const IMPORTS: &str = "/v1/ledgers/main/imports";
 
 /// Brings so many good outcomes of a tool, and ends the import.
-fn bring(service: &Service, tool: &str, outcomes: u64, digit: &str) -> String {
+fn bring(service: &TestService, tool: &str, outcomes: u64, digit: &str) -> String {
     let dimension = json!({"tool": tool, "context": "src", "model": "m", "task_type": "-", "workspace": "-"});
     for number in 0..outcomes {
         let observed = json!({"dimension": dimension, "outcome": "approved", "duration_ms": number,
@@ -23,14 +23,14 @@ fn bring(service: &Service, tool: &str, outcomes: u64, digit: &str) -> String {
     digest
 }
 
-fn approvals(service: &Service, tool: &str) -> Value {
+fn approvals(service: &TestService, tool: &str) -> Value {
     let target = format!("/v1/ledgers/main/trust/record?tool={tool}&context=src&model=m&workspace=-");
     ask(service, "GET", &target, Some(&token("auditor")), "").expect(200).json()["approvals"].clone()
 }
 
 #[test]
 fn an_import_is_looked_at_and_then_counts_alone() {
-    let service = Service::start();
+    let service = TestService::start();
     guard(&service);
     let first = bring(&service, "Read", 25, "a");
     let second = bring(&service, "Bash", 3, "b");
@@ -101,7 +101,7 @@ fn an_import_is_looked_at_and_then_counts_alone() {
 /// Every question about a time means when things happened: the ledger's time, and an import's own once it is accepted.
 #[test]
 fn an_import_s_own_times_count_once_it_is_accepted_and_nobody_else_s_do() {
-    let service = Service::start();
+    let service = TestService::start();
     guard(&service);
     let call = |id: &str, imported: bool| {
         let stream = format!("session/{id}");

@@ -7,7 +7,7 @@ use bitacora_server::answers::{IngestEnd, IngestLine};
 use bitacora_server::{Patience, ServerLimits};
 use serde_json::{Value, json};
 
-use crate::service::{Answer, Client, Service, event, head};
+use crate::service::{RawClient, ServiceAnswer, TestService, event, head};
 
 const INGEST: &str = "/v1/ledgers/main/events:ingest";
 const NDJSON: (&str, &str) = ("Content-Type", "application/x-ndjson");
@@ -22,10 +22,10 @@ fn lines(ids: std::ops::Range<u64>) -> String {
 }
 
 /// An upload whose pieces are sent one by one.
-struct Upload(Client);
+struct UploadConnection(RawClient);
 
-impl Upload {
-    fn begin(service: &Service, headers: &[(&str, &str)]) -> Self {
+impl UploadConnection {
+    fn begin(service: &TestService, headers: &[(&str, &str)]) -> Self {
         let mut all = vec![NDJSON, CHUNKED];
         all.extend_from_slice(headers);
         let mut client = service.connect();
@@ -46,14 +46,14 @@ impl Upload {
         read.to_owned() + &self.0.read_past(b"\r\n0\r\n\r\n")
     }
 
-    fn finish(mut self) -> Answer {
+    fn finish(mut self) -> ServiceAnswer {
         self.0.send_some(b"0\r\n\r\n");
         self.0.answer()
     }
 }
 
 /// The answer's lines: what was acknowledged, in order, and the last one.
-fn told(answer: &Answer) -> (Vec<u64>, Value) {
+fn told(answer: &ServiceAnswer) -> (Vec<u64>, Value) {
     let mut values: Vec<Value> =
         answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let last = values.pop().unwrap();
@@ -62,7 +62,7 @@ fn told(answer: &Answer) -> (Vec<u64>, Value) {
     (acknowledged, last)
 }
 
-fn end(answer: &Answer) -> IngestEnd {
+fn end(answer: &ServiceAnswer) -> IngestEnd {
     match serde_json::from_str(answer.text().lines().last().unwrap()).unwrap() {
         IngestLine::End { end } => end,
         other => panic!("{other:?}"),
@@ -70,13 +70,13 @@ fn end(answer: &Answer) -> IngestEnd {
 }
 
 /// The error that ends an upload, and the line it names.
-fn error(answer: &Answer, code: &str) -> (Vec<u64>, Value) {
+fn error(answer: &ServiceAnswer, code: &str) -> (Vec<u64>, Value) {
     let (acknowledged, last) = told(answer);
     assert_eq!(last["error"]["code"], code, "{last}");
     (acknowledged, last["error"].clone())
 }
 
-fn ids(service: &Service) -> Vec<String> {
+fn ids(service: &TestService) -> Vec<String> {
     let answer =
         service.get_with("/v1/ledgers/main/events?type=x.happened", &[("Accept", "application/x-ndjson")]);
     let values = answer.text().lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -89,7 +89,7 @@ fn expected_ids(ids: std::ops::Range<u64>) -> Vec<String> {
 
 #[test]
 fn any_number_of_lines_is_appended_in_order_and_twice_adds_nothing() {
-    let service = Service::start();
+    let service = TestService::start();
     let body = lines(0..12_345);
     assert!(body.len() > 1 << 20);
     let first = end(&service.post(INGEST, NDJSON.1, &body).expect(200));
@@ -106,8 +106,8 @@ fn any_number_of_lines_is_appended_in_order_and_twice_adds_nothing() {
 
 #[test]
 fn lines_are_acknowledged_while_others_are_still_to_come() {
-    let service = Service::start();
-    let mut upload = Upload::begin(&service, &[]);
+    let service = TestService::start();
+    let mut upload = UploadConnection::begin(&service, &[]);
     let mut acknowledged = String::new();
     for id in 0..5 {
         let whole = line(id);
@@ -125,8 +125,8 @@ fn lines_are_acknowledged_while_others_are_still_to_come() {
 
 #[test]
 fn a_client_that_listens_only_at_the_end_is_served() {
-    let service = Service::start();
-    let mut upload = Upload::begin(&service, &[]);
+    let service = TestService::start();
+    let mut upload = UploadConnection::begin(&service, &[]);
     for chunk in 0..300 {
         assert!(upload.send(lines(chunk * 100..chunk * 100 + 100)));
     }
@@ -139,7 +139,7 @@ fn a_client_that_listens_only_at_the_end_is_served() {
 
 #[test]
 fn the_first_bad_line_ends_it_and_what_came_before_stays() {
-    let service = Service::start();
+    let service = TestService::start();
     let mut from = 0;
     for (bad, code, pointer) in [
         ("{\"specversion\":\"1.0\"}\n", "missing-attribute", ""),
@@ -171,7 +171,7 @@ fn the_first_bad_line_ends_it_and_what_came_before_stays() {
 
 #[test]
 fn an_id_that_stands_twice_is_a_repetition_wherever_chunks_end() {
-    let service = Service::start();
+    let service = TestService::start();
     let body = lines(0..10) + &lines(5..15) + &lines(0..3) + "bad";
     let answer = service.post(INGEST, NDJSON.1, body).expect(200);
     let (acknowledged, error) = error(&answer, "not-json");
@@ -183,8 +183,8 @@ fn an_id_that_stands_twice_is_a_repetition_wherever_chunks_end() {
 
 #[test]
 fn a_line_without_end_is_refused() {
-    let service = Service::start();
-    let mut upload = Upload::begin(&service, &[]);
+    let service = TestService::start();
+    let mut upload = UploadConnection::begin(&service, &[]);
     upload.send(lines(0..3));
     for _ in 0..80 {
         if !upload.send("x".repeat(1 << 16)) {
@@ -199,8 +199,8 @@ fn a_line_without_end_is_refused() {
 
 #[test]
 fn an_upload_that_is_cut_keeps_what_was_whole_and_acknowledged() {
-    let service = Service::start();
-    let mut upload = Upload::begin(&service, &[]);
+    let service = TestService::start();
+    let mut upload = UploadConnection::begin(&service, &[]);
     upload.send(lines(0..100));
     let acknowledged = upload.0.read_past(b"\"lines\":100,");
     assert!(!acknowledged.contains("end"));
@@ -223,14 +223,14 @@ fn an_upload_that_is_cut_keeps_what_was_whole_and_acknowledged() {
 
 #[test]
 fn compressed_uploads_are_decompressed_as_they_come() {
-    let service = Service::start();
+    let service = TestService::start();
     let zipped = |text: &str| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(text.as_bytes()).unwrap();
         encoder.finish().unwrap()
     };
     let send = |encoding: &str, bytes: &[u8]| {
-        let mut upload = Upload::begin(&service, &[("Content-Encoding", encoding)]);
+        let mut upload = UploadConnection::begin(&service, &[("Content-Encoding", encoding)]);
         bytes.chunks(10_000).all(|piece| upload.send(piece));
         upload.finish().expect(200)
     };
@@ -256,8 +256,8 @@ fn an_upload_may_pause_longer_than_a_request() {
         upload_pause: Duration::from_millis(1_500),
         ..Patience::default()
     };
-    let service = Service::with(ServerLimits { patience, ..ServerLimits::default() });
-    let mut upload = Upload::begin(&service, &[]);
+    let service = TestService::with(ServerLimits { patience, ..ServerLimits::default() });
+    let mut upload = UploadConnection::begin(&service, &[]);
     for id in 0..3 {
         upload.send(line(id));
         std::thread::sleep(2 * pause);
@@ -273,7 +273,7 @@ fn an_upload_may_pause_longer_than_a_request() {
 
 #[test]
 fn what_is_no_upload_is_refused_before_it_begins() {
-    let service = Service::with(ServerLimits { max_ingests: 1, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { max_ingests: 1, ..ServerLimits::default() });
     service.post(INGEST, "application/json", line(0)).expect_problem(415, "unsupported-media-type");
     let post = |headers: &[(&str, &str)]| {
         let mut all = vec![NDJSON];
@@ -285,7 +285,7 @@ fn what_is_no_upload_is_refused_before_it_begins() {
     post(&[("If-None-Match", "*")]).expect_problem(400, "bad-header");
     service.post("/v1/ledgers/none/events:ingest", NDJSON.1, line(0)).expect_problem(404, "ledger-not-found");
     assert_eq!(service.get(INGEST).status, 405);
-    let mut first = Upload::begin(&service, &[]);
+    let mut first = UploadConnection::begin(&service, &[]);
     first.send(line(0));
     first.0.read_past(b"\"lines\":1,");
     let refused = post(&[]);
@@ -365,8 +365,8 @@ fn a_line_that_the_state_refuses_is_named_and_nothing_behind_it_is_kept() {
 
 #[test]
 fn a_service_that_ends_says_which_lines_stay() {
-    let mut service = Service::start();
-    let mut upload = Upload::begin(&service, &[]);
+    let mut service = TestService::start();
+    let mut upload = UploadConnection::begin(&service, &[]);
     upload.send(lines(0..10));
     upload.0.read_past(b"\"lines\":10,");
     service.begin_shutdown();
@@ -377,7 +377,7 @@ fn a_service_that_ends_says_which_lines_stay() {
 
 #[test]
 fn a_ledger_that_takes_nothing_ends_an_upload() {
-    let service = Service::start();
+    let service = TestService::start();
     service
         .post("/v1/admin/read-only", "application/json", r#"{"ledger":"main","readOnly":true}"#)
         .expect(202);

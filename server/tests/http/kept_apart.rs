@@ -6,32 +6,32 @@ use serde_json::{Value, json};
 use crate::checkpoints::settled;
 use crate::governed::governed;
 use crate::identities::{append, ask, event, guard, hash, token};
-use crate::service::{Answer, Service};
+use crate::service::{ServiceAnswer, TestService};
 
 /// A service with one principal of each role, and a second agent.
-fn guarded() -> Service {
-    let service = settled(Service::start());
+fn guarded() -> TestService {
+    let service = settled(TestService::start());
     admit(&service);
     service
 }
 
-fn admit(service: &Service) {
+fn admit(service: &TestService) {
     guard(service);
     let other = json!({"principal": "mallory", "role": "agent", "agent": "mallory",
         "token_hash": hash(&token("mallory"))});
     append(service, &token("admin"), &event("principal.created", &other)).expect(201);
 }
 
-fn act(service: &Service, who: &str, what: &str, body: &Value) -> Answer {
+fn act(service: &TestService, who: &str, what: &str, body: &Value) -> ServiceAnswer {
     let target = format!("/v1/ledgers/main/checkpoints/{what}");
     ask(service, "POST", &target, Some(&token(who)), &body.to_string())
 }
 
-fn delete(service: &Service, who: &str, what: &str) -> Answer {
+fn delete(service: &TestService, who: &str, what: &str) -> ServiceAnswer {
     ask(service, "DELETE", &format!("/v1/ledgers/main/checkpoints/{what}"), Some(&token(who)), "")
 }
 
-fn tip(service: &Service) -> Value {
+fn tip(service: &TestService) -> Value {
     let head = ask(service, "GET", "/v1/ledgers/main/head", Some(&token("auditor")), "").expect(200);
     head.json()["position"].clone()
 }
@@ -40,7 +40,7 @@ fn save(id: &str) -> Value {
     json!({"checkpoint": id, "step": 1, "source": "loop", "channelVersions": {"n": 1}, "values": {"n": {"json": 7}}})
 }
 
-fn newest(service: &Service) -> Value {
+fn newest(service: &TestService) -> Value {
     let answer =
         ask(service, "GET", "/v1/ledgers/main/checkpoints/t", Some(&token("auditor")), "").expect(200);
     json!([answer.json()["checkpoint"], answer.json()["writes"]])

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::governed::{ask, earn, governed, post, put};
-use crate::service::Service;
+use crate::service::TestService;
 
-fn get(service: &Service, resource: &str) -> Value {
+fn get(service: &TestService, resource: &str) -> Value {
     let head = service.get("/v1/ledgers/main/head").expect(200).json()["position"].clone();
     let min = [("Ledger-Min-Position", head.as_str().unwrap())];
     service.request("GET", &format!("/v1/ledgers/main/{resource}"), &min, b"").expect(200).json()
@@ -15,28 +15,28 @@ fn dimension() -> Value {
     json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"})
 }
 
-fn set(service: &Service, approvals: u64, failures: u64) {
+fn set(service: &TestService, approvals: u64, failures: u64) {
     let counts = json!({"approvals": approvals, "rejections": 0, "failures": failures, "streak": 0});
     let body = json!({"dimension": dimension(), "counts": counts, "reason": "for a test"});
     post(service, "trust:set", &body).expect(200);
 }
 
 /// Makes what is new; the ids.
-fn refresh(service: &Service) -> Vec<String> {
+fn refresh(service: &TestService) -> Vec<String> {
     let made =
         service.post("/v1/ledgers/main/suggestions:refresh", "application/json", "{}").expect(200).json();
     assert_eq!(made["more"], false);
     made["made"].as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()
 }
 
-fn only(service: &Service, state: &str) -> Value {
+fn only(service: &TestService, state: &str) -> Value {
     let list = get(service, &format!("suggestions?state={state}"));
     let all = list["suggestions"].as_array().unwrap();
     assert_eq!(all.len(), 1, "{list}");
     all[0].clone()
 }
 
-fn none(service: &Service, state: &str) {
+fn none(service: &TestService, state: &str) {
     assert_eq!(get(service, &format!("suggestions?state={state}"))["suggestions"], json!([]), "{state}");
 }
 

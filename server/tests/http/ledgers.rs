@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::service::{Service, data, event};
+use crate::service::{TestService, data, event};
 
 const LEDGERS: &str = "/v1/ledgers";
 
 #[test]
 fn a_ledger_is_made_once_and_found_again() {
-    let service = Service::start();
+    let service = TestService::start();
     let answer = service.post(LEDGERS, "application/json", r#"{"name":"second"}"#).expect(201);
     assert_eq!(answer.header("location"), Some("/v1/ledgers/second"));
     let made = answer.json();
@@ -30,7 +30,7 @@ fn a_ledger_is_made_once_and_found_again() {
 
 #[test]
 fn names_that_could_lead_elsewhere_are_refused() {
-    let service = Service::start();
+    let service = TestService::start();
     let outside = data(service.folder.path());
     for name in ["..", "..%2f..%2fetc", "%2e%2e%2f", "a%2fb", "a%00", "%00", "A", "a.b", "%ff", "-a", "%20"] {
         for target in [
@@ -53,7 +53,7 @@ fn names_that_could_lead_elsewhere_are_refused() {
 
 #[test]
 fn an_unknown_ledger_is_not_made_by_asking_for_it() {
-    let service = Service::start();
+    let service = TestService::start();
     for target in [
         "/v1/ledgers/other",
         "/v1/ledgers/other/events",
@@ -70,7 +70,7 @@ fn an_unknown_ledger_is_not_made_by_asking_for_it() {
 
 #[test]
 fn a_creation_is_read_strictly() {
-    let service = Service::start();
+    let service = TestService::start();
     for body in [
         "",
         "{}",
@@ -87,7 +87,7 @@ fn a_creation_is_read_strictly() {
 
 #[test]
 fn a_ledger_that_does_not_open_is_told_and_the_others_serve() {
-    let mut service = Service::start();
+    let mut service = TestService::start();
     service.post(LEDGERS, "application/json", r#"{"name":"broken"}"#).expect(201);
     service.begin_shutdown();
     service.wait().unwrap();
@@ -97,7 +97,7 @@ fn a_ledger_that_does_not_open_is_told_and_the_others_serve() {
         std::fs::write(file.unwrap().path(), [0xff; 4096]).unwrap();
     }
     let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
-    let service = Service::on(folder, service.keyring.clone(), bitacora_server::ServerLimits::default());
+    let service = TestService::on(folder, service.keyring.clone(), bitacora_server::ServerLimits::default());
     service.append(event("1", "s")).expect(201);
     for target in ["/v1/ledgers/broken/events", "/v1/ledgers/broken/head"] {
         service.get(target).expect_problem(503, "ledger-unavailable");

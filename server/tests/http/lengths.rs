@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::governed::{ask, governed, post};
-use crate::service::{Service, data};
+use crate::service::{TestService, data};
 
 /// Flag and bytes of the ciphertext of every frame in the segments, as `docs/formats/frame.md` places them.
-fn frames(service: &Service) -> Vec<(u8, u32)> {
+fn frames(service: &TestService) -> Vec<(u8, u32)> {
     let folder = data(service.folder.path()).join("ledgers/main/segments");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bitacora_server::{DataError, ListenError, Server, ServerConfig, ServerLimits, StartError};
 
-use crate::service::{Client, Service, config, data, event, head, new_keyring, wait_until};
+use crate::service::{RawClient, TestService, config, data, event, head, new_keyring, wait_until};
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Runtime::new().unwrap()
@@ -33,7 +33,7 @@ fn an_address_others_can_reach_is_refused_and_nothing_is_touched() {
 
 #[test]
 fn a_second_service_on_the_same_folder_does_not_start() {
-    let service = Service::start();
+    let service = TestService::start();
     let second = config(service.folder.path(), &service.keyring, ServerLimits::default());
     assert!(matches!(refused(second), StartError::Data(DataError::InUse(_))));
     service.append(event("1", "s")).expect(201);
@@ -80,7 +80,7 @@ fn a_unix_socket_is_for_its_owner_alone() {
     });
     listening.recv().unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    let mut client = Client::over(UnixStream::connect(&path).unwrap());
+    let mut client = RawClient::over(UnixStream::connect(&path).unwrap());
     // No browser gets here, so the name does not matter; framing does.
     client.send(b"GET /livez HTTP/1.1\r\nHost: whatever\r\n\r\nGET /livez HTTP/1.1\r\n\r\n");
     client.answer().expect(200);
@@ -109,7 +109,7 @@ fn a_socket_or_file_in_use_is_left_alone() {
 
 #[test]
 fn a_service_that_does_not_start_leaves_no_socket() {
-    let service = Service::start();
+    let service = TestService::start();
     let path = service.folder.path().join("bitacora.sock");
     let mut second = config(service.folder.path(), &service.keyring, ServerLimits::default());
     second.unix_socket = Some(path.clone());
@@ -119,7 +119,7 @@ fn a_service_that_does_not_start_leaves_no_socket() {
 
 #[test]
 fn a_request_in_flight_is_finished_before_the_end() {
-    let mut service = Service::start();
+    let mut service = TestService::start();
     let append = event("in flight", "s");
     let mut busy = service.connect();
     let mut idle = service.connect();
@@ -139,7 +139,7 @@ fn a_request_in_flight_is_finished_before_the_end() {
     service.wait().unwrap();
 
     let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
-    let service = Service::on(folder, service.keyring.clone(), ServerLimits::default());
+    let service = TestService::on(folder, service.keyring.clone(), ServerLimits::default());
     let read =
         service.get(&format!("/v1/ledgers/main/events/{}", position.as_str().unwrap())).expect(200).json();
     assert_eq!(read["event"]["id"], "in flight");
@@ -147,7 +147,7 @@ fn a_request_in_flight_is_finished_before_the_end() {
 
 #[test]
 fn a_waiting_read_does_not_hold_up_the_end() {
-    let mut service = Service::start();
+    let mut service = TestService::start();
     let tip = service.tip();
     let mut client = service.connect();
     client.send(head("GET", &format!("/v1/ledgers/main/events?after={tip}&wait=60s"), &[], None).as_bytes());
@@ -161,7 +161,7 @@ fn a_waiting_read_does_not_hold_up_the_end() {
 
 #[test]
 fn an_operator_seals_stops_and_drains() {
-    let mut service = Service::start();
+    let mut service = TestService::start();
     let admin = |path: &str, body: &str| service.post(&format!("/v1/admin/{path}"), "application/json", body);
     service.append(event("1", "s")).expect(201);
     admin("seal", r#"{"ledger":"main"}"#).expect(202);

@@ -5,14 +5,14 @@ use std::fs;
 use bitacora_server::ServerLimits;
 use serde_json::{Value, json};
 
-use crate::service::{Service, data, event, head};
+use crate::service::{TestService, data, event, head};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
 const LINES: [(&str, &str); 1] = [("Accept", "application/x-ndjson")];
 
 /// A ledger whose frames hold one event or many, with a stretch of events so large that few fit a piece.
-fn filled(limits: ServerLimits) -> Service {
-    let service = Service::with(limits);
+fn filled(limits: ServerLimits) -> TestService {
+    let service = TestService::with(limits);
     let mut number = 0;
     let mut append = |count: usize, data: &str| {
         let events: Vec<String> = (0..count)
@@ -37,7 +37,7 @@ fn filled(limits: ServerLimits) -> Service {
 }
 
 /// The events of these parameters, page by page.
-fn by_pages(service: &Service, after: u64, until: u64) -> Vec<Value> {
+fn by_pages(service: &TestService, after: u64, until: u64) -> Vec<Value> {
     let (mut after, mut events) = (after.to_string(), Vec::new());
     loop {
         let page =
@@ -48,7 +48,7 @@ fn by_pages(service: &Service, after: u64, until: u64) -> Vec<Value> {
     }
 }
 
-fn by_lines(service: &Service, target: &str) -> (Vec<Value>, Value) {
+fn by_lines(service: &TestService, target: &str) -> (Vec<Value>, Value) {
     let answer = service.get_with(target, &LINES).expect(200);
     let mut lines: Vec<Value> =
         answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, earn, governed, post, write};
-use crate::service::Service;
+use crate::service::TestService;
 
-pub(crate) fn get(service: &Service, resource: &str) -> Value {
+pub(crate) fn get(service: &TestService, resource: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
 }
 
@@ -123,7 +123,7 @@ fn calls_are_found_by_what_they_are_and_when_they_were() {
 
 #[test]
 fn costs_are_summed_up_by_what_is_asked() {
-    let service = Service::start();
+    let service = TestService::start();
     let spend = |number: u64, agent: &str, model: &str, cost: Value| {
         let data = json!({"model": model, "provider": "p", "tokens": {"in": 10, "out": 2}, "cost_micro_usd": cost, "status": "ok"});
         let event = json!({"specversion": "1.0", "id": format!("m{number}"), "source": "test", "type": "model.called",
@@ -225,7 +225,7 @@ fn a_read_model_is_shown_folded_again_and_waited_for() {
     let min = [("Ledger-Min-Position", head.as_str())];
     let answer = service.request("GET", "/v1/ledgers/main/calls", &min, b"").expect(200);
     assert_eq!(answer.header("ledger-position").unwrap(), head);
-    let models = |service: &Service| {
+    let models = |service: &TestService| {
         let shown = service.get("/v1/projections").expect(200).json();
         let named = shown["projections"]
             .as_array()
@@ -289,7 +289,7 @@ fn a_read_model_is_shown_folded_again_and_waited_for() {
 
 #[test]
 fn runs_are_shown_with_their_steps() {
-    let service = Service::start();
+    let service = TestService::start();
     let tell = |id: &str, kind: &str, data: Value| {
         let event = json!({"specversion": "1.0", "id": id, "source": "test", "type": kind, "subject": "run/r/1",
             "agent": "coder", "data": data});

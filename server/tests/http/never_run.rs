@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, governed, post, put, write};
 use crate::modelled::get;
-use crate::service::Service;
+use crate::service::TestService;
 
 /// Asks for a call in the session `s`: the decision.
-fn asked(service: &Service, call: &str, path: &str) -> Value {
+fn asked(service: &TestService, call: &str, path: &str) -> Value {
     let mut request = write(call);
     (request["session"], request["args"]["path"]) = (json!("s"), json!(path));
     ask(service, request)
 }
 
 /// The state of each of these calls, which is also what it is found by, and by nothing else.
-fn states(service: &Service, calls: &[&str]) -> Vec<String> {
+fn states(service: &TestService, calls: &[&str]) -> Vec<String> {
     let states = calls.iter().map(|call| {
         let state = get(service, &format!("calls/{call}"))["state"].as_str().unwrap_or("-").to_owned();
         for word in ["open", "waiting", "denied", "rejected", "expired", "withdrawn", "ok"] {
@@ -30,7 +30,7 @@ fn states(service: &Service, calls: &[&str]) -> Vec<String> {
 }
 
 /// Returns the number of the session's calls in each of these states.
-fn counted<const N: usize>(service: &Service, states: [&str; N]) -> [u64; N] {
+fn counted<const N: usize>(service: &TestService, states: [&str; N]) -> [u64; N] {
     let calls = get(service, "sessions/s")["calls"].clone();
     states.map(|state| calls[state].as_u64().unwrap_or(u64::MAX))
 }

@@ -14,18 +14,18 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 use crate::governed::{ask, earn, govern, post, write};
-use crate::service::{Service, config, data, new_keyring};
+use crate::service::{TestService, config, data, new_keyring};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request as it was told.
-struct Told {
+struct NoticeRequest {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
-impl Told {
+impl NoticeRequest {
     fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
@@ -45,7 +45,7 @@ impl Told {
 }
 
 /// Hears requests on a port of its own, and answers them with these statuses, then with 200.
-fn listen(statuses: &'static [u16]) -> (String, Receiver<Told>) {
+fn listen(statuses: &'static [u16]) -> (String, Receiver<NoticeRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let (sender, told) = channel();
@@ -73,7 +73,7 @@ fn listen(statuses: &'static [u16]) -> (String, Receiver<Told>) {
             let status = statuses.get(index).copied().unwrap_or(200);
             let answer = format!("HTTP/1.1 {status} x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             stream.write_all(answer.as_bytes()).unwrap();
-            if sender.send(Told { headers, body }).is_err() {
+            if sender.send(NoticeRequest { headers, body }).is_err() {
                 return;
             }
         }
@@ -81,13 +81,13 @@ fn listen(statuses: &'static [u16]) -> (String, Receiver<Told>) {
     (url, told)
 }
 
-fn telling(folder: tempfile::TempDir, keyring: Arc<bitacora_formats::Keyring>, url: &str) -> Service {
+fn telling(folder: tempfile::TempDir, keyring: Arc<bitacora_formats::Keyring>, url: &str) -> TestService {
     let mut config = config(folder.path(), &keyring, ServerLimits::default());
     config.notices = Some(NoticeTarget::new(url, SECRET).unwrap());
-    Service::of(config, folder, keyring)
+    TestService::of(config, folder, keyring)
 }
 
-fn governed(url: &str) -> Service {
+fn governed(url: &str) -> TestService {
     let service = telling(tempfile::tempdir().unwrap(), new_keyring(), url);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     govern(&service, "allow");
@@ -99,7 +99,7 @@ fn an_approval_that_waits_is_told_until_it_is_taken() {
     let (url, told) = listen(&[500, 302]);
     let service = governed(&url);
     let answer = ask(&service, write("c1"));
-    let tries: Vec<Told> = (0..3).map(|_| told.recv_timeout(PATIENCE).unwrap()).collect();
+    let tries: Vec<NoticeRequest> = (0..3).map(|_| told.recv_timeout(PATIENCE).unwrap()).collect();
     for told in &tries {
         assert!(told.is_signed());
         assert_eq!(told.header("webhook-id"), tries[0].header("webhook-id"));

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::service::Service;
+use crate::service::TestService;
 
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
 
 #[test]
 fn the_committed_document_is_the_one_that_is_served() {
-    let service = Service::start();
+    let service = TestService::start();
     let served = service.get("/v1/openapi.json").expect(200);
     if std::env::var_os("BITACORA_WRITE_OPENAPI").is_some() {
         std::fs::write(COMMITTED, &served.body).unwrap();

@@ -1,7 +1,7 @@
 //! Web pages: requests of another site's page are refused, in an open service too.
 
 use crate::identities::{ask, guard, paths, target_of, token};
-use crate::service::{Answer, Service, config, event, new_keyring};
+use crate::service::{ServiceAnswer, TestService, config, event, new_keyring};
 use bitacora_server::ServerLimits;
 
 /// The headers that browsers send for pages that are not this service's own, other ports of this machine included.
@@ -17,23 +17,23 @@ const FOREIGN: [(&str, &str); 8] = [
 ];
 const ALLOWED: &str = "https://console.example";
 
-fn with_allowed_origin() -> Service {
+fn with_allowed_origin() -> TestService {
     let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
     let mut config = config(folder.path(), &keyring, ServerLimits::default());
     config.allowed_origins = vec![ALLOWED.parse().unwrap()];
-    let service = Service::of(config, folder, keyring);
+    let service = TestService::of(config, folder, keyring);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     service
 }
 
 /// No page may read this answer.
-fn is_unshared(answer: &Answer) -> bool {
+fn is_unshared(answer: &ServiceAnswer) -> bool {
     answer.header("access-control-allow-origin").is_none()
 }
 
 #[test]
 fn a_name_that_is_not_this_machine_is_not_served() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     for host in
         ["evil.example", "evil.example:7717", "localhost.evil.example", "0.0.0.0", "10.0.0.1", "[::2]"]
@@ -61,8 +61,8 @@ fn a_name_that_is_not_this_machine_is_not_served() {
 
 #[test]
 fn no_page_of_another_site_acts_on_any_path_with_a_token_or_without() {
-    let open = Service::start();
-    let closed = Service::start();
+    let open = TestService::start();
+    let closed = TestService::start();
     guard(&closed);
     let acts: Vec<_> = {
         let paths = paths(&closed, &token("admin")).into_iter();
@@ -87,14 +87,14 @@ fn no_page_of_another_site_acts_on_any_path_with_a_token_or_without() {
     assert_eq!((open.tip(), tip(&closed)), (before, guarded_before));
 }
 
-fn tip(service: &Service) -> String {
+fn tip(service: &TestService) -> String {
     let head = ask(service, "GET", "/v1/ledgers/main/head", Some(&token("admin")), "");
     head.expect(200).json()["position"].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn a_page_of_another_site_reads_nothing() {
-    let service = Service::start();
+    let service = TestService::start();
     for foreign in FOREIGN {
         let answer = service.get_with("/v1/ledgers/main/events", &[foreign]);
         assert!(is_unshared(&answer), "{foreign:?}");
@@ -116,7 +116,7 @@ fn a_page_of_another_site_reads_nothing() {
 
 #[test]
 fn a_page_of_the_service_itself_acts() {
-    let service = Service::start();
+    let service = TestService::start();
     let own = format!("http://{}", service.address);
     let request = |origin: &str, id: &str| {
         let body = event(id, "s");

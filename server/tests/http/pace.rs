@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use bitacora_server::ServerLimits;
 
-use crate::service::{Client, Service, event, head};
+use crate::service::{RawClient, TestService, event, head};
 
 const POST: &str = "/v1/ledgers/main/events";
 const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 
 #[test]
 fn a_head_that_trickles_in_is_refused_in_time() {
-    let service = Service::impatient();
+    let service = TestService::impatient();
     let mut client = service.connect();
     let mut sender = client.sender();
     let began = Instant::now();
@@ -32,7 +32,7 @@ fn a_head_that_trickles_in_is_refused_in_time() {
 
 #[test]
 fn a_silent_connection_is_ended_without_a_word() {
-    let service = Service::impatient();
+    let service = TestService::impatient();
     assert!(service.connect().is_ended());
     let mut client = service.connect();
     client.send(head("GET", "/livez", &[], None).as_bytes());
@@ -42,7 +42,7 @@ fn a_silent_connection_is_ended_without_a_word() {
 
 #[test]
 fn a_body_that_stops_is_refused_in_time() {
-    let service = Service::impatient();
+    let service = TestService::impatient();
     let tip = service.tip();
     let append = event("slow", "s");
     let mut client = service.connect();
@@ -56,7 +56,7 @@ fn a_body_that_stops_is_refused_in_time() {
 fn a_body_that_trickles_forever_is_refused_in_time() {
     let mut limits = ServerLimits::default();
     limits.patience.body_grace = Duration::from_millis(300);
-    let service = Service::with(limits);
+    let service = TestService::with(limits);
     let append = event("trickle", "s");
     let mut client = service.connect();
     client.send(head("POST", POST, JSON, Some(append.len())).as_bytes());
@@ -72,7 +72,7 @@ fn a_body_that_trickles_forever_is_refused_in_time() {
 
 #[test]
 fn a_half_closed_connection_gets_its_answer() {
-    let service = Service::start();
+    let service = TestService::start();
     let append = event("half-closed", "s");
     let mut client = service.connect();
     client.send((head("POST", POST, JSON, Some(append.len())) + &append).as_bytes());
@@ -83,7 +83,7 @@ fn a_half_closed_connection_gets_its_answer() {
 
 #[test]
 fn a_request_that_is_cut_is_refused() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let append = event("cut", "s");
     let whole = head("POST", POST, JSON, Some(append.len())) + &append;
@@ -107,7 +107,7 @@ fn a_request_that_is_cut_is_refused() {
 
 #[test]
 fn a_peer_that_is_gone_halfway_leaves_the_service_well() {
-    let service = Service::start();
+    let service = TestService::start();
     let append = event("gone", "s");
     for cut in [10, 60, 150] {
         let mut client = service.connect();
@@ -120,7 +120,7 @@ fn a_peer_that_is_gone_halfway_leaves_the_service_well() {
 fn a_body_that_came_fast_at_first_has_no_credit_for_later() {
     let mut limits = ServerLimits::default();
     limits.patience.body_grace = Duration::from_millis(300);
-    let service = Service::with(limits);
+    let service = TestService::with(limits);
     let mut client = service.connect();
     // At the slowest rate that is waited for, what came at once would be worth a minute.
     client.send(head("POST", POST, JSON, Some(2 * 1024 * 1024)).as_bytes());
@@ -135,7 +135,7 @@ fn a_body_that_came_fast_at_first_has_no_credit_for_later() {
 
 #[test]
 fn one_connection_too_many_is_turned_away_in_time() {
-    let service = Service::with(ServerLimits { max_connections: 2, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { max_connections: 2, ..ServerLimits::default() });
     // Nobody waits for these peers: they do not give way.
     let follow = || {
         let mut client = service.connect();
@@ -155,7 +155,7 @@ fn one_connection_too_many_is_turned_away_in_time() {
 }
 
 /// A connection that was given a place, as soon as one is free.
-fn served(service: &Service) -> Client {
+fn served(service: &TestService) -> RawClient {
     for _ in 0..200 {
         let mut client = service.connect();
         client.send_some(head("GET", "/livez", &[], None).as_bytes());

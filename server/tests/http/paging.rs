@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::governed::{ask, earn, governed, post, put};
 use crate::identities::event;
-use crate::service::Service;
+use crate::service::TestService;
 
-fn get(service: &Service, resource: &str) -> Value {
+fn get(service: &TestService, resource: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
 }
 
 /// The items of all pages of a list, two at a time, and how many pages there are.
-fn paged(service: &Service, list: &str, members: &[&str]) -> (Vec<Value>, usize) {
+fn paged(service: &TestService, list: &str, members: &[&str]) -> (Vec<Value>, usize) {
     let joint = if list.contains('?') { '&' } else { '?' };
     let (mut items, mut pages, mut after) = (Vec::new(), 0, String::new());
     loop {
@@ -30,7 +30,7 @@ fn paged(service: &Service, list: &str, members: &[&str]) -> (Vec<Value>, usize)
 }
 
 /// Ends an import that is named by this digit.
-fn end_import(service: &Service, digit: &str) {
+fn end_import(service: &TestService, digit: &str) {
     let counts = json!({"files": 1, "lines": 1, "bytes": 1, "events": 1, "unmapped": 0, "passed_over": 0,
         "without_outcome": 0, "types": {}});
     let batch = json!({"digest": digit.repeat(64), "mapping": "m", "counts": counts, "sources": []});
@@ -38,7 +38,7 @@ fn end_import(service: &Service, digit: &str) {
 }
 
 /// A service of whose every list there are five items or more.
-fn busy() -> Service {
+fn busy() -> TestService {
     let service = governed("allow");
     let dimension = |tool: &str| json!({"tool": tool, "context": "-", "model": "-", "task_type": "-"});
     let document = get(&service, "tools")["tools"][0]["document"].clone();

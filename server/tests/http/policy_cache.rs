@@ -8,22 +8,22 @@ use serde_json::{Value, json};
 use crate::event_stream::EventStream;
 use crate::governed::{ask as decide, earn, govern, governed, post, write};
 use crate::identities::{ask, created, event as act, guard, hash, token};
-use crate::replicas::Told;
-use crate::service::{Answer, Service, config, event, head, new_keyring};
+use crate::replicas::ReplicaView;
+use crate::service::{ServiceAnswer, TestService, config, event, head, new_keyring};
 
 const SHOWN: &str = "/v1/ledgers/main/policy-cache";
 const WATCHED: &str = "/v1/ledgers/main/policy-cache:watch";
 const FOLLOW: (&str, &str) = ("Accept", "text/event-stream");
 
 /// Asks both for what is to be refused.
-fn ask_both(service: &Service, parameters: &str, headers: &[(&str, &str)]) -> [Answer; 2] {
+fn ask_both(service: &TestService, parameters: &str, headers: &[(&str, &str)]) -> [ServiceAnswer; 2] {
     let mut all = vec![FOLLOW];
     all.extend_from_slice(headers);
     [SHOWN, WATCHED].map(|path| refused(service, &format!("{path}{parameters}"), &all))
 }
 
 /// Asks for what is to be refused: a stream that begins all the same would have no end.
-fn refused(service: &Service, target: &str, headers: &[(&str, &str)]) -> Answer {
+fn refused(service: &TestService, target: &str, headers: &[(&str, &str)]) -> ServiceAnswer {
     let mut client = service.connect();
     client.send(head("GET", target, headers, None).as_bytes());
     let mut status = [0; 12];
@@ -36,7 +36,7 @@ fn bearer(name: &str) -> String {
     format!("Bearer {}", token(name))
 }
 
-fn show(service: &Service, name: &str, parameters: &str) -> Value {
+fn show(service: &TestService, name: &str, parameters: &str) -> Value {
     ask(service, "GET", &format!("{SHOWN}{parameters}"), Some(&token(name)), "").expect(200).json()
 }
 
@@ -51,7 +51,7 @@ fn what_is_handed_out_says_what_the_ledger_decides_next() {
     assert_eq!((&answer["rules"], &answer["form"]), (&json!(REACTOR_VERSION), &json!(REPLICA_FORM)));
     assert_eq!((&answer["position"], &answer["executor"]), (&json!(tip), &json!({"actor": "agent:local"})));
     assert_eq!(answer["ledger"], service.get("/v1/ledgers/main").expect(200).json()["id"]);
-    let told = Told::of_answer(&answer);
+    let told = ReplicaView::of_answer(&answer);
     let (other, unfit) = (json!({"path": "docs/b.md"}), json!({"file": "src/a.rs"}));
     for (call, code) in [
         (write("c1"), "allowed"),
@@ -66,12 +66,12 @@ fn what_is_handed_out_says_what_the_ledger_decides_next() {
     }
     // An acknowledged event is in the next answer.
     post(&service, "panic", &json!({"reason": "a drill"})).expect(200);
-    let told = Told::of_answer(&service.get(SHOWN).expect(200).json());
+    let told = ReplicaView::of_answer(&service.get(SHOWN).expect(200).json());
     assert_eq!(told.said(&write("c5")), ("deny".to_owned(), "panic".to_owned()));
     assert!(told.predict(&write("c5")).denies());
     // After a restart it is the same.
     let service = service.restarted();
-    let again = Told::of_answer(&service.get(SHOWN).expect(200).json());
+    let again = ReplicaView::of_answer(&service.get(SHOWN).expect(200).json());
     assert_eq!(again.pieces, told.pieces);
 }
 
@@ -97,8 +97,8 @@ fn what_has_not_changed_is_not_handed_out_again() {
 }
 
 /// A service on which something was said of two agents, `coder` and `tester`, each of which has a token.
-fn of_two_agents() -> Service {
-    let service = Service::start();
+fn of_two_agents() -> TestService {
+    let service = TestService::start();
     govern(&service, "allow");
     guard(&service);
     let admin = |kind: &str, data: Value| {
@@ -137,7 +137,7 @@ fn of_two_agents() -> Service {
 }
 
 /// A call that a person is to look at, in a session: an approval waits for it.
-fn call_as(service: &Service, agent: &str, call: &str) -> u64 {
+fn call_as(service: &TestService, agent: &str, call: &str) -> u64 {
     let holder = if agent == "coder" { "agent" } else { agent };
     let mut body = write(call);
     body["session"] = json!(format!("session-of-{agent}"));
@@ -176,7 +176,7 @@ fn an_executor_is_told_what_concerns_it_and_nothing_of_others() {
 
     let bearer = bearer("agent");
     let mut stream = EventStream::open(&service, WATCHED, &[("Authorization", &bearer)]);
-    let (mut told, begin) = Told::of_watch(&mut stream);
+    let (mut told, begin) = ReplicaView::of_watch(&mut stream);
     assert_eq!((&begin["isBound"], &begin["executor"]), (&json!(true), &own["executor"]));
     assert_eq!(told.pieces, own["pieces"].as_array().unwrap().as_slice(), "told at once or bit by bit");
     let others = call_as(&service, "tester", "late-call-of-tester");
@@ -262,7 +262,7 @@ fn a_state_that_is_not_there_yet_is_waited_for() {
         post(&service, "panic", &json!({"reason": "a drill"})).expect(200);
         asked.join().unwrap()
     });
-    let told = Told::of_answer(&answer.expect(200).json());
+    let told = ReplicaView::of_answer(&answer.expect(200).json());
     assert_eq!(told.said(&write("c1")).1, "panic");
     assert!(began.elapsed() < std::time::Duration::from_secs(5), "it is answered once it is there");
     let never = (service.tip() + 9).to_string();
@@ -277,19 +277,19 @@ fn where_nothing_decides_or_too_much_is_known_nothing_is_handed_out() {
     let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
     let mut alone = config(folder.path(), &keyring, ServerLimits::default());
     alone.ledgers.options = Options { governing: ReactorChoice::Nothing, ..Options::small() };
-    let service = Service::of(alone, folder, keyring);
+    let service = TestService::of(alone, folder, keyring);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     for answer in ask_both(&service, "", &[]) {
         answer.expect_problem(503, "not-governed");
     }
 
     let limits = ServerLimits { max_policy_cache_dimensions: 2, ..ServerLimits::default() };
-    let service = Service::with(limits);
+    let service = TestService::with(limits);
     govern(&service, "allow");
     earn(&service, "fs.write", "a");
     earn(&service, "fs.write", "b");
     let mut stream = EventStream::open(&service, WATCHED, &[]);
-    let (told, _) = Told::of_watch(&mut stream);
+    let (told, _) = ReplicaView::of_watch(&mut stream);
     assert_eq!(told.replica.dimensions(), 2);
     service.get(SHOWN).expect(200);
     earn(&service, "fs.write", "c");

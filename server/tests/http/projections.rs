@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::service::{Service, event};
+use crate::service::{TestService, event};
 
 /// The index of `main`, once it stands at the head.
-fn caught_up(service: &Service) -> Value {
+fn caught_up(service: &TestService) -> Value {
     let begun = Instant::now();
     loop {
         let found = service.get("/v1/projections").expect(200).json();
@@ -22,7 +22,7 @@ fn caught_up(service: &Service) -> Value {
 
 #[test]
 fn the_index_is_shown_with_its_position() {
-    let service = Service::start();
+    let service = TestService::start();
     for number in 0..5 {
         let body = event(&number.to_string(), "s");
         service.post("/v1/ledgers/main/events", "application/json", body).expect(201);
@@ -43,7 +43,7 @@ fn the_index_is_shown_with_its_position() {
 
 #[test]
 fn a_filtered_read_is_the_same_from_the_index() {
-    let service = Service::start();
+    let service = TestService::start();
     for number in 0..60 {
         let stream = format!("s{}", number % 4);
         service
@@ -66,7 +66,7 @@ fn a_filtered_read_is_the_same_from_the_index() {
 
 #[test]
 fn projections_are_paged_by_ledger() {
-    let service = Service::start();
+    let service = TestService::start();
     service.post("/v1/ledgers", "application/json", r#"{"name":"second"}"#).expect(201);
     let page = service.get("/v1/projections?limit=1").expect(200).json();
     assert_eq!((&page["projections"][0]["ledger"], &page["next"]), (&json!("main"), &json!("main")));

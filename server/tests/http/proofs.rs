@@ -5,12 +5,12 @@ use bitacora_formats::{Frontier, Position, TreeHash, leaf_hash, verify_consisten
 use bitacora_server::answers::{ConsistencyAnswer, InclusionAnswer};
 use serde_json::Value;
 
-use crate::service::{Service, event};
+use crate::service::{TestService, event};
 
 const LEDGER: &str = "/v1/ledgers/main";
 
-fn with_events(count: usize) -> Service {
-    let service = Service::start();
+fn with_events(count: usize) -> TestService {
+    let service = TestService::start();
     for chunk in (0..count).collect::<Vec<_>>().chunks(100) {
         let events: Vec<String> = chunk.iter().map(|n| event(&n.to_string(), "s")).collect();
         service.append(format!("[{}]", events.join(","))).expect(201);

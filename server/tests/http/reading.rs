@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use bitacora_server::ServerLimits;
-use bitacora_server::answers::{EndLine, Page, StoredEvent};
+use bitacora_server::answers::{EndLine, StoredEvent, StoredEventPage};
 use serde_json::{Value, json};
 
-use crate::service::{Service, event, head};
+use crate::service::{TestService, event, head};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
 
-fn with_events(count: usize) -> Service {
-    let service = Service::start();
+fn with_events(count: usize) -> TestService {
+    let service = TestService::start();
     for chunk in (0..count).collect::<Vec<_>>().chunks(50) {
         let events: Vec<String> =
             chunk.iter().map(|n| event(&n.to_string(), &format!("s{}", n % 3))).collect();
@@ -56,7 +56,7 @@ fn pages_follow_each_other_without_a_gap() {
 
 #[test]
 fn an_event_is_read_back_as_it_was_written() {
-    let service = Service::start();
+    let service = TestService::start();
     let data = "{ \"z\" : 1.50,\n\t\"a\":\"\\u00e9\\n\" , \"big\":123456789012345 }";
     let whole = event("1", "s").replace(r#"{"n":1}"#, data);
     let position = service.append(&whole).expect(201).json()["first"].as_str().unwrap().to_owned();
@@ -73,7 +73,7 @@ fn an_event_is_read_back_as_it_was_written() {
         (&event["id"], &event["specversion"], &event["type"]),
         (&json!("1"), &json!("1.0"), &json!("x.happened"))
     );
-    let page: Page =
+    let page: StoredEventPage =
         serde_json::from_slice(&service.get(&format!("{EVENTS}?stream=s")).expect(200).body).unwrap();
     assert!(page.events[0].event.get().contains(data));
 }
@@ -120,7 +120,7 @@ fn more_lines_than_a_page_holds_are_streamed() {
 
 #[test]
 fn reads_past_their_number_are_refused() {
-    let service = Service::with(ServerLimits { max_reads: 0, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { max_reads: 0, ..ServerLimits::default() });
     let refused = service.get(EVENTS);
     assert_eq!(refused.header("retry-after"), Some("1"));
     refused.expect_problem(503, "overloaded");
@@ -130,7 +130,7 @@ fn reads_past_their_number_are_refused() {
 #[test]
 fn answers_that_nobody_takes_do_not_fill_the_memory() {
     let limits = ServerLimits { max_answer_bytes_in_flight: 1_000_000, ..ServerLimits::default() };
-    let service = Service::with(limits);
+    let service = TestService::with(limits);
     let large = format!("\"{}\"", "x".repeat(30_000));
     for n in 0..600 {
         service.append(event(&n.to_string(), "s").replace(r#"{"n":1}"#, &large)).expect(201);
@@ -159,7 +159,7 @@ fn positions_of(page: &Value) -> usize {
 
 #[test]
 fn filters_must_all_hold() {
-    let service = Service::start();
+    let service = TestService::start();
     let tagged = |id: &str, extra: &str| event(id, "s").replace(r#""data""#, &format!(r#"{extra},"data""#));
     service.append(tagged("1", r#""actor":"erika","session":"a","tags":"x y""#)).expect(201);
     service
@@ -208,7 +208,7 @@ fn a_stream_is_tagged_with_the_version_that_was_seen() {
 
 #[test]
 fn a_read_that_waits_hears_of_the_next_event() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let target = format!("{EVENTS}?after={tip}&type=x.happened&wait=10s");
     std::thread::scope(|scope| {
@@ -228,7 +228,7 @@ fn a_read_that_waits_hears_of_the_next_event() {
 
 #[test]
 fn state_that_is_asked_for_is_waited_for() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let fresh = |position: u64| [("Ledger-Min-Position", position.to_string())];
     let read = |target: &str, headers: &[(&str, String)]| {
@@ -255,7 +255,7 @@ fn state_that_is_asked_for_is_waited_for() {
 
 #[test]
 fn places_that_are_none_are_refused() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     for position in ["0", "-1", "18446744073709551616", "1.0", "x", "+1", "%00", "1%20"] {
         service.get(&format!("{EVENTS}/{position}")).expect_problem(400, "bad-position");
@@ -276,7 +276,7 @@ fn places_that_are_none_are_refused() {
 
 #[test]
 fn parameters_that_are_unknown_or_make_no_sense_are_refused() {
-    let service = Service::start();
+    let service = TestService::start();
     for query in [
         "limmit=5",
         "limit=0",

@@ -4,16 +4,16 @@ use bitacora_server::ServerLimits;
 use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, earn, govern, governed, post, put, write};
-use crate::service::{Service, config, new_keyring};
+use crate::service::{TestService, config, new_keyring};
 
-fn get(service: &Service, resource: &str) -> Value {
+fn get(service: &TestService, resource: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
 }
 
 const DIMENSION: &str = "tool=fs.write&context=src&workspace=-";
 
 /// Makes a call that a person approves, and ends it; returns the position of its observation.
-fn one_good_call(service: &Service, call: &str) -> String {
+fn one_good_call(service: &TestService, call: &str) -> String {
     let review = ask(service, write(call));
     let approval = review["approval"]["id"].as_str().unwrap();
     approve(service, approval).expect(200);
@@ -62,7 +62,7 @@ fn a_breaker_is_shown_as_it_stood_at_a_position() {
         let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
         let mut config = config(folder.path(), &keyring, ServerLimits::default());
         config.ledgers.read_models = has_read_models;
-        let service = Service::of(config, folder, keyring);
+        let service = TestService::of(config, folder, keyring);
         service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
         govern(&service, "allow");
         earn(&service, "fs.write", "src");
@@ -97,7 +97,7 @@ fn what_is_too_much_to_fold_at_once_is_refused_and_an_earlier_place_is_not() {
         config(folder.path(), &keyring, ServerLimits { max_past_events: 5, ..ServerLimits::default() });
     // With read models little is folded.
     config.ledgers.read_models = false;
-    let service = Service::of(config, folder, keyring);
+    let service = TestService::of(config, folder, keyring);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     // A policy is published and activated, and three times trust is set.
     govern(&service, "allow");

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, earn, governed, post, put, write};
-use crate::service::{Service, head};
+use crate::service::{TestService, head};
 
 /// A service whose next calls are heard to be allowed: because they are, or because nothing is meant.
-fn allowing(mode: &str) -> Service {
+fn allowing(mode: &str) -> TestService {
     let service = governed("allow");
     match mode {
         "observe" => put(&service, "mode", &json!({"mode": "observe"})).expect(200),
@@ -18,7 +18,7 @@ fn allowing(mode: &str) -> Service {
     service
 }
 
-fn trusted(service: Service) -> Service {
+fn trusted(service: TestService) -> TestService {
     earn(&service, "fs.write", "src");
     service
 }
@@ -148,7 +148,7 @@ fn who_came_too_early_is_let_in_when_told() {
 /// once, however many of its events are asked for.
 #[test]
 fn a_request_that_is_sent_again_is_answered_faster_than_the_first_time() {
-    let service = Service::start();
+    let service = TestService::start();
     let call = |number: u64| {
         [("tool.requested", json!({"tool": "Read", "args": {}})), ("tool.completed", json!({"status": "ok"}))].map(|(kind, mut data)| {
             (data["call"], data["assurance"]) = (json!(format!("c{number}")), json!("imported"));

@@ -6,13 +6,13 @@ use bitacora_formats::{Micros, parse_time};
 use bitacora_governance::{Executor, PredictedCall, Prediction, Replica, StatePatch};
 use serde_json::Value;
 
-use crate::event_stream::{EventStream, Message};
+use crate::event_stream::{EventStream, StreamMessage};
 
 /// Longer than news takes on a busy machine.
 const NEWS_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A replica, and what it was told.
-pub(crate) struct Told {
+pub(crate) struct ReplicaView {
     pub(crate) replica: Replica,
     pub(crate) position: u64,
     /// The time of the service's clock before the state was looked at.
@@ -23,7 +23,7 @@ pub(crate) struct Told {
     pub(crate) pieces_at_once: usize,
 }
 
-impl Told {
+impl ReplicaView {
     /// Returns the replica of one answer.
     pub(crate) fn of_answer(answer: &Value) -> Self {
         let mut told = Self::nothing(&answer["executor"]);
@@ -61,7 +61,7 @@ impl Told {
     }
 
     /// Takes in a message, and what belongs to it.
-    pub(crate) fn hear(&mut self, stream: &mut EventStream, message: Message) {
+    pub(crate) fn hear(&mut self, stream: &mut EventStream, message: StreamMessage) {
         let news = message.data.as_ref().unwrap();
         assert!(news.get("begin").is_none(), "it began once: {news}");
         match message.kind.as_deref() {
@@ -75,7 +75,7 @@ impl Told {
     }
 
     /// All pieces of a change are of one state.
-    fn take_change(&mut self, stream: &mut EventStream, first: Message) {
+    fn take_change(&mut self, stream: &mut EventStream, first: StreamMessage) {
         let (position, mut message) = (first.id.unwrap(), first);
         self.pieces_at_once = 0;
         loop {

@@ -6,15 +6,15 @@ use bitacora_server::ServerLimits;
 use serde_json::json;
 
 use crate::identities::{ask, created, token};
-use crate::service::{Service, config, data, event, new_keyring, wait_until};
+use crate::service::{TestService, config, data, event, new_keyring, wait_until};
 
 /// A service that is not ready without these read models, and keeps some or none.
-fn requiring(models: &[&str], read_models: bool) -> Service {
+fn requiring(models: &[&str], read_models: bool) -> TestService {
     let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
     let mut config = config(folder.path(), &keyring, ServerLimits::default());
     config.required_models = models.iter().map(|model| model.parse().unwrap()).collect();
     config.ledgers.read_models = read_models;
-    let service = Service::of(config, folder, keyring);
+    let service = TestService::of(config, folder, keyring);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     service
 }
@@ -42,7 +42,7 @@ fn a_service_whose_store_of_models_cannot_be_opened_is_not_ready() {
     let keyring = service.keyring.clone();
     let mut config = config(folder.path(), &keyring, ServerLimits::default());
     config.required_models = vec!["calls".parse().unwrap()];
-    let service = Service::of(config, folder, keyring);
+    let service = TestService::of(config, folder, keyring);
     let state = || {
         let shown = service.get("/v1/projections").expect(200).json();
         let models = shown["projections"].as_array().unwrap().clone();

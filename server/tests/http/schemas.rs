@@ -1,10 +1,10 @@
 //! The vocabulary over HTTP: a list of types, and a schema for each.
 
-use crate::service::Service;
+use crate::service::TestService;
 
 #[test]
 fn every_type_is_listed_and_has_its_schema() {
-    let service = Service::start();
+    let service = TestService::start();
     let list = service.get("/v1/schemas").expect(200).json();
     let listed = list["schemas"].as_array().unwrap();
     assert!(listed.len() > 50, "{}", listed.len());
@@ -25,7 +25,7 @@ fn every_type_is_listed_and_has_its_schema() {
 
 #[test]
 fn a_type_that_is_not_there_and_a_question_too_many_are_refused() {
-    let service = Service::start();
+    let service = TestService::start();
     for target in ["/v1/schemas/x.noted", "/v1/schemas/no.such", "/v1/schemas/", "/v1/schemas/a%2fb"] {
         service.get(target).expect_problem(404, "no-such-resource");
     }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::service::Service;
+use crate::service::TestService;
 
 /// Requests that the JavaScript SDK has sent.
 const RECORDED: [(&str, &[u8]); 5] = [
@@ -21,7 +21,7 @@ const PYTHON: &str = "BITACORA_PYTHON";
 
 #[test]
 fn what_the_javascript_sdk_sends_is_taken() {
-    let service = Service::start();
+    let service = TestService::start();
     let sent = |bytes: &[u8]| {
         let mut client = service.connect();
         client.send(bytes);
@@ -64,7 +64,7 @@ fn what_the_python_sdk_sends_means_the_same_in_both_modes() {
         );
         return;
     };
-    let service = Service::start();
+    let service = TestService::start();
     let url = format!("http://{}/v1/ledgers/main/events", service.address);
     let sent = Command::new(python).args([SEND, &url]).output().unwrap();
     assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
@@ -87,7 +87,7 @@ fn what_the_python_sdk_sends_means_the_same_in_both_modes() {
 
 #[test]
 fn an_event_whose_attributes_are_in_headers_is_held_to_the_same_rules() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let post = |fields: &[(&str, &str)], body: &str| {
         let all = [

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A service on a port of its own, with a fresh data folder and one ledger, `main`.
-pub(crate) struct Service {
+pub(crate) struct TestService {
     pub(crate) address: SocketAddr,
     pub(crate) folder: tempfile::TempDir,
     pub(crate) keyring: Arc<Keyring>,
@@ -27,7 +27,7 @@ pub(crate) struct Service {
     thread: Option<JoinHandle<Result<(), CloseFailures>>>,
 }
 
-impl Service {
+impl TestService {
     pub(crate) fn start() -> Self {
         Self::with(ServerLimits::default())
     }
@@ -104,27 +104,27 @@ impl Service {
         Self::on(folder, Arc::clone(&self.keyring), ServerLimits::default())
     }
 
-    pub(crate) fn connect(&self) -> Client {
-        Client::new(TcpStream::connect(self.address).unwrap())
+    pub(crate) fn connect(&self) -> RawClient {
+        RawClient::new(TcpStream::connect(self.address).unwrap())
     }
 
-    pub(crate) fn get(&self, target: &str) -> Answer {
+    pub(crate) fn get(&self, target: &str) -> ServiceAnswer {
         self.request("GET", target, &[], b"")
     }
 
-    pub(crate) fn get_with(&self, target: &str, headers: &[(&str, &str)]) -> Answer {
+    pub(crate) fn get_with(&self, target: &str, headers: &[(&str, &str)]) -> ServiceAnswer {
         self.request("GET", target, headers, b"")
     }
 
-    pub(crate) fn post(&self, target: &str, content_type: &str, body: impl AsRef<[u8]>) -> Answer {
+    pub(crate) fn post(&self, target: &str, content_type: &str, body: impl AsRef<[u8]>) -> ServiceAnswer {
         self.request("POST", target, &[("Content-Type", content_type)], body.as_ref())
     }
 
-    pub(crate) fn append(&self, body: impl AsRef<[u8]>) -> Answer {
+    pub(crate) fn append(&self, body: impl AsRef<[u8]>) -> ServiceAnswer {
         self.post("/v1/ledgers/main/events", "application/json", body)
     }
 
-    pub(crate) fn append_with(&self, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Answer {
+    pub(crate) fn append_with(&self, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> ServiceAnswer {
         let mut all = vec![("Content-Type", "application/json")];
         all.extend_from_slice(headers);
         self.request("POST", "/v1/ledgers/main/events", &all, body.as_ref())
@@ -136,7 +136,7 @@ impl Service {
         target: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> Answer {
+    ) -> ServiceAnswer {
         let mut client = self.connect();
         client.send(head(method, target, headers, Some(body.len())).as_bytes());
         // A refusal may come, and the connection go, before all of a large body is sent.
@@ -150,7 +150,7 @@ impl Service {
     }
 }
 
-impl Drop for Service {
+impl Drop for TestService {
     fn drop(&mut self) {
         self.begin_shutdown();
         if let Some(thread) = self.thread.take() {
@@ -209,12 +209,12 @@ pub(crate) fn event(id: &str, stream: &str) -> String {
 }
 
 /// A connection that sends any bytes it is given.
-pub(crate) struct Client<S = TcpStream> {
+pub(crate) struct RawClient<S = TcpStream> {
     stream: S,
     received: Vec<u8>,
 }
 
-impl Client {
+impl RawClient {
     pub(crate) fn new(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
         stream.set_write_timeout(Some(ANSWER_TIMEOUT)).unwrap();
@@ -228,7 +228,7 @@ impl Client {
     }
 
     /// Reads one whole answer, if it is there already.
-    pub(crate) fn try_answer_now(&mut self) -> Option<Answer> {
+    pub(crate) fn try_answer_now(&mut self) -> Option<ServiceAnswer> {
         self.stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
         let answer = self.try_answer();
         self.stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
@@ -241,7 +241,7 @@ impl Client {
     }
 }
 
-impl<S: Read + Write> Client<S> {
+impl<S: Read + Write> RawClient<S> {
     pub(crate) fn over(stream: S) -> Self {
         Self { stream, received: Vec::new() }
     }
@@ -256,12 +256,12 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Reads one whole answer.
-    pub(crate) fn answer(&mut self) -> Answer {
+    pub(crate) fn answer(&mut self) -> ServiceAnswer {
         self.try_answer().expect("the service answers whole and in time")
     }
 
     /// Reads one whole answer, if there is one.
-    pub(crate) fn try_answer(&mut self) -> Option<Answer> {
+    pub(crate) fn try_answer(&mut self) -> Option<ServiceAnswer> {
         let head_end = self.read_until(|received| find(received, b"\r\n\r\n").map(|at| at + 4))?;
         let head = String::from_utf8(self.received.drain(..head_end).collect()).unwrap();
         let mut lines = head.lines();
@@ -270,7 +270,7 @@ impl<S: Read + Write> Client<S> {
             .filter_map(|line| line.split_once(": "))
             .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
             .collect();
-        let mut answer = Answer { status, headers, body: Vec::new() };
+        let mut answer = ServiceAnswer { status, headers, body: Vec::new() };
         answer.body = if answer.header("transfer-encoding") == Some("chunked") {
             self.chunked_body()?
         } else {
@@ -330,13 +330,13 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 
 /// One answer.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ServiceAnswer {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl ServiceAnswer {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, earn, governed, post, write};
 use crate::modelled::get;
-use crate::service::Service;
+use crate::service::TestService;
 
 #[test]
 fn a_session_is_shown_with_what_was_asked_for_in_it_and_what_came_of_that() {
@@ -126,7 +126,7 @@ fn what_is_said_of_a_call_counts_in_its_session_also_where_it_was_told_with_its_
 
 #[test]
 fn an_imported_session_begins_when_its_first_event_says() {
-    let service = Service::start();
+    let service = TestService::start();
     let line = |id: &str, kind: &str, time: &str, data: Value| {
         let mut line = json!({"specversion": "1.0", "id": id, "source": "test", "type": kind, "subject": "session/s",
             "session": "s", "time": time, "data": data});

@@ -8,7 +8,7 @@ use bitacora_server::ServerLimits;
 
 use crate::governed::govern;
 use crate::identities::{ask, guard, token};
-use crate::service::{Client, Service, event, head};
+use crate::service::{RawClient, TestService, event, head};
 
 const POST: &str = "/v1/ledgers/main/events";
 const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
@@ -18,7 +18,7 @@ const BODIES: usize = 2 * 1024 * 1024;
 const IN_TIME: Duration = Duration::from_secs(4);
 
 /// Bodies of requests to this path that have begun and do not end.
-fn drip(service: &Service, target: &str, connections: usize, bytes: usize) -> Vec<Client> {
+fn drip(service: &TestService, target: &str, connections: usize, bytes: usize) -> Vec<RawClient> {
     let begun = (0..connections).map(|_| {
         let mut client = service.connect();
         client.send_some(head("POST", target, JSON, Some(1024 * 1024)).as_bytes());
@@ -36,7 +36,7 @@ fn large_body(id: &str) -> String {
 #[test]
 fn bodies_that_drip_keep_nobody_from_anything() {
     let limits = ServerLimits { max_body_bytes_in_flight: BODIES, ..ServerLimits::default() };
-    let service = Service::with(limits);
+    let service = TestService::with(limits);
     govern(&service, "allow");
     let call = r#"{"call":"c1","tool":"fs.write","args":{"path":"src/a.rs"}}"#;
     let decide = "/v1/ledgers/main/decide";
@@ -62,7 +62,7 @@ fn bodies_that_drip_keep_nobody_from_anything() {
     service.append(large_body("large")).expect(201);
     service.post("/v1/ledgers", "application/json", r#"{"name":"another"}"#).expect(201);
     assert!(began.elapsed() < 2 * IN_TIME, "{:?}", began.elapsed());
-    let gave_way = all.iter_mut().filter_map(Client::try_answer_now).filter(|answer| {
+    let gave_way = all.iter_mut().filter_map(RawClient::try_answer_now).filter(|answer| {
         answer.status == 503
             && answer.header("retry-after") == Some("1")
             && answer.text().contains("overloaded")
@@ -74,7 +74,7 @@ fn bodies_that_drip_keep_nobody_from_anything() {
 #[test]
 fn stops_that_drip_give_way_to_one_that_does_not() {
     let limits = ServerLimits { max_body_bytes_in_flight: BODIES, ..ServerLimits::default() };
-    let service = Service::with(limits);
+    let service = TestService::with(limits);
     govern(&service, "allow");
     let panic = "/v1/ledgers/main/panic";
     let _dripping = drip(&service, panic, 33, 12 * 1024);
@@ -85,7 +85,7 @@ fn stops_that_drip_give_way_to_one_that_does_not() {
 
 #[test]
 fn connections_that_idle_or_drip_give_way() {
-    let service = Service::with(ServerLimits { max_connections: 6, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { max_connections: 6, ..ServerLimits::default() });
     let served = || {
         let mut client = service.connect();
         client.send(head("GET", "/livez", &[], None).as_bytes());
@@ -107,7 +107,7 @@ fn connections_that_idle_or_drip_give_way() {
         gave_way(client);
     }
 
-    let service = Service::with(ServerLimits { max_connections: 3, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { max_connections: 3, ..ServerLimits::default() });
     let mut bodies = drip(&service, POST, 3, 30);
     // All of them are behind.
     thread::sleep(Duration::from_secs(1));
@@ -119,7 +119,7 @@ fn connections_that_idle_or_drip_give_way() {
 
 #[test]
 fn connections_that_have_their_answer_and_stay_open_give_way() {
-    let service = Service::with(ServerLimits { max_connections: 4, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { max_connections: 4, ..ServerLimits::default() });
     let refused = || {
         let mut client = service.connect();
         client.send(b"GET / HTTP/1.1\r\n\r\nmore");
@@ -131,7 +131,11 @@ fn connections_that_have_their_answer_and_stay_open_give_way() {
 }
 
 /// So many appends, each of which needs a place that another connection holds; each leaves its own to one that is returned, and holds it.
-fn appends_and_fills(service: &Service, appends: usize, filler: impl Fn() -> Client) -> Vec<Client> {
+fn appends_and_fills(
+    service: &TestService,
+    appends: usize,
+    filler: impl Fn() -> RawClient,
+) -> Vec<RawClient> {
     let mut fillers = Vec::new();
     for _ in 0..appends {
         let began = Instant::now();
@@ -142,7 +146,7 @@ fn appends_and_fills(service: &Service, appends: usize, filler: impl Fn() -> Cli
     fillers
 }
 
-fn gave_way(client: &mut Client) {
+fn gave_way(client: &mut RawClient) {
     let answer = client.answer();
     assert_eq!(answer.header("retry-after"), Some("1"));
     answer.expect_problem(503, "overloaded");
@@ -151,7 +155,7 @@ fn gave_way(client: &mut Client) {
 #[test]
 fn connections_of_nobody_give_way_however_much_they_ask() {
     let limits = ServerLimits { max_connections: 9, ..ServerLimits::default() };
-    let service = Service::with(limits);
+    let service = TestService::with(limits);
     guard(&service);
     let (service, operator) = (&service, token("operator"));
     let is_over = AtomicBool::new(false);
@@ -182,7 +186,7 @@ fn connections_of_nobody_give_way_however_much_they_ask() {
 
 #[test]
 fn an_upload_that_pauses_gives_way_and_what_it_heard_stays() {
-    let service = Service::with(ServerLimits { max_ingests: 1, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { max_ingests: 1, ..ServerLimits::default() });
     let ingest = "/v1/ledgers/main/events:ingest";
     let fields = [("Content-Type", "application/x-ndjson"), ("Transfer-Encoding", "chunked")];
     let mut paused = service.connect();
@@ -202,7 +206,7 @@ fn an_upload_that_pauses_gives_way_and_what_it_heard_stays() {
 /// 16 MiB of empty lines are 16 KiB on their way.
 #[test]
 fn an_upload_of_empty_lines_costs_what_its_bytes_cost() {
-    let service = Service::start();
+    let service = TestService::start();
     let lines = vec![b'\n'; 16 * 1024 * 1024];
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut encoder, &lines).unwrap();

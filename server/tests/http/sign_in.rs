@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use crate::identities::guard;
-use crate::service::{Answer, Service};
+use crate::service::{ServiceAnswer, TestService};
 
-fn page(service: &Service) -> Answer {
+fn page(service: &TestService) -> ServiceAnswer {
     service.get("/").expect(200)
 }
 
@@ -18,7 +18,7 @@ fn between<'t>(text: &'t str, begin: &str, end: &str) -> &'t str {
 
 #[test]
 fn a_browser_without_a_token_gets_a_page_that_says_how_to_get_one() {
-    let service = Service::start();
+    let service = TestService::start();
     guard(&service);
     let answer = page(&service);
     assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
@@ -32,7 +32,7 @@ fn a_browser_without_a_token_gets_a_page_that_says_how_to_get_one() {
 
 #[test]
 fn its_policy_lets_in_its_own_style_and_script_alone() {
-    let service = Service::start();
+    let service = TestService::start();
     let answer = page(&service);
     let policy = answer.header("content-security-policy").unwrap().to_owned();
     let text = answer.text();
@@ -61,7 +61,7 @@ fn its_policy_lets_in_its_own_style_and_script_alone() {
 
 #[test]
 fn it_is_not_served_under_a_foreign_name_nor_shared_with_foreign_pages() {
-    let service = Service::start();
+    let service = TestService::start();
     for host in ["evil.example", "evil.example:7717"] {
         let mut client = service.connect();
         client.send(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());

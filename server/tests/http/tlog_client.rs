@@ -8,7 +8,7 @@ use tlog_tiles::{
     prove_tree, record_hash, tree_hash,
 };
 
-use crate::service::{Service, event};
+use crate::service::{TestService, event};
 
 const LOG: &str = "/v1/ledgers/main";
 
@@ -17,7 +17,7 @@ const TILE_HEIGHT: u8 = 8;
 
 /// Tiles by HTTP. The crate's paths begin with the tile's height, as those of the Go checksum database do; in c2sp.org/tlog-tiles
 /// it is always 8 and not named.
-struct Tiles<'a>(&'a Service);
+struct Tiles<'a>(&'a TestService);
 
 impl TileReader for Tiles<'_> {
     fn height(&self) -> u8 {
@@ -36,7 +36,7 @@ impl TileReader for Tiles<'_> {
 }
 
 /// The log's checkpoint, once its signature is verified.
-fn checkpoint(service: &Service, verifier_key: &str) -> Checkpoint {
+fn checkpoint(service: &TestService, verifier_key: &str) -> Checkpoint {
     let note = Note::from_bytes(&service.get(&format!("{LOG}/checkpoint")).expect(200).body).unwrap();
     let known = VerifierList::new(vec![Box::new(StandardVerifier::new(verifier_key).unwrap())]);
     let (verified, _) = note.verify(&known).unwrap();
@@ -45,14 +45,14 @@ fn checkpoint(service: &Service, verifier_key: &str) -> Checkpoint {
 }
 
 /// Appends so many events, and waits until a checkpoint covers them.
-fn grow(service: &Service, name: &str, events: usize) {
+fn grow(service: &TestService, name: &str, events: usize) {
     let events: Vec<String> = (0..events).map(|number| event(&format!("{name}{number}"), "s")).collect();
     let answer = service.append(format!("[{}]", events.join(","))).expect(201).json();
     service.get(&format!("{LOG}/receipts/{}", answer["last"].as_str().unwrap())).expect(200);
 }
 
 /// All entries of a tree of this size, from the bundles of entries.
-fn entries(service: &Service, size: u64) -> Vec<Vec<u8>> {
+fn entries(service: &TestService, size: u64) -> Vec<Vec<u8>> {
     let mut entries = Vec::new();
     for bundle in 0..size.div_ceil(256) {
         let width = (size - bundle * 256).min(256);
@@ -70,7 +70,7 @@ fn entries(service: &Service, size: u64) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_client_of_transparency_logs_follows_and_proves_a_ledger() {
-    let service = Service::signing();
+    let service = TestService::signing();
     let verifier_key = service.get(LOG).expect(200).json()["verifierKey"].as_str().unwrap().to_owned();
     grow(&service, "a", 300);
     let first = checkpoint(&service, &verifier_key);

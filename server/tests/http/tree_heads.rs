@@ -4,16 +4,16 @@ use bitacora_formats::{
     InclusionReceipt, Position, SigningChain, UnverifiedReceipt, UnverifiedTreeHead, parse_signing_chain,
 };
 
-use crate::service::{Service, event};
+use crate::service::{TestService, event};
 
 const LEDGER: &str = "/v1/ledgers/main";
 
-fn signers(service: &Service) -> SigningChain {
+fn signers(service: &TestService) -> SigningChain {
     let note = std::fs::read_to_string(service.folder.path().join("data/ledgers/main/signing-keys.note"));
     parse_signing_chain(&note.unwrap()).unwrap()
 }
 
-fn text(service: &Service, path: &str) -> String {
+fn text(service: &TestService, path: &str) -> String {
     let answer = service.get(&format!("{LEDGER}/{path}")).expect(200);
     assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
@@ -22,7 +22,7 @@ fn text(service: &Service, path: &str) -> String {
 
 #[test]
 fn a_receipt_proves_the_event_under_a_head_that_is_published() {
-    let service = Service::signing();
+    let service = TestService::signing();
     let answer = service.append(format!("[{},{}]", event("a", "s"), event("b", "s"))).expect(201).json();
     let position: Position = answer["last"].as_str().unwrap().parse().unwrap();
     // It waits for a head over the event.
@@ -52,7 +52,7 @@ fn a_receipt_proves_the_event_under_a_head_that_is_published() {
 #[test]
 fn what_has_no_head_has_no_receipt() {
     // It signs none.
-    let service = Service::start();
+    let service = TestService::start();
     for path in ["treehead", "checkpoint", "receipts/1"] {
         let problem = service.get(&format!("{LEDGER}/{path}")).expect(503).json();
         assert_eq!(
@@ -73,7 +73,7 @@ fn what_has_no_head_has_no_receipt() {
 
 #[test]
 fn the_metrics_tell_how_far_heads_are_behind() {
-    let service = Service::signing();
+    let service = TestService::signing();
     service.append(event("a", "s")).expect(201);
     text(&service, &format!("receipts/{}", service.tip()));
     let metrics = String::from_utf8(service.get("/metrics").expect(200).body).unwrap();
@@ -90,7 +90,7 @@ fn the_metrics_tell_how_far_heads_are_behind() {
 
 #[test]
 fn an_append_that_prefers_a_signed_answer_is_answered_under_a_head() {
-    let service = Service::signing();
+    let service = TestService::signing();
     let answer = service.append_with(&[("Prefer", "signed")], event("a", "s")).expect(201);
     assert_eq!(answer.header("preference-applied"), Some("signed"));
     let last: u64 = answer.json()["last"].as_str().unwrap().parse().unwrap();
@@ -102,7 +102,7 @@ fn an_append_that_prefers_a_signed_answer_is_answered_under_a_head() {
     let answer = service.append_with(&[("Prefer", "witnessed, wait=60")], event("b", "s")).expect(201);
     assert_eq!(answer.header("preference-applied"), None);
     assert!(began.elapsed() < std::time::Duration::from_secs(20));
-    let unsigned = Service::roomy();
+    let unsigned = TestService::roomy();
     let answer = unsigned.append_with(&[("Prefer", "signed, wait=60")], event("a", "s")).expect(201);
     assert_eq!(answer.header("preference-applied"), None);
     assert!(began.elapsed() < std::time::Duration::from_secs(20));

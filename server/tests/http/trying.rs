@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::governed::{ask, earn, governed, post, put, write};
-use crate::service::Service;
+use crate::service::TestService;
 
 fn rules(id: &str, glob: &str, action: &str) -> Value {
     let arguments = json!([{"pointer": "/path", "glob": glob}]);
@@ -12,7 +12,7 @@ fn rules(id: &str, glob: &str, action: &str) -> Value {
 }
 
 /// A service with three reviewed calls of a tool, one of another that nobody knows.
-fn asked() -> (Service, Vec<String>) {
+fn asked() -> (TestService, Vec<String>) {
     let service = governed("review");
     earn(&service, "fs.write", "src");
     let calls = ["c1", "c2", "c3"].map(|call| ask(&service, write(call)));
@@ -58,7 +58,7 @@ fn strict_trust() -> Value {
     trust
 }
 
-fn get(service: &Service, resource: &str) -> Value {
+fn get(service: &TestService, resource: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
 }
 

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::governed::{approve, ask, earn, governed, post, write};
-use crate::service::Service;
+use crate::service::TestService;
 
-fn get(service: &Service, resource: &str) -> Value {
+fn get(service: &TestService, resource: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/{resource}")).expect(200).json()
 }
 
-fn tell(service: &Service, kind: &str, data: &Value) -> String {
+fn tell(service: &TestService, kind: &str, data: &Value) -> String {
     let id = format!("{kind}-{data}");
     let id = format!("{:x}", id.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte)));
     let event = json!({"specversion": "1.0", "id": id, "source": "test", "type": kind, "subject": "steps", "data": data});
@@ -17,18 +17,18 @@ fn tell(service: &Service, kind: &str, data: &Value) -> String {
     appended.json()["first"].as_str().unwrap().to_owned()
 }
 
-fn define(service: &Service, post: &Value) -> String {
+fn define(service: &TestService, post: &Value) -> String {
     let defined = json!({"contract": "edit", "pre": [], "post": post, "rollback": [{"type": "git_reset"}],
         "blast_radius": "low"});
     tell(service, "contract.defined", &defined)
 }
 
-fn check(service: &Service, call: &str, checks: &Value) -> String {
+fn check(service: &TestService, call: &str, checks: &Value) -> String {
     let checked = json!({"contract": "edit", "call": call, "run": "r1", "node": "act", "phase": "post", "checks": checks});
     tell(service, "contract.checked", &checked)
 }
 
-fn allowed(service: &Service, call: &str) {
+fn allowed(service: &TestService, call: &str) {
     earn(service, "fs.write", "src");
     assert_eq!(ask(service, write(call))["verdict"], "allow");
 }

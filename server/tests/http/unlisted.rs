@@ -9,7 +9,7 @@ use bitacora_formats::{Generation, Keyring, LedgerId, LedgerName, Origin, TreeHa
 use bitacora_ledger::{Anchor, AnchorError, FolderAnchor, HeadOptions, RealDisk};
 use bitacora_server::{ServerLimits, UnlistedAnchor};
 
-use crate::service::{Service, config, new_keyring, wait_until};
+use crate::service::{TestService, config, new_keyring, wait_until};
 
 const UNSAID: &str = "the anchor has not said which ledgers it remembers";
 
@@ -55,7 +55,7 @@ fn far(folder: &Path, remembered: &[(&str, &Keyring)]) -> Arc<Far> {
 }
 
 /// The owner has given the ledger `elsewhere` up.
-fn start(remembered: &[&str], is_required: bool) -> (Service, Arc<Far>) {
+fn start(remembered: &[&str], is_required: bool) -> (TestService, Arc<Far>) {
     let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
     let foreign = new_keyring();
     let mut all: Vec<(&str, &Keyring)> = remembered.iter().map(|name| (*name, &*keyring)).collect();
@@ -69,7 +69,7 @@ fn start(remembered: &[&str], is_required: bool) -> (Service, Arc<Far>) {
         said: "no answer at the start".into(),
         given_up: vec!["elsewhere".parse().unwrap()],
     });
-    (Service::of(config, folder, keyring), far)
+    (TestService::of(config, folder, keyring), far)
 }
 
 #[test]

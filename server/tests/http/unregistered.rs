@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::governed::{ask, governed, put};
-use crate::service::Service;
+use crate::service::TestService;
 
-fn seen(service: &Service, query: &str) -> Value {
+fn seen(service: &TestService, query: &str) -> Value {
     service.get(&format!("/v1/ledgers/main/unregistered-tools{query}")).expect(200).json()
 }
 
@@ -79,7 +79,7 @@ fn tools_that_calls_named_are_listed_until_they_are_registered() {
 
 #[test]
 fn a_misspelt_keyword_is_refused_when_a_tool_is_registered_or_changed() {
-    let service = Service::start();
+    let service = TestService::start();
     let misspelt = json!({"type": "object", "properties": {"path": {"type": "string", "maxLenght": 5}}});
     let refused = put(&service, "tools/a", &tool("a", &misspelt)).expect_problem(422, "schema");
     let detail = refused["detail"].as_str().unwrap();

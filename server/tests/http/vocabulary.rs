@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::service::Service;
+use crate::service::TestService;
 
 fn event(id: u64, kind: &str, data: &Value) -> String {
     json!({"specversion": "1.0", "id": id.to_string(), "source": "/tests", "type": kind, "subject": "s", "data": data})
@@ -15,7 +15,7 @@ fn called() -> Value {
 
 #[test]
 fn data_that_does_not_fit_its_type_is_refused_and_nothing_is_kept() {
-    let service = Service::start();
+    let service = TestService::start();
     service.append(event(1, "model.called", &called())).expect(201);
     let tip = service.tip();
     for (kind, data, pointer, what) in [
@@ -69,7 +69,7 @@ fn data_that_does_not_fit_its_type_is_refused_and_nothing_is_kept() {
 
 #[test]
 fn what_follows_from_events_is_written_by_nobody_else() {
-    let service = Service::start();
+    let service = TestService::start();
     let tip = service.tip();
     let dimension = json!({"tool": "t", "context": "-", "model": "-", "task_type": "-"});
     let mut observed = json!({"dimension": dimension, "outcome": "approved"});
@@ -103,7 +103,7 @@ fn what_follows_from_events_is_written_by_nobody_else() {
 
 #[test]
 fn a_registered_type_is_held_to_its_newest_schema_and_a_retry_is_not() {
-    let service = Service::start();
+    let service = TestService::start();
     let schema =
         json!({"type": "object", "required": ["commit"], "properties": {"commit": {"type": "string"}}});
     let registered =

@@ -7,11 +7,11 @@ use bitacora_ledger::{Environment, Options};
 use bitacora_server::{Patience, ServerLimits};
 use serde_json::{Value, json};
 
-use crate::event_stream::{EventStream, Message};
+use crate::event_stream::{EventStream, StreamMessage};
 use crate::governed::{ask as decide, earn, governed, post, put, write};
 use crate::identities::{append, ask, created, event as act, guard, token};
-use crate::replicas::Told;
-use crate::service::{Service, config, event, new_keyring, wait_until};
+use crate::replicas::ReplicaView;
+use crate::service::{TestService, config, event, new_keyring, wait_until};
 
 const SHOWN: &str = "/v1/ledgers/main/policy-cache";
 const WATCHED: &str = "/v1/ledgers/main/policy-cache:watch";
@@ -21,18 +21,18 @@ fn position(answer: &Value) -> u64 {
     answer["position"].as_str().unwrap().parse().unwrap()
 }
 
-fn followers(service: &Service, count: usize) -> bool {
+fn followers(service: &TestService, count: usize) -> bool {
     service.get("/metrics").text().contains(&format!("bitacora_http_followers {count}\n"))
 }
 
 /// Lets what was stopped go on.
-fn release(service: &Service) -> Value {
+fn release(service: &TestService) -> Value {
     let (headers, body) = ([("Content-Type", "application/json")], r#"{"reason":"it is over"}"#);
     service.request("DELETE", "/v1/ledgers/main/panic", &headers, body.as_bytes()).expect(200).json()
 }
 
 /// Returns the next message other than `at`, which says that nothing is new.
-fn next_but_at(stream: &mut EventStream) -> Message {
+fn next_but_at(stream: &mut EventStream) -> StreamMessage {
     let began = Instant::now();
     loop {
         let message = stream.message();
@@ -44,7 +44,7 @@ fn next_but_at(stream: &mut EventStream) -> Message {
 }
 
 /// Asks the ledger, and compares the decision with the one predicted where the watch stood right before.
-fn is_decided_as_predicted(service: &Service, told: &Told, call: &str, code: &str) -> Value {
+fn is_decided_as_predicted(service: &TestService, told: &ReplicaView, call: &str, code: &str) -> Value {
     let predicted = told.said(&write(call));
     assert_eq!(predicted.1, code, "{call}");
     let decided = decide(service, write(call));
@@ -63,13 +63,13 @@ fn what_changes_arrives_over_the_connection_that_is_there() {
     post(&service, "breakers:configure", &settings).expect(200);
     let mut stream = EventStream::open(&service, WATCHED, &[]);
     assert_eq!(stream.ledger, service.get("/v1/ledgers/main").expect(200).json()["id"].as_str().unwrap());
-    let (mut told, begin) = Told::of_watch(&mut stream);
+    let (mut told, begin) = ReplicaView::of_watch(&mut stream);
     let expected = json!({"ledger": stream.ledger, "rules": REACTOR_VERSION, "form": REPLICA_FORM,
         "executor": {"actor": "agent:local"}, "isBound": false});
     assert_eq!((begin, told.position), (expected, service.tip()));
     let shown = service.get(SHOWN).expect(200).json();
     assert_eq!(told.pieces, shown["pieces"].as_array().unwrap().as_slice());
-    let mut stands_at = |told: &mut Told, answer: &Value| told.catch_up(&mut stream, position(answer));
+    let mut stands_at = |told: &mut ReplicaView, answer: &Value| told.catch_up(&mut stream, position(answer));
 
     // A breaker that opens, and one that is closed.
     let allowed = is_decided_as_predicted(&service, &told, "c1", "allowed");
@@ -114,7 +114,7 @@ fn what_changes_arrives_over_the_connection_that_is_there() {
     is_decided_as_predicted(&service, &told, "c7", "budget-spent");
     // Bit by bit it is what another one is told at once.
     told.catch_up(&mut stream, service.tip());
-    let late = Told::of_answer(&service.get(SHOWN).expect(200).json());
+    let late = ReplicaView::of_answer(&service.get(SHOWN).expect(200).json());
     assert!(told.replica.state() == late.replica.state());
 }
 
@@ -122,7 +122,7 @@ fn what_changes_arrives_over_the_connection_that_is_there() {
 fn the_position_moves_where_nothing_else_does() {
     let service = governed("allow");
     let mut stream = EventStream::open(&service, WATCHED, &[]);
-    let (mut told, _) = Told::of_watch(&mut stream);
+    let (mut told, _) = ReplicaView::of_watch(&mut stream);
     let began = Instant::now();
     for _ in 0..6 {
         let message = stream.message();
@@ -165,7 +165,7 @@ fn each_connection_begins_anew() {
     let tip = service.tip().to_string();
     for known in [&tip, "1", "99999", "no place at all"] {
         let mut stream = EventStream::open(&service, WATCHED, &[("Last-Event-ID", known)]);
-        let (told, begin) = Told::of_watch(&mut stream);
+        let (told, begin) = ReplicaView::of_watch(&mut stream);
         assert_eq!(
             (begin["rules"].as_u64(), told.said(&write("c1")).1.as_str()),
             (Some(REACTOR_VERSION.into()), "trust-require-review")
@@ -174,12 +174,12 @@ fn each_connection_begins_anew() {
 }
 
 /// A service whose ledger takes requests as large as they may be.
-fn roomy(limits: ServerLimits) -> Service {
+fn roomy(limits: ServerLimits) -> TestService {
     let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
     let mut config = config(folder.path(), &keyring, limits);
     let governing = config.ledgers.options.governing.clone();
     config.ledgers.options = Options { governing, heads: None, ..Options::default() };
-    let service = Service::of(config, folder, keyring);
+    let service = TestService::of(config, folder, keyring);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     service
 }
@@ -203,21 +203,24 @@ fn what_does_not_fit_one_message_comes_in_pieces_of_one_state() {
     };
     set(1);
     let mut stream = EventStream::open(&service, WATCHED, &[]);
-    let (mut told, _) = Told::of_watch(&mut stream);
+    let (mut told, _) = ReplicaView::of_watch(&mut stream);
     assert_eq!((told.pieces_at_once, told.replica.dimensions()), (3, count), "one of all else, and two");
     let shown = service.get(SHOWN).expect(200).json();
     assert_eq!(shown["pieces"].as_array().unwrap(), &told.pieces);
     // Changes come together as they are taken.
     set(2);
     told.catch_up(&mut stream, service.tip());
-    assert!(told.replica.state() == Told::of_answer(&service.get(SHOWN).expect(200).json()).replica.state());
+    assert!(
+        told.replica.state()
+            == ReplicaView::of_answer(&service.get(SHOWN).expect(200).json()).replica.state()
+    );
 }
 
 #[test]
 fn a_service_that_ends_says_so_and_leaves_nothing_behind() {
     let mut service = governed("allow");
     let mut stream = EventStream::open(&service, WATCHED, &[]);
-    let (mut told, _) = Told::of_watch(&mut stream);
+    let (mut told, _) = ReplicaView::of_watch(&mut stream);
     // A ledger that takes nothing more is watched all the same.
     let body = r#"{"ledger":"main","readOnly":true}"#;
     service.post("/v1/admin/read-only", "application/json", body).expect(202);
@@ -236,7 +239,7 @@ fn a_service_that_ends_says_so_and_leaves_nothing_behind() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     // Nobody holds the ledger any more: another service takes the folder.
     let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
-    let service = Service::on(folder, service.keyring.clone(), ServerLimits::default());
+    let service = TestService::on(folder, service.keyring.clone(), ServerLimits::default());
     service.get(SHOWN).expect(200);
     service.append(event("1", "s")).expect(201);
     drop(stream);
@@ -244,7 +247,7 @@ fn a_service_that_ends_says_so_and_leaves_nothing_behind() {
 
 #[test]
 fn whose_reader_is_gone_gives_its_place_back_though_nothing_happens() {
-    let service = Service::with(ServerLimits { max_followers: 2, ..ServerLimits::default() });
+    let service = TestService::with(ServerLimits { max_followers: 2, ..ServerLimits::default() });
     let first = EventStream::open(&service, WATCHED, &[]);
     let mut second = EventStream::open(&service, WATCHED, &[]);
     let refused = service.get_with(WATCHED, &[FOLLOW]);
@@ -265,12 +268,12 @@ fn whose_reader_is_gone_gives_its_place_back_though_nothing_happens() {
     assert_eq!(service.tip(), tip, "nothing was recorded meanwhile");
     let mut third = EventStream::open(&service, WATCHED, &[]);
     for stream in [&mut second, &mut third] {
-        assert_eq!(Told::of_watch(stream).0.position, tip);
+        assert_eq!(ReplicaView::of_watch(stream).0.position, tip);
     }
 }
 
 /// Registers this tool with a schema about as large as they may be. All watchers are told of all tools when one changes.
-fn register(service: &Service, tool: &str, version: u32) {
+fn register(service: &TestService, tool: &str, version: u32) {
     let schema = json!({"type": "object", "description": "x".repeat(60_000)});
     let tool = json!({
         "tool": tool, "version": version.to_string(), "description": "a tool", "input_schema": schema,
@@ -294,14 +297,14 @@ fn a_reader_that_takes_nothing_is_told_that_it_lagged_and_holds_nobody_up() {
     }
     let mut slow = EventStream::open(&service, WATCHED, &[]);
     let mut quick = EventStream::open(&service, WATCHED, &[]);
-    let (mut told, _) = Told::of_watch(&mut quick);
+    let (mut told, _) = ReplicaView::of_watch(&mut quick);
     // Two megabytes each: more than the sockets between us hold. The other one hears each, and nobody waits.
     for version in 1..12 {
         register(&service, "t0", version);
         told.catch_up(&mut quick, service.tip());
     }
     std::thread::sleep(2 * LAG);
-    let (mut lagging, _) = Told::of_watch(&mut slow);
+    let (mut lagging, _) = ReplicaView::of_watch(&mut slow);
     let began = Instant::now();
     let last = loop {
         assert!(began.elapsed() < Duration::from_secs(20), "it is told no end");
@@ -318,7 +321,7 @@ fn a_reader_that_takes_nothing_is_told_that_it_lagged_and_holds_nobody_up() {
     wait_until(|| followers(&service, 1));
     // It comes back, and stands where the other does.
     let mut again = EventStream::open(&service, WATCHED, &[]);
-    let (anew, _) = Told::of_watch(&mut again);
+    let (anew, _) = ReplicaView::of_watch(&mut again);
     told.catch_up(&mut quick, service.tip());
     assert!(anew.replica.state() == told.replica.state());
 }
@@ -339,7 +342,7 @@ fn whose_reader_leaves_in_the_midst_of_a_message_holds_no_memory() {
     }
     wait_until(|| followers(&service, 0));
     assert!(service.get(SHOWN).expect(200).body.len() > 1_900_000);
-    let (told, _) = Told::of_watch(&mut EventStream::open(&service, WATCHED, &[]));
+    let (told, _) = ReplicaView::of_watch(&mut EventStream::open(&service, WATCHED, &[]));
     assert_eq!(told.position, service.tip());
 }
 
@@ -350,7 +353,7 @@ fn whose_token_is_revoked_hears_that_and_nothing_else_any_more() {
     append(&service, &token("admin"), &created("short", "operator", None)).expect(201);
     let bearer = format!("Bearer {}", token("short"));
     let mut stream = EventStream::open(&service, WATCHED, &[("Authorization", &bearer)]);
-    let (told, begin) = Told::of_watch(&mut stream);
+    let (told, begin) = ReplicaView::of_watch(&mut stream);
     assert_eq!((&begin["isBound"], told.said(&write("c1")).1.as_str()), (&json!(false), "role-not-allowed"));
     append(&service, &token("admin"), &act("principal.revoked", &json!({"principal": "short"}))).expect(201);
     let reason = json!({"reason": "a secret drill"}).to_string();

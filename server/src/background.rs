@@ -1,0 +1,7 @@
+//! Work in the background, from the start of the service to its end.
+
+pub(crate) mod archiving;
+pub(crate) mod expiry;
+pub(crate) mod pending_anchors;
+pub(crate) mod suggestion_job;
+pub(crate) mod webhooks;

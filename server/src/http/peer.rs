@@ -1,0 +1,20 @@
+//! The peer of a connection, and the place that the connection takes.
+
+use crate::http::pool::PartOwner;
+
+/// The kind of peer at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// Anything on this machine, browsers with foreign pages included.
+    Tcp,
+    /// Anything on another machine, which is nobody without a token.
+    Remote,
+    /// A program of our own user.
+    Unix,
+    /// The program that this service runs in, and which has the folder and its keys.
+    Owner,
+}
+
+/// The place of the connection that a request came on, among those that there are; none within a program.
+#[derive(Clone)]
+pub(crate) struct ConnectionPlace(pub(crate) Option<PartOwner>);

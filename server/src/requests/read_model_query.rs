@@ -1,0 +1,125 @@
+//! Questions to read models, which follow the log at a moment's distance.
+
+use bitacora_formats::Position;
+use bitacora_projector::{IndexedLedger, ModelError, ModelState, ReadModels};
+use tokio::time::{Instant, timeout_at};
+
+use crate::api::Api;
+use crate::limits::{MIN_POSITION_WAIT, MODEL_WAIT};
+use crate::problem::{Code, Problem};
+use crate::requests::read_request::ReadRequest;
+
+/// Asks a model for the part of an answer that it has.
+///
+/// The model is given a moment to come to the ledger's head, so that a caller that has just written finds its event. It is waited for
+/// longer where `Ledger-Min-Position` asks for a position, and where the model answers nothing yet.
+pub(crate) async fn ask_model<T: Send + 'static>(
+    api: &Api,
+    request: &ReadRequest,
+    model: &'static str,
+    ask: impl FnOnce(&ReadModels) -> Result<T, ModelError> + Send + 'static,
+) -> Result<T, Problem> {
+    ask_model_and_log(api, request, model, ask).await
+}
+
+/// The same where an answer also has something of the log, which may fail for its own reasons.
+pub(crate) async fn ask_model_and_log<T: Send + 'static, E: Into<Problem>>(
+    api: &Api,
+    request: &ReadRequest,
+    model: &'static str,
+    ask: impl FnOnce(&ReadModels) -> Result<T, E> + Send + 'static,
+) -> Result<T, Problem> {
+    let began = Instant::now();
+    request.state(api).await?;
+    wait_as_asked(request, read_models(&request.ledger)?, model, began).await?;
+    let ledger = request.ledger.clone();
+    api.read(move || ask(read_models(&ledger)?).map_err(Into::into)).await
+}
+
+/// Waits until a model stands where the ledger does: for an act that rests on what the model says.
+pub(crate) async fn come_to_head(ledger: &IndexedLedger, model: &'static str) -> Result<(), Problem> {
+    come_to(ledger, model, ledger.head().position).await
+}
+
+/// Waits until a model stands at a position.
+pub(crate) async fn come_to(
+    ledger: &IndexedLedger,
+    model: &'static str,
+    position: Position,
+) -> Result<(), Problem> {
+    let models = read_models(ledger)?;
+    if tokio::time::timeout(MIN_POSITION_WAIT, models.wait(model, position)).await.is_ok() {
+        return Ok(());
+    }
+    let detail = format!("{model} has not come to position {position} yet; try again");
+    Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1))
+}
+
+/// Gives a model a moment to come to where the ledger stands: for an act that only says more where the model does.
+pub(crate) async fn come_near_head(ledger: &IndexedLedger, model: &'static str) -> Result<(), Problem> {
+    let (models, head) = (read_models(ledger)?, ledger.head().position);
+    let _came = tokio::time::timeout(MODEL_WAIT, models.wait(model, head)).await;
+    Ok(())
+}
+
+/// Waits for a model as [`ask_model`] does, for an answer that only says more where the model does: one that is not kept, or does not
+/// go on, holds up nothing.
+pub(crate) async fn come_where_asked(request: &ReadRequest, model: &'static str) -> Result<(), Problem> {
+    let began = Instant::now();
+    let Some(models) = request.ledger.read_models() else { return Ok(()) };
+    match wait_as_asked(request, models, model, began).await {
+        Err(problem) if problem.is(Code::ProjectionStopped) => Ok(()),
+        waited => waited,
+    }
+}
+
+async fn wait_as_asked(
+    request: &ReadRequest,
+    models: &ReadModels,
+    model: &'static str,
+    began: Instant,
+) -> Result<(), Problem> {
+    let waits = |position: Position, end: Instant| timeout_at(end, models.wait(model, position));
+    if let Some(asked) = request.asked_position()? {
+        if waits(asked, began + MIN_POSITION_WAIT).await.is_err() {
+            return Err(behind(models, model, asked));
+        }
+    } else if waits(request.ledger.head().position, began + MODEL_WAIT).await.is_err() {
+        // It may well answer from where it stands; only one that answers nothing at all is waited for.
+        let _answers = waits(Position::FIRST, began + MIN_POSITION_WAIT).await;
+    }
+    Ok(())
+}
+
+/// Asks a model what an act rests on: once it has every event that is there now, and not before.
+pub(crate) async fn ask_model_of_now<T: Send + 'static>(
+    api: &Api,
+    ledger: &IndexedLedger,
+    model: &'static str,
+    ask: impl FnOnce(&ReadModels) -> Result<T, ModelError> + Send + 'static,
+) -> Result<T, Problem> {
+    let head = ledger.head().position;
+    let models = read_models(ledger)?;
+    if timeout_at(Instant::now() + MIN_POSITION_WAIT, models.wait(model, head)).await.is_err() {
+        return Err(behind(models, model, head));
+    }
+    let ledger = ledger.clone();
+    api.read(move || Ok(ask(read_models(&ledger)?)?)).await
+}
+
+/// Returns the reason for which a model has not come to a position: it needs more time, or something that it needs fails.
+fn behind(models: &ReadModels, model: &'static str, asked: Position) -> Problem {
+    let state = models.status().into_iter().find(|status| status.name == model).map(|status| status.state);
+    if let Some(ModelState::Degraded(why)) = state {
+        let detail = format!("{model} does not come to position {asked}: {why}");
+        return Problem::new(Code::ProjectionStopped, detail);
+    }
+    let detail = format!("{model} has not come to position {asked} yet; try again");
+    Problem::new(Code::ProjectionBehind, detail).with_retry_after(1)
+}
+
+/// The read models of a ledger.
+pub(crate) fn read_models(ledger: &IndexedLedger) -> Result<&ReadModels, Problem> {
+    let none = || Problem::new(Code::NoSuchResource, "this service keeps no read models");
+    ledger.read_models().ok_or_else(none)
+}

@@ -1,0 +1,29 @@
+//! Resources that govern agents: decisions, rules, trust, approvals.
+
+pub(crate) mod approvals;
+pub(crate) mod breakers;
+pub(crate) mod budgets;
+pub(crate) mod clock;
+pub(crate) mod contracts;
+pub(crate) mod decide;
+pub(crate) mod decision_json;
+pub(crate) mod decisions;
+pub(crate) mod grants;
+pub(crate) mod imports;
+pub(crate) mod mode;
+pub(crate) mod outcome;
+pub(crate) mod policy;
+pub(crate) mod policy_cache;
+pub(crate) mod rates;
+pub(crate) mod starter;
+pub(crate) mod state;
+pub(crate) mod stops;
+pub(crate) mod suggested_policy;
+pub(crate) mod suggestions;
+pub(crate) mod tools;
+pub(crate) mod trust;
+pub(crate) mod trust_history;
+pub(crate) mod trust_months;
+pub(crate) mod trust_sum;
+pub(crate) mod unregistered_tools;
+pub(crate) mod what_if;

@@ -1,0 +1,295 @@
+//! `…/approvals`: calls that wait for a person, and the answers to them.
+
+mod approval_view;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use bitacora_formats::vocabulary::{
+    ApprovalResolved, CallArguments, MAX_EDITED_ARGUMENTS_BYTES, Name, Note, PathText, Resolution, Sha256Text,
+};
+use bitacora_governance::{Approval, ApprovalStatus, CompiledTool, examine};
+use bitacora_ledger::Head;
+use bitacora_projector::IndexedLedger;
+use tokio::time::Instant;
+
+use self::approval_view::{ApprovalView, is_over, request_of};
+use crate::access::caller::Caller;
+use crate::answers::{ApprovalAnswer, ApprovalList, ResolutionRequest};
+use crate::api::Api;
+use crate::http::media::JSON;
+use crate::http::phase::Phase;
+use crate::json::JsonWriter;
+use crate::limits::{APPROVAL_PACE, MAX_WAIT};
+use crate::problem::{Code, Problem};
+use crate::requests::act::{Act, no_such_verb};
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::service_event::governance;
+use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use crate::strict_object::ObjectMembers;
+
+/// The stream of people's answers to calls.
+const STREAM: &str = "governance/approvals";
+/// The size of one approval in an answer, about, bytes.
+const APPROVAL_BYTES: usize = 1_024;
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/approvals",
+    tag = "governance",
+    operation_id = "listApprovals",
+    params(
+        InLedger,
+        OfPage,
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "Those that wait for a person, the oldest first", body = ApprovalList),
+        Refusals,
+    )
+)]
+pub(crate) async fn list(State(api): State<Arc<Api>>, question: ReadRequest) -> Result<Response, Problem> {
+    let mut query = question.query()?;
+    let paging = PageParams::<u64>::take(&mut query)?;
+    query.finish()?;
+    let head = question.state(&api).await?;
+    let copy = governance(&question.ledger)?.copy();
+    let ledger = question.ledger.clone();
+    let bytes = api
+        .read(move || {
+            let waiting = copy.state.pending_approvals(head.time, paging.after.unwrap_or_default());
+            let page = paging.page(waiting.into_iter(), |approval| approval.position);
+            let mut json = JsonWriter::with_capacity(64 + APPROVAL_BYTES * page.items.len());
+            json.begin_object();
+            page.write("approvals", &mut json, |approval, json| {
+                ApprovalView::read(&ledger, (*approval).clone()).write_listed(&head, json);
+            });
+            json.end_object();
+            Ok(json.into_bytes())
+        })
+        .await?;
+    Ok(page_answer(&question, &head, bytes))
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/approvals/{approval}",
+    tag = "governance",
+    operation_id = "showApproval",
+    params(
+        InLedger,
+        ("approval" = String, Path, description = "Its id"),
+        ("wait" = Option<String>, Query, description = "How long an approval that waits is waited for, such as `30s`"),
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "What has become of it; `pending` where nobody has answered", body = ApprovalAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn show(State(api): State<Arc<Api>>, question: ReadRequest) -> Result<Response, Problem> {
+    let mut query = question.query()?;
+    let wait = query.take_duration("wait", MAX_WAIT)?;
+    query.finish()?;
+    let id = approval_id(question.names.named.as_deref().unwrap_or_default())?;
+    question.state(&api).await?;
+    let (approval, head) = match wait {
+        None => found(&question.ledger, &id)?,
+        Some(wait) => resolved(&api, &question.caller, &question.ledger, &id, wait).await?,
+    };
+    approval_answer(&api, &question.ledger, approval, &head).await
+}
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/approvals/{approval}",
+    tag = "governance",
+    operation_id = "resolveApproval",
+    params(
+        InLedger,
+        ("approval" = String, Path, description = "Its id, and what is said of it: `a17:approve`, `:reject`, `:edit` or `:withdraw`"),
+    ),
+    request_body(content = ResolutionRequest, description = "May be left out, but for `:edit`"),
+    responses(
+        (status = 200, description = "Recorded; the first answer holds", body = ApprovalAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn resolve(mut act: Act) -> Result<Response, Problem> {
+    let (id, verb) = act.named_verb();
+    let resolution = resolution_of(verb)?;
+    let id = approval_id(id)?;
+    let said = act.read_if_any(read_said).await?.unwrap_or_default();
+    let (action_digest, args, cwd) = match (resolution, said.edit) {
+        (Resolution::Edited, Some(edit)) => {
+            let digest = edited_digest(&act.api, &act.ledger, &id, &edit).await?;
+            (Some(digest), edit.args, edit.cwd)
+        }
+        (Resolution::Edited, None) => {
+            let detail = "an edit sends the arguments that are approved, as `args`, or their `actionDigest`";
+            return Err(Problem::new(Code::BadBody, detail));
+        }
+        (_, Some(_)) => {
+            return Err(Problem::new(Code::BadBody, "other arguments go with `:edit` alone"));
+        }
+        (_, None) => (None, None, None),
+    };
+    let by = act.caller.actor_text();
+    let resolved =
+        ApprovalResolved { approval: id.clone(), resolution, by, note: said.note, action_digest, args, cwd };
+    let recorded = act.record(STREAM, &resolved).await?;
+    let (approval, _) = found(&act.ledger, &id)?;
+    approval_answer(&act.api, &act.ledger, approval, &recorded.0.head).await
+}
+
+/// Reads the answer to an approval from the verb of the path.
+fn resolution_of(verb: &str) -> Result<Resolution, Problem> {
+    match verb {
+        "approve" => Ok(Resolution::Approved),
+        "reject" => Ok(Resolution::Rejected),
+        "edit" => Ok(Resolution::Edited),
+        "withdraw" => Ok(Resolution::Withdrawn),
+        _ => {
+            Err(no_such_verb("what is said of an approval is `:approve`, `:reject`, `:edit` or `:withdraw`"))
+        }
+    }
+}
+
+fn approval_id(text: &str) -> Result<Name, Problem> {
+    Name::new(text).map_err(|_| no_such_approval(text))
+}
+
+fn no_such_approval(id: &str) -> Problem {
+    let shown: String = id.chars().filter(|character| !character.is_control()).take(64).collect();
+    Problem::new(Code::NoSuchApproval, format!("there is no approval `{shown}`; list those that wait"))
+}
+
+/// The body of an answer to an approval.
+#[derive(Default)]
+struct ApprovalBody {
+    note: Option<Note>,
+    edit: Option<Edit>,
+}
+
+/// The arguments that are approved in the place of those asked for.
+struct Edit {
+    /// The arguments; without them, their digest is there.
+    args: Option<CallArguments>,
+    digest: Option<Sha256Text>,
+    /// The folder that they are relative to, where it is another one.
+    cwd: Option<PathText>,
+}
+
+fn read_said(members: &mut ObjectMembers<'_>) -> Result<ApprovalBody, Problem> {
+    let note = members.take("note")?;
+    let args: Option<CallArguments> = members.take("args")?;
+    let cwd: Option<PathText> = members.take("cwd")?;
+    let digest: Option<Sha256Text> = members.take("actionDigest")?;
+    if args.is_some() && digest.is_some() {
+        return Err(members.bad("actionDigest", &"either the arguments or their digest are sent"));
+    }
+    if cwd.is_some() && args.is_none() && digest.is_none() {
+        return Err(members.bad("cwd", &"a folder goes with the arguments that are relative to it"));
+    }
+    if args.as_ref().is_some_and(|args| args.as_json().len() > MAX_EDITED_ARGUMENTS_BYTES) {
+        let fault = format!("more than {MAX_EDITED_ARGUMENTS_BYTES} bytes; send their `actionDigest`");
+        return Err(members.bad("args", &fault));
+    }
+    let edit = (args.is_some() || digest.is_some()).then_some(Edit { args, digest, cwd });
+    Ok(ApprovalBody { note, edit })
+}
+
+/// The digest of other arguments, made as it is for a call of the same tool.
+async fn edited_digest(
+    api: &Api,
+    ledger: &IndexedLedger,
+    id: &Name,
+    edit: &Edit,
+) -> Result<Sha256Text, Problem> {
+    if let Some(digest) = &edit.digest {
+        return Ok(digest.clone());
+    }
+    let (Some(args), cwd) = (edit.args.clone(), edit.cwd.clone()) else {
+        return Err(Problem::new(Code::BadBody, "an edit sends the arguments that are approved"));
+    };
+    let (approval, _) = found(ledger, id)?;
+    let ledger = ledger.clone();
+    api.read(move || {
+        let request = request_of(&ledger, &approval)?;
+        let server = request.server.as_deref();
+        let tool = governance(&ledger)?
+            .read(|state| state.tools().get(&request.tool, server).cloned())
+            .ok_or_else(|| {
+                let detail = format!("tool `{}` is not registered any more", request.tool);
+                Problem::new(Code::NoSuchGoverned, detail)
+            })?;
+        let unfit = |why: &dyn std::fmt::Display| {
+            let detail = format!("the arguments do not fit tool `{}`: {why}", request.tool);
+            Problem::new(Code::Schema, detail)
+        };
+        let compiled = CompiledTool::new(&tool.document).map_err(|error| unfit(&error))?;
+        let cwd = cwd.as_deref().or(request.cwd.as_deref());
+        let examined = examine(&compiled, args.as_json().as_bytes(), cwd);
+        if let Some(refusal) = examined.refusal {
+            let place = examined.violations.first();
+            let words = place.map(|place| format!("{refusal} (`{}` at `{}`)", place.keyword, place.pointer));
+            return Err(unfit(&words.unwrap_or_else(|| refusal.to_string())));
+        }
+        examined.action_digest.ok_or_else(|| unfit(&"they have no digest"))
+    })
+    .await
+}
+
+/// An approval, and a head that it is not older than.
+fn found(ledger: &IndexedLedger, id: &Name) -> Result<(Approval, Head), Problem> {
+    let head = ledger.head();
+    let approval = governance(ledger)?.read(|state| state.approval(id).cloned());
+    approval.map(|approval| (approval, head)).ok_or_else(|| no_such_approval(id))
+}
+
+/// Waits until somebody has answered, or the time is over, or the service ends.
+async fn resolved(
+    api: &Api,
+    caller: &Caller,
+    ledger: &IndexedLedger,
+    id: &Name,
+    wait: Duration,
+) -> Result<(Approval, Head), Problem> {
+    let until = Instant::now() + wait;
+    let mut place = api.place_to_wait(caller).await?;
+    let mut heads = ledger.watch_head();
+    let mut phase = api.phase();
+    loop {
+        heads.mark_unchanged();
+        let (approval, head) = found(ledger, id)?;
+        let waits = approval.status == ApprovalStatus::Pending && !is_over(&approval, &head);
+        if !waits || Instant::now() >= until || api.is_ending() {
+            return Ok((approval, head));
+        }
+        tokio::select! {
+            changed = heads.changed() => if changed.is_err() { return Ok((approval, head)) },
+            _ = phase.wait_for(|phase| *phase > Phase::Serving) => (),
+            // A caller that gives way is answered as if the time were over.
+            () = place.asked() => return Ok((approval, head)),
+            () = tokio::time::sleep_until(until) => (),
+        }
+        // Many heads a second are one look.
+        tokio::time::sleep(APPROVAL_PACE).await;
+    }
+}
+
+async fn approval_answer(
+    api: &Api,
+    ledger: &IndexedLedger,
+    approval: Approval,
+    head: &Head,
+) -> Result<Response, Problem> {
+    let ledger = ledger.clone();
+    let view = api.read(move || Ok(ApprovalView::read(&ledger, approval))).await?;
+    let mut json = JsonWriter::with_capacity(APPROVAL_BYTES);
+    view.write_alone(head, &mut json);
+    Ok(answer_at(head, JSON, NO_STORE, json.into_bytes().into()))
+}

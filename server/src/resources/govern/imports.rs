@@ -1,0 +1,268 @@
+//! `…/imports`: imports, the changes that each would make, and the act that lets one count.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use bitacora_formats::format_time;
+use bitacora_formats::vocabulary::{Dimension, ImportAccepted, Sha256Text};
+use bitacora_governance::{Assessment, Import, ImportedDimension, TrustInputs, TrustStanding};
+use bitacora_ledger::Head;
+use bitacora_projector::{ImportShowed, IndexedLedger};
+use serde_json::Value;
+
+use crate::answers::{ActAnswer, ImportAnswer, ImportList};
+use crate::api::Api;
+use crate::http::media::JSON;
+use crate::json::JsonWriter;
+use crate::problem::{Code, Problem};
+use crate::requests::act::{Act, no_such_verb};
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_model_query::come_where_asked;
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at_position};
+use crate::requests::service_event::governance;
+use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use crate::resources::govern::decision_json::{write_dimension, write_trust};
+
+/// The model that tells what imports showed that count.
+const MODEL: &str = "trust";
+/// The stream of imports.
+const STREAM: &str = "imports";
+/// The size of one import in an answer, about, bytes.
+const IMPORT_BYTES: usize = 256;
+/// The size of one dimension in an answer, about, bytes.
+const DIMENSION_BYTES: usize = 512;
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/imports",
+    tag = "governance",
+    operation_id = "listImports",
+    params(
+        InLedger,
+        OfPage,
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "Imports that ended, the last first", body = ImportList),
+        Refusals,
+    )
+)]
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<u64>::take(&mut query)?;
+    query.finish()?;
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
+    if copy.state.imports().any(|(_, import)| import.accepted.is_some()) {
+        come_where_asked(&request, MODEL).await?;
+    }
+    let ledger = request.ledger.clone();
+    let (bytes, is_whole) = api
+        .read(move || {
+            let mut is_whole = true;
+            let behind = copy
+                .state
+                .imports()
+                .filter(|(_, import)| paging.after.is_none_or(|after| import.position < after));
+            let mut behind: Vec<_> = behind.collect();
+            behind.sort_unstable_by_key(|(_, import)| Reverse(import.position));
+            let page = paging.page(behind.into_iter(), |(_, import)| import.position);
+            let mut json = JsonWriter::with_capacity(64 + IMPORT_BYTES * page.items.len());
+            json.begin_object();
+            page.write("imports", &mut json, |(digest, import), json| {
+                json.begin_object();
+                is_whole &= write_import(digest, import, &ledger, json);
+                json.end_object();
+            });
+            json.end_object();
+            Ok((json.into_bytes(), is_whole))
+        })
+        .await?;
+    Ok(answer(&request, &head, bytes, is_whole))
+}
+
+/// The place of a dimension in what an import would change: how many outcomes it has there, and which it is.
+type ChangeKey = (u64, Dimension);
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/imports/{import}",
+    tag = "governance",
+    operation_id = "showImport",
+    params(
+        InLedger,
+        ("import" = String, Path, description = "Its digest"),
+        OfPage,
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "What the import showed, and what would be said of each dimension once it counts; those with the most outcomes come first", body = ImportAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let paging = PageParams::<ChangeKey>::take(&mut query)?;
+    query.finish()?;
+    let digest = digest_of(request.names.named.as_deref().unwrap_or_default())?;
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
+    if copy.state.import(&digest).is_some_and(|import| import.accepted.is_some()) {
+        come_where_asked(&request, MODEL).await?;
+    }
+    let ledger = request.ledger.clone();
+    let (bytes, is_whole) = api
+        .read(move || {
+            let import = copy.state.import(&digest).ok_or_else(no_such_import)?;
+            let mut changes = copy.state.would_change(import, head.time);
+            // Those with the same number of outcomes stay in the order of their names.
+            changes.sort_by_key(|of| Reverse(outcomes(of)));
+            let behind = changes.iter().filter(|of| {
+                paging.after.as_ref().is_none_or(|(count, dimension)| {
+                    (Reverse(outcomes(of)), &of.dimension) > (Reverse(*count), dimension)
+                })
+            });
+            let page = paging.page(behind, |of| (outcomes(of), of.dimension.clone()));
+            let mut json = JsonWriter::with_capacity(512 + DIMENSION_BYTES * page.items.len());
+            json.begin_object();
+            json.text_member("evaluatedAt", &format_time(head.time));
+            let is_whole = write_import(&digest, import, &ledger, &mut json);
+            write_standings("now", changes.iter().map(|of| &of.now), &mut json);
+            write_standings("onceAccepted", changes.iter().map(|of| &of.accepted), &mut json);
+            page.write("changes", &mut json, |of, json| write_change(of, json));
+            json.end_object();
+            Ok((json.into_bytes(), is_whole))
+        })
+        .await?;
+    Ok(answer(&request, &head, bytes, is_whole))
+}
+
+fn outcomes(of: &ImportedDimension) -> u64 {
+    let record = &of.record;
+    record.approvals.saturating_add(record.rejections).saturating_add(record.failures)
+}
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/imports/{import}",
+    tag = "governance",
+    operation_id = "acceptImport",
+    params(
+        InLedger,
+        ("import" = String, Path, description = "Its digest, and what is said of it: `9f86…:accept`"),
+    ),
+    request_body(content = Option<Value>, description = "May be left out; `note` says why"),
+    responses(
+        (status = 200, description = "Recorded: this import counts from here on, and no other", body = ActAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn accept(mut act: Act) -> Result<Response, Problem> {
+    let (digest, verb) = act.named_verb();
+    if verb != "accept" {
+        return Err(no_such_verb("what is said of an import is `:accept`"));
+    }
+    let digest = digest_of(digest)?;
+    let note = act.note("note").await?;
+    let accepted = ImportAccepted { digest, by: None, note };
+    let recorded = act.record(STREAM, &accepted).await?;
+    Ok(recorded.answer_with(StatusCode::OK, |json| json.text_member("digest", accepted.digest.as_str())))
+}
+
+/// A text that is no digest names no import.
+fn digest_of(text: &str) -> Result<Sha256Text, Problem> {
+    serde_json::from_value(Value::from(text)).map_err(|_| no_such_import())
+}
+
+fn no_such_import() -> Problem {
+    Problem::new(Code::NoSuchGoverned, "there is no such import; `…/imports` lists them by their digests")
+}
+
+/// An answer that a read model may have more for in a moment is not kept.
+fn answer(request: &ReadRequest, head: &Head, bytes: Vec<u8>, is_whole: bool) -> Response {
+    if is_whole {
+        return page_answer(request, head, bytes);
+    }
+    answer_at_position(head.position, JSON, NO_STORE, bytes.into())
+}
+
+/// Writes an import; says whether all of it is known.
+fn write_import(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger, json: &mut JsonWriter) -> bool {
+    json.text_member("digest", digest.as_str());
+    json.place_member("position", import.position);
+    if let Some(accepted) = import.accepted {
+        json.place_member("accepted", accepted);
+    }
+    let Some(showed) = showed(digest, import, ledger) else { return false };
+    json.number_member("dimensions", showed.dimensions);
+    json.number_member("approvals", showed.approvals);
+    json.number_member("rejections", showed.rejections);
+    json.number_member("failures", showed.failures);
+    true
+}
+
+/// Returns the sums of an import. Of one that counts, the deciding state keeps them no longer, but a read model does.
+fn showed(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger) -> Option<ImportShowed> {
+    if import.accepted.is_some() {
+        let models = ledger.read_models()?;
+        return models.import_showed(digest.as_str()).ok().flatten();
+    }
+    let sum = |count: fn(&bitacora_governance::TrustRecord) -> u64| {
+        import.records().fold(0, |sum: u64, (_, record)| sum.saturating_add(count(record)))
+    };
+    Some(ImportShowed {
+        dimensions: import.records().len() as u64,
+        approvals: sum(|record| record.approvals),
+        rejections: sum(|record| record.rejections),
+        failures: sum(|record| record.failures),
+    })
+}
+
+/// Writes the number of dimensions in each standing.
+fn write_standings<'a>(
+    name: &'static str,
+    assessments: impl Iterator<Item = &'a Assessment>,
+    json: &mut JsonWriter,
+) {
+    let (mut allowed, mut reviewed, mut blocked) = (0, 0, 0);
+    for assessment in assessments {
+        match assessment.standing {
+            TrustStanding::AutoApprove => allowed += 1,
+            TrustStanding::RequireReview => reviewed += 1,
+            TrustStanding::Blocked => blocked += 1,
+        }
+    }
+    json.key(name);
+    json.begin_object();
+    json.number_member("autoApprove", allowed);
+    json.number_member("requireReview", reviewed);
+    json.number_member("blocked", blocked);
+    json.end_object();
+}
+
+fn write_change(of: &ImportedDimension, json: &mut JsonWriter) {
+    json.begin_object();
+    write_dimension(&of.dimension, json);
+    json.key("imported");
+    json.begin_object();
+    let record = TrustInputs::from(&of.record);
+    json.number_member("approvals", record.approvals);
+    json.number_member("rejections", record.rejections);
+    json.number_member("failures", record.failures);
+    if let Some(updated) = record.last_updated {
+        json.text_member("lastUpdated", &format_time(updated));
+    }
+    json.end_object();
+    for (name, inputs, assessment) in
+        [("now", &of.inputs_now, &of.now), ("onceAccepted", &of.inputs_accepted, &of.accepted)]
+    {
+        json.key(name);
+        json.begin_object();
+        write_trust(inputs, assessment, json);
+        json.end_object();
+    }
+    json.end_object();
+}

@@ -1,0 +1,120 @@
+//! `…/policy-cache`: the part of the deciding state that concerns one executor.
+//! It is for programs that predict the decisions about its calls.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use bitacora_formats::format_time;
+use bitacora_governance::{CutProgress, Executor};
+
+use crate::answers::PolicyCacheAnswer;
+use crate::api::Api;
+use crate::followers::follow_body::follow_body;
+use crate::followers::watcher::{WatchedState, Watcher};
+use crate::http::media::{EVENT_STREAM, ListForm, list_form};
+use crate::http::query::bad_query;
+use crate::http::resume::LEDGER_ID;
+use crate::json::JsonWriter;
+use crate::problem::{Code, Problem};
+use crate::requests::listing::{answer_tagged, unwritable};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::service_event::{PlaceName, governance};
+use crate::resources::description::{AtLeast, InLedger, Refusals};
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/policy-cache",
+    tag = "governance",
+    operation_id = "showPolicyCache",
+    params(
+        InLedger,
+        ("agent" = Option<String>, Query, description = "The agent whose calls are predicted; an agent's token names none but its own"),
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "What of the state concerns the calls of one executor, in a form of the program's own", body = PolicyCacheAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let executor = take_executor(&request)?;
+    request.state(&api).await?;
+    let governance = governance(&request.ledger)?;
+    let watched = WatchedState::now(&api, &request.ledger, governance)?;
+    let begin = WatchedState::begin(&request.ledger, &executor, &request.caller)?;
+    // The caller is a part of it: the same address answers another one otherwise.
+    let tag = format!("\"c{}.{}.{}.{}\"", watched.position, executor.actor, begin.rules, begin.form);
+    let position = watched.position;
+    let bytes = api
+        .read(move || {
+            let state = &watched.copy.state;
+            let mut json = JsonWriter::with_capacity(16 * 1024);
+            json.begin_object();
+            json.text_member("ledger", &begin.ledger);
+            json.place_member("position", position.get());
+            json.text_member("time", &format_time(watched.time));
+            json.text_member("governedTime", &format_time(state.governed_time()));
+            json.number_member("rules", begin.rules.into());
+            json.number_member("form", begin.form.into());
+            json.serialized_member("executor", &executor);
+            json.key("pieces");
+            json.begin_array();
+            let mut progress = CutProgress::default();
+            while let Some(piece) = state.next_piece(None, &executor, &mut progress) {
+                let piece = serde_json::to_vec(&piece).map_err(|error| unwritable(&error))?;
+                json.value(|out| out.extend_from_slice(&piece));
+            }
+            json.end_array();
+            json.end_object();
+            Ok(json.into_bytes())
+        })
+        .await?;
+    let bytes = api.hold_answer(bytes).await?;
+    Ok(answer_tagged(&request, position, &tag, bytes))
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/policy-cache:watch",
+    tag = "governance",
+    operation_id = "watchPolicyCache",
+    params(
+        InLedger,
+        ("agent" = Option<String>, Query, description = "The agent whose calls are predicted; an agent's token names none but its own"),
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "All of it, then what changes of it, as events: `state` in one or more pieces, `at` half a second after the last word", content_type = "text/event-stream", body = String),
+        Refusals,
+    )
+)]
+pub(crate) async fn watch(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let executor = take_executor(&request)?;
+    if list_form(&request.headers)? != ListForm::Follow {
+        return Err(Problem::new(Code::NotAcceptable, "offered is text/event-stream, which has no end"));
+    }
+    let head = request.state(&api).await?;
+    let ledger = request.ledger;
+    let governance = Arc::clone(governance(&ledger)?);
+    let id = ledger.id();
+    let watcher = Watcher::new(api, request.caller, ledger, governance, executor).await?;
+    let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, follow_body(watcher));
+    if let Ok(id) = HeaderValue::try_from(id.to_string()) {
+        response.headers_mut().insert(LEDGER_ID, id);
+    }
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("authorization"));
+    Ok(response)
+}
+
+/// Takes the executor that would ask for the calls, as `decide` takes it: an agent's token speaks for that agent alone.
+fn take_executor(request: &ReadRequest) -> Result<Executor, Problem> {
+    let mut query = request.query()?;
+    let named = query.take("agent")?;
+    query.finish()?;
+    let named =
+        named.map(PlaceName::new).transpose().map_err(|error| bad_query("agent", &error.to_string()))?;
+    let agent = request.caller.agent_asked_for(named.as_deref())?.map(str::to_owned);
+    Ok(Executor { agent, actor: request.caller.caller().to_owned() })
+}

@@ -1,0 +1,215 @@
+//! `…/rates`: rate limits, and the buckets that are not full.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use bitacora_formats::format_time;
+use bitacora_formats::vocabulary::{RateBy, RateConfigured, RateLimit, RateScope, RollingRate};
+use bitacora_governance::{RateLevel, ZONE_DATA, has_zone};
+
+use crate::answers::{ActAnswer, RateList, RateRequest};
+use crate::api::Api;
+use crate::http::query::{Query, bad_query};
+use crate::json::JsonWriter;
+use crate::problem::Problem;
+use crate::requests::act::Act;
+use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::read_request::ReadRequest;
+use crate::requests::service_event::governance;
+use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+
+/// The stream of all limits.
+const STREAM: &str = "governance/rates";
+/// The size of one limit or bucket in an answer, about, bytes.
+const RATE_BYTES: usize = 192;
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/rates",
+    tag = "governance",
+    operation_id = "listRates",
+    params(
+        InLedger,
+        ("by" = Option<String>, Query, description = "Only those of a `tool`, an `agent` or a `role`"),
+        ("name" = Option<String>, Query, description = "Only those of this one; with `by`"),
+        OfPage,
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "Limits, and behind them the buckets that are not full, by their scopes", body = RateList),
+        Refusals,
+    )
+)]
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let meant = Meant::take(&mut query)?;
+    let paging = PageParams::<RateKey>::take(&mut query)?;
+    query.finish()?;
+    let head = request.state(&api).await?;
+    let copy = governance(&request.ledger)?.copy();
+    let bytes = api
+        .read(move || {
+            let rates = copy.state.all_rates();
+            let limits = rates.limits().map(|(scope, limit)| RateItem::Limit(scope, limit));
+            let rolling = rates.rolling().map(|(scope, rolling)| RateItem::Rolling(scope, rolling));
+            let buckets = rates.levels(head.time).map(|(scope, level)| RateItem::Bucket(scope, level));
+            let behind = |listed: &RateItem<'_>| {
+                meant.includes(listed.scope())
+                    && paging.after.as_ref().is_none_or(|after| listed.key() > *after)
+            };
+            let page = paging.page(limits.chain(rolling).chain(buckets).filter(behind), RateItem::key);
+            let mut json = JsonWriter::with_capacity(128 + RATE_BYTES * page.items.len());
+            json.begin_object();
+            json.text_member("evaluatedAt", &format_time(head.time));
+            json.key("limits");
+            json.begin_array();
+            page.items.iter().for_each(|listed| listed.write_limit(&mut json));
+            json.end_array();
+            json.key("rolling");
+            json.begin_array();
+            page.items.iter().for_each(|listed| listed.write_rolling(&mut json));
+            json.end_array();
+            json.key("buckets");
+            json.begin_array();
+            page.items.iter().for_each(|listed| listed.write_bucket(&mut json));
+            json.end_array();
+            page.write_next(&mut json);
+            json.end_object();
+            Ok(json.into_bytes())
+        })
+        .await?;
+    Ok(page_answer(&request, &head, bytes))
+}
+
+/// An item of the list: all limits, those on the last while, and then the buckets.
+enum RateItem<'a> {
+    Limit(&'a RateScope, &'a RateLimit),
+    Rolling(&'a RateScope, &'a RollingRate),
+    Bucket(&'a RateScope, RateLevel),
+}
+
+/// The place of an item: the number of its list, and its scope.
+type RateKey = (u8, RateScope);
+
+impl RateItem<'_> {
+    fn scope(&self) -> &RateScope {
+        match self {
+            Self::Limit(scope, _) | Self::Rolling(scope, _) | Self::Bucket(scope, _) => scope,
+        }
+    }
+
+    fn key(&self) -> RateKey {
+        let list = match self {
+            Self::Limit(..) => 0,
+            Self::Rolling(..) => 1,
+            Self::Bucket(..) => 2,
+        };
+        (list, self.scope().clone())
+    }
+
+    fn write_limit(&self, json: &mut JsonWriter) {
+        if let Self::Limit(scope, limit) = self {
+            write_limit(scope, limit, json);
+        }
+    }
+
+    fn write_rolling(&self, json: &mut JsonWriter) {
+        if let Self::Rolling(scope, rolling) = self {
+            json.begin_object();
+            json.serialized_member("scope", scope);
+            json.serialized_member("rolling", rolling);
+            json.end_object();
+        }
+    }
+
+    fn write_bucket(&self, json: &mut JsonWriter) {
+        if let Self::Bucket(scope, level) = self {
+            write_bucket(scope, level, json);
+        }
+    }
+}
+
+/// The limits and buckets that are asked for.
+struct Meant {
+    by: Option<RateBy>,
+    name: Option<String>,
+}
+
+impl Meant {
+    fn take(query: &mut Query<'_>) -> Result<Self, Problem> {
+        let by = match query.take("by")?.as_deref() {
+            None => None,
+            Some("tool") => Some(RateBy::Tool),
+            Some("agent") => Some(RateBy::Agent),
+            Some("role") => Some(RateBy::Role),
+            Some(_) => return Err(bad_query("by", "is none of `tool`, `agent` and `role`")),
+        };
+        let name = query.take("name")?.map(String::from);
+        if name.is_some() && by.is_none() {
+            return Err(bad_query("name", "goes with `by`, which says what it is the name of"));
+        }
+        Ok(Self { by, name })
+    }
+
+    fn includes(&self, scope: &RateScope) -> bool {
+        self.by.is_none_or(|by| by == scope.by)
+            && self.name.as_deref().is_none_or(|name| scope.name.as_deref() == Some(name))
+    }
+}
+
+fn write_limit(scope: &RateScope, limit: &RateLimit, json: &mut JsonWriter) {
+    json.begin_object();
+    json.serialized_member("scope", scope);
+    json.serialized_member("limit", limit);
+    json.end_object();
+}
+
+fn write_bucket(scope: &RateScope, level: &RateLevel, json: &mut JsonWriter) {
+    json.begin_object();
+    json.serialized_member("scope", scope);
+    json.number_member("left", u64::from(level.left));
+    json.number_member("burst", u64::from(level.limit.burst));
+    if let Some(wait) = level.retry_after {
+        json.number_member("retryAfterMs", wait.get());
+    }
+    if let Some(full) = level.full_at {
+        json.text_member("fullAt", &format_time(full));
+    }
+    json.end_object();
+}
+
+#[utoipa::path(
+    put,
+    path = "/v1/ledgers/{ledger}/rates",
+    tag = "governance",
+    operation_id = "configureRate",
+    params(InLedger),
+    request_body(content = RateRequest),
+    responses(
+        (status = 200, description = "Recorded: the scope's buckets are full again", body = ActAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
+    let configured = act
+        .read(|members| {
+            let scope: RateScope = members.require("scope")?;
+            members.refuse_every("scope", [scope.name.as_deref()])?;
+            let (limit, rolling) = (members.take("limit")?, members.take::<RollingRate>("rolling")?);
+            if let Some(zone) = rolling.as_ref().and_then(|rolling| rolling.day.as_ref()?.zone.clone())
+                && !has_zone(&zone)
+            {
+                return Err(members.bad(
+                    "rolling",
+                    &format!("found zone `{zone}`, expected a name of the IANA zone data {ZONE_DATA}"),
+                ));
+            }
+            if rolling.as_ref().is_some_and(RollingRate::is_empty) {
+                return Err(members.bad("rolling", &"it limits nothing; give `windows`, `day` or `apart_s`"));
+            }
+            Ok(RateConfigured { scope, limit, rolling })
+        })
+        .await?;
+    Ok(act.record(STREAM, &configured).await?.answer())
+}

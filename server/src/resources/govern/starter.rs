@@ -1,0 +1,247 @@
+//! `…/starter`: the program's policy and tools beside those of the ledger, and the upgrade to them.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use bitacora_formats::vocabulary::{
+    Name, Note, PolicyActivated, PolicyDocument, PolicyPublished, ToolChanged, ToolRegistered,
+};
+use bitacora_governance::{
+    Policies, PolicyDiff, Starter, StarterState, StarterTool, StarterToolState, State as Governing,
+};
+
+use crate::access::caller::Caller;
+use crate::answers::{StarterAnswer, StarterUpgradeAnswer};
+use crate::api::Api;
+use crate::http::media::JSON;
+use crate::json::JsonWriter;
+use crate::problem::{Code, Problem};
+use crate::requests::act::Act;
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::service_event::{ServiceEvent, governance};
+use crate::resources::description::{AtLeast, InLedger, Refusals};
+use crate::resources::govern::{policy, tools};
+
+/// The size of a starter in an answer, about, bytes.
+const STARTER_BYTES: usize = 64 * 1_024;
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/starter",
+    tag = "governance",
+    operation_id = "showStarter",
+    params(InLedger, AtLeast),
+    responses(
+        (status = 200, description = "What the active policy and the registered tools are to the starter of the service", body = StarterAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let head = request.state(&api).await?;
+    let ledger = request.ledger.clone();
+    let bytes = api
+        .read(move || {
+            let starter = shipped()?;
+            let copy = governance(&ledger)?.copy();
+            let active = copy.state.all_policies().active_version();
+            let mut json = JsonWriter::with_capacity(STARTER_BYTES);
+            json.begin_object();
+            json.text_member("state", copy.state.starter_state().as_str());
+            json.text_member("digest", &starter.policy.digest().to_string());
+            json.serialized_member("document", &starter.document);
+            if let Some(active) = active {
+                let diff = PolicyDiff::between(&policy::published(&ledger, active)?, &starter.policy);
+                json.place_member("active", active);
+                json.key("differences");
+                json.begin_object();
+                policy::write_differences(&diff, &mut json);
+                json.end_object();
+            }
+            write_tools(&copy.state, &mut json);
+            json.end_object();
+            Ok(json.into_bytes())
+        })
+        .await?;
+    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+}
+
+fn write_tools(state: &Governing, json: &mut JsonWriter) {
+    json.key("tools");
+    json.begin_array();
+    for StarterTool { document, registered, state } in state.starter_tools() {
+        json.begin_object();
+        json.text_member("tool", &document.tool);
+        if let Some(server) = &document.server {
+            json.text_member("server", server);
+        }
+        json.text_member("state", state.as_str());
+        json.serialized_member("document", document);
+        if let Some(registered) = registered.filter(|_| state != StarterToolState::Current) {
+            json.serialized_member("registered", &registered.document);
+        }
+        json.end_object();
+    }
+    json.end_array();
+}
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/starter:upgrade",
+    tag = "governance",
+    operation_id = "upgradeStarter",
+    params(InLedger),
+    responses(
+        (status = 200, description = "The starter of the service is active; what was missing of it is recorded, all of it or nothing", body = StarterUpgradeAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn upgrade(mut act: Act) -> Result<Response, Problem> {
+    let starter = shipped()?;
+    let _one_at_a_time = act.turn().await;
+    let upgrade = act.governance().read(Upgrade::of)?;
+    let events = upgrade.events(starter, &act)?;
+    let recorded = if events.is_empty() { None } else { Some(act.record_together(events).await?.0) };
+    let mut json = JsonWriter::with_capacity(1_024);
+    json.begin_object();
+    if let Some(recorded) = &recorded {
+        json.place_member("position", recorded.first.get());
+    }
+    json.place_member("version", upgrade.version);
+    json.bool_member("published", upgrade.publishes);
+    json.bool_member("activated", upgrade.activates.is_some());
+    json.key("tools");
+    json.begin_array();
+    for tool in &upgrade.tools {
+        json.begin_object();
+        json.text_member("tool", &tool.document.tool);
+        if let Some(server) = &tool.document.server {
+            json.text_member("server", server);
+        }
+        json.text_member("status", if tool.registered.is_some() { "changed" } else { "registered" });
+        json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+    let head = recorded.map_or_else(|| act.ledger.head(), |recorded| recorded.head);
+    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
+}
+
+/// The record of an upgrade: nothing, where it was done before.
+struct Upgrade {
+    /// The version that the starter has, or gets.
+    version: u64,
+    publishes: bool,
+    /// The outdated version that it takes the place of.
+    activates: Option<u64>,
+    tools: Vec<StarterTool>,
+}
+
+impl Upgrade {
+    fn of(state: &Governing) -> Result<Self, Problem> {
+        let policies = state.all_policies();
+        let Some(active) = policies.active_version() else {
+            let detail = "no policy is active; publish the starter with `bitacora policy publish --starter --activate`";
+            return Err(Problem::new(Code::NoSuchPolicy, detail));
+        };
+        let tools = || state.starter_tools().into_iter().filter(|tool| tool.state.is_upgraded()).collect();
+        match state.starter_state() {
+            StarterState::Current => {
+                Ok(Self { version: active, publishes: false, activates: None, tools: tools() })
+            }
+            StarterState::Outdated => {
+                let published = published_before(policies);
+                let version = published.unwrap_or_else(|| policies.next_version());
+                Ok(Self { version, publishes: published.is_none(), activates: Some(active), tools: tools() })
+            }
+            StarterState::None | StarterState::Own => {
+                let detail = format!(
+                    "the active policy, version {active}, is no starter: it is your own, and nothing was changed; to judge calls by the \
+                     starter in its place, `bitacora policy publish --starter --activate`"
+                );
+                Err(Problem::new(Code::OwnPolicy, detail))
+            }
+        }
+    }
+
+    /// The events, tools first: a decision by the new rules finds the tools that they mean.
+    fn events(&self, starter: &Starter, act: &Act) -> Result<Vec<ServiceEvent>, Problem> {
+        let mut events = Vec::with_capacity(self.tools.len() + 2);
+        for tool in &self.tools {
+            let document = tool.document.clone();
+            events.push(match tool.registered {
+                Some(_) => {
+                    ServiceEvent::act(&act.ledger, &act.caller, tools::STREAM, &ToolChanged(document))?
+                }
+                None => {
+                    ServiceEvent::act(&act.ledger, &act.caller, tools::STREAM, &ToolRegistered(document))?
+                }
+            });
+        }
+        if let Some(outdated) = self.activates {
+            let note = Note::new(format!("the starter, in the place of version {outdated}")).ok();
+            if self.publishes {
+                let published = self.published(starter, outdated, note.clone(), &act.caller)?;
+                events.push(ServiceEvent::act(&act.ledger, &act.caller, policy::STREAM, &published)?);
+            }
+            let activated = PolicyActivated { version: self.version, note };
+            events.push(ServiceEvent::act(&act.ledger, &act.caller, policy::STREAM, &activated)?);
+        }
+        Ok(events)
+    }
+
+    fn published(
+        &self,
+        starter: &Starter,
+        outdated: u64,
+        note: Option<Note>,
+        caller: &Caller,
+    ) -> Result<PolicyPublished, Problem> {
+        let digest = Name::new(starter.policy.digest().to_string())
+            .map_err(|error| Problem::new(Code::Internal, format!("the starter has no digest: {error}")))?;
+        let PolicyDocument {
+            rules,
+            trust,
+            key_life_s,
+            bounds,
+            times,
+            files,
+            exit_codes_count,
+            unregistered,
+            workspaces,
+        } = starter.document.clone();
+        Ok(PolicyPublished {
+            version: self.version,
+            digest,
+            rules,
+            trust,
+            key_life_s,
+            bounds,
+            times,
+            files,
+            exit_codes_count,
+            unregistered,
+            workspaces,
+            author: caller.actor_text(),
+            parent: Some(outdated),
+            note,
+        })
+    }
+}
+
+/// The version under which the starter was published, and not activated since or not any more.
+fn published_before(policies: &Policies) -> Option<u64> {
+    let digest = Starter::shipped()?.policy.digest();
+    let is_starter =
+        |document: &PolicyPublished| policy::compile(document).is_ok_and(|policy| policy.digest() == digest);
+    let mut versions = policies.iter().rev();
+    versions
+        .find(|(_, version)| !version.retired && is_starter(&version.document))
+        .map(|(version, _)| version)
+}
+
+fn shipped() -> Result<&'static Starter, Problem> {
+    Starter::shipped()
+        .ok_or_else(|| Problem::new(Code::Internal, "the starter within the program cannot be read"))
+}

@@ -1,0 +1,307 @@
+//! `…/trust/history`, `…/trust/record?at=`: the recorded history of one dimension, and its past states.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use bitacora_formats::vocabulary::{
+    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, ClockAccepted, Dimension, EventData,
+    ImportAccepted, ImportBatch, LedgerClockJumped, PolicyActivated, PolicyPublished, TrustObserved,
+    TrustRules, TrustSet,
+};
+use bitacora_formats::{After, Data, Micros, Position, format_time, parse_time};
+use bitacora_governance::{DimensionStanding, ObservedEvent, ReactorState, State as GovernedState, assess};
+use bitacora_ledger::{Filter, ReadFrom, ReadQuery, StoredEvent};
+use bitacora_projector::{BreakerStood, IndexedLedger, ReadModels, TrustAt, TrustAtError};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use tokio::time::Instant;
+
+use crate::answers::TrustHistory;
+use crate::api::Api;
+use crate::http::media::JSON;
+use crate::json::JsonWriter;
+use crate::limits::{DEFAULT_OUTCOMES, HISTORY_PAGE_EVENTS, MAX_HISTORY_READ, MAX_OUTCOMES, MAX_PAST_TIME};
+use crate::page::is_forgettable;
+use crate::problem::{Code, Problem};
+use crate::requests::listing::take_limit;
+use crate::requests::read_model_query::ask_model_and_log;
+use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at_position};
+use crate::requests::service_event::{data_of, governance};
+use crate::resources::description::{AtLeast, InLedger, Refusals};
+use crate::resources::govern::trust::take_dimension;
+
+/// The model that is asked.
+const MODEL: &str = "trust";
+/// The size of one outcome in an answer, about, bytes.
+const OUTCOME_BYTES: usize = 320;
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/trust/history",
+    tag = "governance",
+    operation_id = "readTrustHistory",
+    params(
+        InLedger,
+        ("tool" = String, Query, description = "The tool"),
+        ("context" = Option<String>, Query, description = "The context; `-` where it is left out, as with the two that follow"),
+        ("model" = Option<String>, Query, description = "The model"),
+        ("task_type" = Option<String>, Query, description = "The type of task"),
+        ("workspace" = Option<String>, Query, description = "The workspace, `-` for calls that named none; what is kept for all of them together where it is left out"),
+        ("until" = Option<String>, Query, description = "Only up to this position, itself included"),
+        ("limit" = Option<usize>, Query, description = "At most this many: 100 without it, up to 1,000"),
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "What was recorded, the newest first. A service without read models looks through 20,000 events at once", body = TrustHistory),
+        Refusals,
+    )
+)]
+pub(crate) async fn history(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let dimension = take_dimension(&mut query)?;
+    let until = query.take_position("until")?;
+    let limit = take_limit(&mut query, DEFAULT_OUTCOMES, MAX_OUTCOMES)?;
+    query.finish()?;
+    let head = request.state(&api).await?;
+    let imports = Imports::of(&governance(&request.ledger)?.copy().state);
+    let ledger = request.ledger.clone();
+    let (bytes, may_change, position) = if request.ledger.read_models().is_some() {
+        let ask = move |models: &ReadModels| told(models, &ledger, &imports, &dimension, until, limit);
+        ask_model_and_log(&api, &request, MODEL, ask).await?
+    } else {
+        let from = ReadFrom::Before(until.unwrap_or(head.position).next());
+        let ask = move || outcomes(&ledger, &imports, &dimension, from, limit);
+        let (bytes, may_change) = api.read(ask).await?;
+        (bytes, may_change, head.position)
+    };
+    // The history up to a position that is there stays as it is.
+    let is_settled = until.is_some_and(|until| until <= position) && !may_change;
+    let cache = if is_settled { IMMUTABLE } else { NO_STORE };
+    Ok(answer_at_position(position, JSON, cache, bytes.into()))
+}
+
+/// Imports that have come to their end.
+struct Imports(Vec<EndedImport>);
+
+struct EndedImport {
+    /// The position of its `import.batch`.
+    position: u64,
+    digest: String,
+    is_accepted: bool,
+}
+
+impl Imports {
+    fn of(state: &GovernedState) -> Self {
+        let ended = state.imports().map(|(digest, import)| EndedImport {
+            position: import.position,
+            digest: digest.as_str().to_owned(),
+            is_accepted: import.accepted.is_some(),
+        });
+        let mut imports: Vec<_> = ended.collect();
+        imports.sort_unstable_by_key(|import| import.position);
+        Self(imports)
+    }
+
+    /// The one that brought what stands at a position: the first that ended behind it.
+    fn that_brought(&self, position: Position) -> Option<&EndedImport> {
+        let behind = self.0.partition_point(|import| import.position < position.get());
+        self.0.get(behind)
+    }
+}
+
+/// A page of a dimension's history, whose places a read model knows: written, whether it may change, and the position up to which the
+/// history is known.
+fn told(
+    models: &ReadModels,
+    ledger: &IndexedLedger,
+    imports: &Imports,
+    dimension: &Dimension,
+    until: Option<Position>,
+    limit: usize,
+) -> Result<(Vec<u8>, bool, Position), TrustAtError> {
+    let found = models.trust_told(dimension, until, limit)?;
+    let mut json = JsonWriter::with_capacity(64 + OUTCOME_BYTES * found.items.len());
+    json.begin_object();
+    json.key("outcomes");
+    json.begin_array();
+    let mut may_change = false;
+    for position in &found.items {
+        let stored = ledger.event(*position)?;
+        may_change |= is_forgettable(&stored) | !write_outcome(&stored, imports, &mut json);
+    }
+    json.end_array();
+    let last = found.items.last().map(|last| last.get()).filter(|last| found.more && *last > 1);
+    if let Some(last) = last {
+        json.place_member("next", last - 1);
+    }
+    json.end_object();
+    Ok((json.into_bytes(), may_change, found.position))
+}
+
+/// Returns the trust in a dimension after the event at a position, under the policy of then, and the time of that event. It comes from the
+/// read model, where one is kept, else it is folded from the log.
+pub(super) async fn standing_at(
+    api: &Api,
+    request: &ReadRequest,
+    dimension: Dimension,
+    at: Position,
+) -> Result<(Micros, DimensionStanding, BreakerStood), Problem> {
+    let ledger = request.ledger.clone();
+    if ledger.read_models().is_none() {
+        let max_events = api.limits.max_past_events;
+        return api.read(move || standing_after(&ledger, &dimension, at, max_events)).await;
+    }
+    let ask = move |models: &ReadModels| -> Result<_, TrustAtError> {
+        let time = ledger.event(at)?.time;
+        let TrustAt { record, rules, breaker, position } = models.trust_at(&dimension, at)?;
+        let assessment = assess(&record, &rules.unwrap_or_else(TrustRules::v2), time);
+        Ok(((time, breaker), DimensionStanding { dimension, record, assessment }, position))
+    };
+    let ((time, breaker), standing, position) = ask_model_and_log(api, request, MODEL, ask).await?;
+    if position < at {
+        let detail = format!("{MODEL} has not come to position {at} yet; try again");
+        return Err(Problem::new(Code::ProjectionBehind, detail).with_retry_after(1));
+    }
+    Ok((time, standing, breaker))
+}
+
+/// A page of a dimension's history, written, and whether it may change.
+fn outcomes(
+    ledger: &IndexedLedger,
+    imports: &Imports,
+    dimension: &Dimension,
+    from: ReadFrom,
+    limit: usize,
+) -> Result<(Vec<u8>, bool), Problem> {
+    let mut json = JsonWriter::with_capacity(64 + OUTCOME_BYTES * limit.min(DEFAULT_OUTCOMES));
+    json.begin_object();
+    json.key("outcomes");
+    json.begin_array();
+    let (mut found, mut read, mut from, mut last, mut may_change) = (0, 0, Some(from), None, false);
+    while let Some(next) = from.filter(|_| found < limit && read < MAX_HISTORY_READ) {
+        let filter = of_kinds(&[TrustObserved::KIND, TrustSet::KIND]);
+        let page = ledger.read(&ReadQuery { from: next, until: None, limit: HISTORY_PAGE_EVENTS, filter })?;
+        from = page.next;
+        read += page.events.len();
+        for stored in &page.events {
+            if found == limit {
+                from = from.or(Some(next));
+                break;
+            }
+            last = Some(stored.position);
+            may_change |= is_forgettable(stored);
+            if dimension_of(stored).as_ref() == Some(dimension) {
+                found += 1;
+                may_change |= !write_outcome(stored, imports, &mut json);
+            }
+        }
+    }
+    json.end_array();
+    let before = last.map(Position::get).filter(|last| from.is_some() && *last > 1);
+    if let Some(last) = before {
+        json.place_member("next", last - 1);
+    }
+    json.end_object();
+    Ok((json.into_bytes(), may_change))
+}
+
+/// Says whether it was recorded elsewhere.
+#[derive(Deserialize)]
+struct ImportMark {
+    #[serde(default)]
+    assurance: Option<IgnoredAny>,
+}
+
+fn of_kinds(kinds: &[&'static str]) -> Filter {
+    Filter { kinds: kinds.iter().map(|kind| (*kind).into()).collect(), ..Filter::default() }
+}
+
+fn dimension_of(stored: &StoredEvent<'_>) -> Option<Dimension> {
+    if stored.event.kind == TrustSet::KIND {
+        return data_of::<TrustSet>(stored).ok().map(|set| set.dimension);
+    }
+    data_of::<TrustObserved>(stored).ok().map(|observed| observed.dimension)
+}
+
+/// Writes an outcome, and returns `true` if it stays as it is. An imported one does once somebody has accepted its import.
+fn write_outcome(stored: &StoredEvent<'_>, imports: &Imports, json: &mut JsonWriter) -> bool {
+    let Data::Json(data) = &stored.event.data else { return true };
+    let is_imported = data_of::<ImportMark>(stored).is_ok_and(|brought| brought.assurance.is_some());
+    let own = stored.event.time.as_deref().filter(|_| is_imported);
+    let happened = own.and_then(|time| parse_time(time).ok()).unwrap_or(stored.time);
+    let import = imports.that_brought(stored.position).filter(|_| is_imported);
+    let counts = !is_imported || import.is_some_and(|import| import.is_accepted);
+    json.begin_object();
+    json.place_member("position", stored.position.get());
+    json.text_member("time", &format_time(happened));
+    json.text_member("recorded", &format_time(stored.time));
+    json.text_member("type", &stored.event.kind);
+    if let Some(actor) = stored.event.actor.as_deref().filter(|_| !stored.derived) {
+        json.text_member("actor", actor);
+    }
+    if let Some(import) = import {
+        json.text_member("import", &import.digest);
+    }
+    if is_imported {
+        json.bool_member("counts", counts);
+    }
+    json.key("data");
+    json.value(|out| out.extend_from_slice(data.as_bytes()));
+    json.end_object();
+    counts
+}
+
+/// Returns the trust in a dimension after the event at a position, under the policy of then, and the time of that event. It is folded from
+/// all that was recorded of trust and policies up to there, if that is not more than so many events.
+fn standing_after(
+    ledger: &IndexedLedger,
+    dimension: &Dimension,
+    at: Position,
+    max_events: usize,
+) -> Result<(Micros, DimensionStanding, BreakerStood), Problem> {
+    let time = ledger.event(at)?.time;
+    let end = Instant::now() + MAX_PAST_TIME;
+    let mut state = GovernedState::default();
+    let (mut read, mut from) = (0, Some(ReadFrom::After(After::START)));
+    while let Some(next) = from {
+        let filter = of_kinds(&[
+            TrustObserved::KIND,
+            TrustSet::KIND,
+            ImportBatch::KIND,
+            ImportAccepted::KIND,
+            PolicyPublished::KIND,
+            PolicyActivated::KIND,
+            LedgerClockJumped::KIND,
+            ClockAccepted::KIND,
+            BreakerConfigured::KIND,
+            BreakerOpened::KIND,
+            BreakerHalfOpened::KIND,
+            BreakerClosed::KIND,
+        ]);
+        let query = ReadQuery { from: next, until: Some(at), limit: HISTORY_PAGE_EVENTS, filter };
+        let page = ledger.read(&query)?;
+        read += page.events.len();
+        if read > max_events || Instant::now() > end {
+            let detail = format!(
+                "what was recorded of trust up to position {at} takes too long to fold; replay the log, or ask for an earlier one"
+            );
+            return Err(Problem::new(Code::HistoryTooLong, detail).with("position", at));
+        }
+        for stored in &page.events {
+            state.fold(&[ObservedEvent {
+                position: stored.position,
+                stream_version: stored.stream_version,
+                time: stored.time,
+                derived: stored.derived,
+                event: &stored.event,
+                examination: None,
+            }]);
+        }
+        from = page.next;
+    }
+    let breaker = state.breaker_of(dimension);
+    let cooldown_until = breaker.cooldown_until().map(|until| until.0);
+    let breaker = BreakerStood { condition: breaker.condition(), cooldown_until };
+    Ok((time, state.standing(dimension, time), breaker))
+}

@@ -1,0 +1,284 @@
+//! `…/policy:dry-run` and `…/replay?policy=`: verdicts of another policy on recorded calls.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use bitacora_formats::Position;
+use bitacora_formats::vocabulary::{DecisionMade, EventData, Name, ToolRequested};
+use bitacora_governance::{DryRun, Policy, RecordedCall, Registry, StepsVerdict, WhatIf};
+use bitacora_ledger::{Filter, ReadFrom, ReadQuery, StoredEvent};
+use bitacora_projector::IndexedLedger;
+
+use crate::answers::{PolicyRequest, WhatIfAnswer};
+use crate::api::Api;
+use crate::http::media::JSON;
+use crate::http::query::{Query, bad_query};
+use crate::json::JsonWriter;
+use crate::limits::{
+    DEFAULT_WHAT_IF_CALLS, MAX_WHAT_IF_CALLS, MAX_WHAT_IF_EXAMPLES, MAX_WHAT_IF_READ, WHAT_IF_PAGE_EVENTS,
+};
+use crate::problem::Problem;
+use crate::requests::listing::take_limit;
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::service_event::{data_of, governance, json_bytes};
+use crate::resources::description::{AtLeast, InLedger, Refusals};
+use crate::resources::govern::policy::{compiled, published};
+
+/// The size of one example in an answer, about, bytes.
+const EXAMPLE_BYTES: usize = 320;
+
+#[utoipa::path(
+    post,
+    path = "/v1/ledgers/{ledger}/policy:dry-run",
+    tag = "governance",
+    operation_id = "tryPolicy",
+    params(
+        InLedger,
+        ("limit" = Option<usize>, Query, description = "Tried on this many calls, the newest: 1,000 without it, up to 5,000"),
+        ("tool" = Option<String>, Query, description = "Tried on calls of this tool alone; the newest 20,000 decisions are looked through for them"),
+        AtLeast,
+    ),
+    request_body(content = PolicyRequest),
+    responses(
+        (status = 200, description = "What would be said otherwise. Nothing is recorded", body = WhatIfAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn dry_run(
+    State(api): State<Arc<Api>>,
+    question: ReadRequest,
+    body: Body,
+) -> Result<Response, Problem> {
+    let mut query = question.query()?;
+    let asked = ReplayParams::take(&mut query)?;
+    query.finish()?;
+    governance(&question.ledger)?;
+    let body = json_bytes(&api, &question.caller, &question.headers, body).await?;
+    answer(&api, &question, asked, None, move || Ok(compiled(body.as_slice())?.1)).await
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/replay",
+    tag = "governance",
+    operation_id = "replayUnderPolicy",
+    params(
+        InLedger,
+        ("policy" = u64, Query, description = "The published version that is tried"),
+        ("limit" = Option<usize>, Query, description = "Tried on this many calls, the newest: 1,000 without it, up to 5,000"),
+        ("tool" = Option<String>, Query, description = "Tried on calls of this tool alone; the newest 20,000 decisions are looked through for them"),
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "What that version would have said otherwise", body = WhatIfAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn replay(State(api): State<Arc<Api>>, question: ReadRequest) -> Result<Response, Problem> {
+    let mut query = question.query()?;
+    let asked = ReplayParams::take(&mut query)?;
+    let version = query.take_parsed::<u64>("policy", "a version")?;
+    query.finish()?;
+    let version = version.ok_or_else(|| bad_query("policy", "is missing"))?;
+    let ledger = question.ledger.clone();
+    answer(&api, &question, asked, Some(version), move || published(&ledger, version)).await
+}
+
+/// The calls that are asked for.
+struct ReplayParams {
+    limit: usize,
+    tool: Option<Name>,
+}
+
+impl ReplayParams {
+    fn take(query: &mut Query<'_>) -> Result<Self, Problem> {
+        let limit = take_limit(query, DEFAULT_WHAT_IF_CALLS, MAX_WHAT_IF_CALLS)?;
+        let tool = query.take("tool")?.map(Name::new).transpose();
+        Ok(Self { limit, tool: tool.map_err(|error| bad_query("tool", &error.to_string()))? })
+    }
+}
+
+async fn answer(
+    api: &Api,
+    question: &ReadRequest,
+    asked: ReplayParams,
+    version: Option<u64>,
+    policy: impl FnOnce() -> Result<Policy, Problem> + Send + 'static,
+) -> Result<Response, Problem> {
+    let head = question.state(api).await?;
+    let ledger = question.ledger.clone();
+    let bytes = api
+        .read(move || {
+            let policy = policy()?;
+            let trial = Trial::of(&policy, &ledger, &asked, head.position)?;
+            Ok(trial.to_json(&policy, version))
+        })
+        .await?;
+    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+}
+
+/// The result of trying a policy.
+#[derive(Default)]
+struct Trial {
+    run: DryRun,
+    unjudged: u64,
+    oldest: Option<Position>,
+    complete: bool,
+    examples: Vec<Example>,
+}
+
+struct Example {
+    position: Position,
+    call: Name,
+    found: WhatIf,
+}
+
+/// The facts that calls are judged with beside the policy.
+struct Ground<'a> {
+    policy: &'a Policy,
+    ledger: &'a IndexedLedger,
+    tools: Registry,
+    /// `true` if any rule looks at arguments, so that requests have to be read.
+    asks_arguments: bool,
+}
+
+impl Trial {
+    /// Tries a policy on decisions up to this position, the newest first.
+    fn of(
+        policy: &Policy,
+        ledger: &IndexedLedger,
+        asked: &ReplayParams,
+        last: Position,
+    ) -> Result<Self, Problem> {
+        let tools = governance(ledger)?.read(|state| state.tools().clone());
+        let asks_arguments = policy.rules().any(|rule| rule.matches.arguments.is_some());
+        let ground = Ground { policy, ledger, tools, asks_arguments };
+        let mut trial = Self::default();
+        let (mut judged, mut read) = (0, 0);
+        let mut from = Some(ReadFrom::Before(last.next()));
+        while let Some(next) = from.filter(|_| judged < asked.limit && read < MAX_WHAT_IF_READ) {
+            let most = if asked.tool.is_some() { MAX_WHAT_IF_READ - read } else { asked.limit - judged };
+            let filter = Filter { kinds: vec![DecisionMade::KIND.into()], ..Filter::default() };
+            let limit = most.min(WHAT_IF_PAGE_EVENTS);
+            let page = ledger.read(&ReadQuery { from: next, until: None, limit, filter })?;
+            from = page.next;
+            for (index, stored) in page.events.iter().enumerate() {
+                read += 1;
+                trial.oldest = Some(stored.position);
+                judged += usize::from(trial.judge(&ground, stored, asked.tool.as_ref())?);
+                if judged == asked.limit {
+                    trial.complete = from.is_none() && index + 1 == page.events.len();
+                    return Ok(trial);
+                }
+            }
+        }
+        trial.complete = from.is_none();
+        Ok(trial)
+    }
+
+    /// Judges the call of a decision, if it is meant.
+    fn judge(
+        &mut self,
+        ground: &Ground<'_>,
+        stored: &StoredEvent<'_>,
+        tool: Option<&Name>,
+    ) -> Result<bool, Problem> {
+        let Ok(decision) = data_of::<DecisionMade>(stored) else {
+            self.unjudged += 1;
+            return Ok(false);
+        };
+        if tool.is_some_and(|tool| tool.as_str() != decision.inputs.dimension.tool()) {
+            return Ok(false);
+        }
+        let request = if ground.asks_arguments { ground.request(stored)? } else { None };
+        let call = RecordedCall { decision: &decision, request: request.as_ref(), time: stored.time };
+        let Some(found) = WhatIf::of(ground.policy, &ground.tools, &call) else {
+            self.unjudged += 1;
+            return Ok(true);
+        };
+        let verdicts = (found.recorded.verdict, found.otherwise.verdict);
+        self.run.count(stored.position.get(), verdicts, found.certain);
+        if verdicts.0 != verdicts.1 && self.examples.len() < MAX_WHAT_IF_EXAMPLES {
+            self.examples.push(Example { position: stored.position, call: decision.call, found });
+        }
+        Ok(true)
+    }
+
+    fn to_json(&self, policy: &Policy, version: Option<u64>) -> Vec<u8> {
+        let changes = &self.run.changes;
+        let mut json = JsonWriter::with_capacity(512 + EXAMPLE_BYTES * self.examples.len());
+        json.begin_object();
+        if let Some(version) = version {
+            json.place_member("version", version);
+        }
+        json.text_member("digest", &policy.digest().to_string());
+        json.serialized_member("warnings", &policy.warnings());
+        json.number_member("calls", changes.iter().map(|change| change.calls).sum());
+        let changed = changes.iter().filter(|change| change.earlier != change.later);
+        json.number_member("changed", changed.map(|change| change.calls).sum());
+        json.number_member("uncertain", changes.iter().map(|change| change.uncertain).sum());
+        json.number_member("unjudged", self.unjudged);
+        if let Some(oldest) = self.oldest {
+            json.place_member("oldest", oldest.get());
+        }
+        json.bool_member("complete", self.complete);
+        json.key("verdicts");
+        json.begin_array();
+        for change in changes {
+            json.begin_object();
+            json.text_member("before", change.earlier.as_str());
+            json.text_member("after", change.later.as_str());
+            json.number_member("calls", change.calls);
+            json.number_member("uncertain", change.uncertain);
+            json.key("examples");
+            json.begin_array();
+            change.examples.iter().for_each(|position| json.text(&position.to_string()));
+            json.end_array();
+            json.end_object();
+        }
+        json.end_array();
+        json.key("examples");
+        json.begin_array();
+        self.examples.iter().for_each(|example| example.write(&mut json));
+        json.end_array();
+        json.end_object();
+        json.into_bytes()
+    }
+}
+
+impl Ground<'_> {
+    /// The request that a decision answers, where it can still be read.
+    fn request(&self, decision: &StoredEvent<'_>) -> Result<Option<ToolRequested>, Problem> {
+        let cause = decision.event.id.split_once('.').and_then(|(cause, _)| cause.parse::<Position>().ok());
+        let Some(cause) = cause.filter(|cause| *cause < decision.position) else { return Ok(None) };
+        let stored = self.ledger.event(cause)?;
+        Ok(if stored.event.kind == ToolRequested::KIND { data_of(&stored).ok() } else { None })
+    }
+}
+
+impl Example {
+    fn write(&self, json: &mut JsonWriter) {
+        json.begin_object();
+        json.place_member("position", self.position.get());
+        json.text_member("call", &self.call);
+        json.text_member("tool", &self.found.tool);
+        for (name, steps) in [("before", &self.found.recorded), ("after", &self.found.otherwise)] {
+            json.key(name);
+            write_steps(steps, json);
+        }
+        json.bool_member("certain", self.found.certain);
+        json.end_object();
+    }
+}
+
+fn write_steps(steps: &StepsVerdict, json: &mut JsonWriter) {
+    json.begin_object();
+    json.text_member("verdict", steps.verdict.as_str());
+    json.serialized_member("reasonCode", &steps.code);
+    if let Some(rule) = &steps.rule {
+        json.text_member("rule", rule);
+    }
+    json.end_object();
+}

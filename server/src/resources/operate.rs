@@ -1,0 +1,9 @@
+//! Resources that operate the service.
+
+pub(crate) mod admin;
+pub(crate) mod health;
+pub(crate) mod ledgers;
+pub(crate) mod metrics;
+pub(crate) mod openapi;
+pub(crate) mod projections;
+pub(crate) mod sign_in;

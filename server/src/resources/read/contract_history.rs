@@ -1,0 +1,252 @@
+//! `…/contracts/{contract}`, its `/checks`, and `…/rollbacks`: definitions, checks and rollbacks.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use bitacora_formats::vocabulary::{BlastRadius, ContractPhase, RollbackStatus, TrustOutcome};
+use bitacora_formats::{Micros, Position, format_time};
+use bitacora_projector::{
+    CheckQuery, ContractCheck, ContractDefinition, Execution, Rollback, RollbackAnswer, RollbackPart,
+    RollbackQuery, RollbackState,
+};
+use serde_json::{Value, json};
+
+use crate::answers::{
+    ContractCheckAnswer, ContractCheckList, ContractDefinitionAnswer, ContractShown, RollbackAnswered,
+    RollbackExecution, RollbackList, RollbackWord,
+};
+use crate::api::Api;
+use crate::http::query::bad_query;
+use crate::problem::{Code, Problem};
+use crate::requests::listing::{PageParams, written_page_at};
+use crate::requests::read_model_query::ask_model;
+use crate::requests::read_request::ReadRequest;
+use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+
+/// The model that is asked.
+const MODEL: &str = "contracts";
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/contracts/{contract}",
+    tag = "governance",
+    operation_id = "showContract",
+    params(
+        InLedger,
+        ("contract" = String, Path, description = "Its name; `-` for checks that name none"),
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "The contract, with its newest definitions", body = ContractShown),
+        Refusals,
+    )
+)]
+pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    request.takes_no_parameters()?;
+    let name = request.names.named.clone().unwrap_or_default();
+    let asked = name.clone();
+    let (found, position) = ask_model(&api, &request, MODEL, move |models| models.contract(&asked)).await?;
+    let (contract, definitions) = found.ok_or_else(|| unknown(&name).with("position", position))?;
+    let shown = ContractShown {
+        contract: contract.contract,
+        version: contract.version,
+        checks: contract.checks,
+        failed: contract.failed,
+        first: contract.first.to_string(),
+        last: contract.last.to_string(),
+        definitions: definitions.iter().map(definition).collect(),
+    };
+    written_page_at(&request, position, &shown)
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/contracts/{contract}/checks",
+    tag = "governance",
+    operation_id = "listContractChecks",
+    params(
+        InLedger,
+        ("contract" = String, Path, description = "The contract; `-` for checks that name none"),
+        ("failed" = Option<bool>, Query, description = "With `true`: only those that did not hold"),
+        OfPage,
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "What its checks found, the newest first", body = ContractCheckList),
+        Refusals,
+    )
+)]
+pub(crate) async fn checks(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let failed_only = query.take_parsed::<bool>("failed", "`true` or `false`")?.unwrap_or(false);
+    let paging = PageParams::<u64>::take(&mut query)?;
+    query.finish()?;
+    let contract = request.names.named.clone().unwrap_or_default();
+    let before = paging.after.and_then(Position::new);
+    let asked = CheckQuery { contract: contract.clone(), failed_only, before, limit: paging.limit };
+    let ask = ask_model(&api, &request, MODEL, move |models| {
+        Ok((models.contract(&asked.contract)?.0.is_some(), models.contract_checks(&asked)?))
+    });
+    let (is_known, found) = ask.await?;
+    if !is_known {
+        return Err(unknown(&contract).with("position", found.position));
+    }
+    let last = found.items.last().map(|check| check.position).filter(|_| found.more);
+    let next = last.and_then(|last| PageParams::next(&last));
+    let page = ContractCheckList { checks: found.items.into_iter().map(check).collect(), next };
+    written_page_at(&request, found.position, &page)
+}
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/rollbacks",
+    tag = "governance",
+    operation_id = "listRollbacks",
+    params(
+        InLedger,
+        ("state" = Option<String>, Query, description = "Only those that are `asked`, `approved`, `rejected`, `expired`, `withdrawn` or `executed`"),
+        ("agent" = Option<String>, Query, description = "Only those of calls of this agent"),
+        ("contract" = Option<String>, Query, description = "Only those of this contract"),
+        OfPage,
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "Rollbacks, the newest first; 20,000 are looked at for a page at most", body = RollbackList),
+        Refusals,
+    )
+)]
+pub(crate) async fn rollbacks(
+    State(api): State<Arc<Api>>,
+    request: ReadRequest,
+) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let state = query.take("state")?.map(|word| state_of(&word)).transpose()?;
+    let (agent, contract) = (query.take("agent")?.map(Into::into), query.take("contract")?.map(Into::into));
+    let paging = PageParams::<u64>::take(&mut query)?;
+    query.finish()?;
+    let before = paging.after.and_then(Position::new);
+    let asked = RollbackQuery { state, agent, contract, before, limit: paging.limit };
+    let found = ask_model(&api, &request, MODEL, move |models| models.rollbacks(&asked)).await?;
+    let next = found.next.and_then(|next| PageParams::next(&next.get()));
+    let page = RollbackList { rollbacks: found.rollbacks.into_iter().map(rollback).collect(), next };
+    written_page_at(&request, found.position, &page)
+}
+
+fn unknown(contract: &str) -> Problem {
+    Problem::new(Code::NoSuchContract, format!("no contract {contract} is recorded"))
+}
+
+fn state_of(word: &str) -> Result<RollbackState, Problem> {
+    let found = RollbackState::ALL.into_iter().find(|state| state.as_str() == word);
+    found.ok_or_else(|| {
+        let words = RollbackState::ALL.map(|state| format!("`{}`", state.as_str())).join(", ");
+        bad_query("state", &format!("is none of {words}"))
+    })
+}
+
+fn definition(definition: &ContractDefinition) -> ContractDefinitionAnswer {
+    let parts = |parts: &[RollbackPart]| parts.iter().map(part).collect();
+    ContractDefinitionAnswer {
+        version: definition.version,
+        position: definition.position.to_string(),
+        time: format_time(Micros(definition.time)),
+        actor: definition.actor.clone(),
+        blast_radius: match definition.blast_radius {
+            BlastRadius::Low => "low",
+            BlastRadius::Medium => "medium",
+            BlastRadius::High => "high",
+            BlastRadius::Critical => "critical",
+        }
+        .to_owned(),
+        pre: parts(&definition.pre),
+        post: parts(&definition.post),
+        rollback: parts(&definition.rollback),
+    }
+}
+
+fn part(part: &RollbackPart) -> Value {
+    let params: Value = serde_json::from_str(&part.params).unwrap_or_default();
+    json!({"type": &part.kind, "params": params})
+}
+
+fn check(check: ContractCheck) -> ContractCheckAnswer {
+    let holds = check.holds();
+    let outcome = |outcome| match outcome {
+        TrustOutcome::Approved => "approved",
+        TrustOutcome::AutoApproved => "auto_approved",
+        TrustOutcome::Rejected => "rejected",
+        TrustOutcome::Error => "error",
+        TrustOutcome::Timeout => "timeout",
+        TrustOutcome::ChecksFailed => "checks_failed",
+    };
+    ContractCheckAnswer {
+        position: check.position.to_string(),
+        time: format_time(Micros(check.time)),
+        contract: check.contract,
+        version: check.version,
+        phase: match check.phase {
+            ContractPhase::Pre => "pre".to_owned(),
+            ContractPhase::Post => "post".to_owned(),
+        },
+        holds,
+        made: check.made,
+        failed: check.failed,
+        missing: check.missing,
+        call: check.call,
+        run: check.run,
+        node: check.node,
+        agent: check.agent,
+        session: check.session,
+        counted: check.counted.map(|(_, counted)| outcome(counted).to_owned()),
+        counted_at: check.counted.map(|(position, _)| position.to_string()),
+        rollback: check.rollback.map(|position| position.to_string()),
+    }
+}
+
+fn rollback(rollback: Rollback) -> RollbackAnswered {
+    RollbackAnswered {
+        state: rollback.state().as_str().to_owned(),
+        position: rollback.position.to_string(),
+        time: format_time(Micros(rollback.time)),
+        approval: rollback.approval,
+        cause: rollback.cause.map(|cause| cause.to_string()),
+        contract: rollback.contract,
+        call: rollback.call,
+        tool: rollback.tool,
+        agent: rollback.agent,
+        session: rollback.session,
+        run: rollback.run,
+        answer: rollback.answer.map(word),
+        execution: rollback.execution.map(execution),
+    }
+}
+
+fn word(answer: RollbackAnswer) -> RollbackWord {
+    RollbackWord {
+        position: answer.position.to_string(),
+        time: format_time(Micros(answer.time)),
+        resolution: answer.resolution.as_str().to_owned(),
+        by: answer.by,
+        note: answer.note,
+    }
+}
+
+fn execution(execution: Execution) -> RollbackExecution {
+    RollbackExecution {
+        position: execution.position.to_string(),
+        time: format_time(Micros(execution.time)),
+        status: match execution.status {
+            RollbackStatus::Ok => "ok",
+            RollbackStatus::Partial => "partial",
+            RollbackStatus::Error => "error",
+        }
+        .to_owned(),
+        actor: execution.actor,
+        node: execution.node,
+        steps: execution.steps,
+        failed: execution.failed,
+        reason: execution.reason,
+        tries: execution.tries,
+    }
+}

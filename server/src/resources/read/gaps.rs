@@ -1,0 +1,65 @@
+//! `…/gaps`: calls of which half of the record is missing.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use bitacora_formats::vocabulary::MissingHalf;
+use bitacora_formats::{Micros, Position, format_time};
+use bitacora_projector::{Gap, GapQuery};
+
+use crate::answers::{GapAnswer, GapList};
+use crate::api::Api;
+use crate::problem::Problem;
+use crate::requests::listing::{PageParams, written_page_at};
+use crate::requests::read_model_query::ask_model;
+use crate::requests::read_request::ReadRequest;
+use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+
+#[utoipa::path(
+    get,
+    path = "/v1/ledgers/{ledger}/gaps",
+    tag = "governance",
+    operation_id = "listGaps",
+    params(
+        InLedger,
+        ("session" = Option<String>, Query, description = "Only those of this session"),
+        OfPage,
+        AtLeast,
+    ),
+    responses(
+        (status = 200, description = "Gaps, the newest first", body = GapList),
+        Refusals,
+    )
+)]
+pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
+    let mut query = request.query()?;
+    let session = query.take("session")?.map(Into::into);
+    let paging = PageParams::<u64>::take(&mut query)?;
+    query.finish()?;
+    let asked = GapQuery { session, before: paging.after.and_then(Position::new), limit: paging.limit };
+    let found = ask_model(&api, &request, "gaps", move |models| models.gaps(&asked)).await?;
+    let last = found.items.last().map(|gap| gap.position).filter(|_| found.more);
+    let page = GapList {
+        gaps: found.items.into_iter().map(answer).collect(),
+        next: last.and_then(|last| PageParams::next(&last)),
+    };
+    written_page_at(&request, found.position, &page)
+}
+
+fn answer(gap: Gap) -> GapAnswer {
+    GapAnswer {
+        position: gap.position.to_string(),
+        time: format_time(Micros(gap.time)),
+        recorded: format_time(Micros(gap.recorded)),
+        call: gap.call,
+        missing: match gap.missing {
+            MissingHalf::Decision => "decision",
+            MissingHalf::Outcome => "outcome",
+        }
+        .to_owned(),
+        evidence: gap.evidence,
+        session: gap.session,
+        agent: gap.agent,
+    }
+}

@@ -1,0 +1,90 @@
+//! `/v1/schemas`: the types of events that have a meaning here, and the schemas of their data.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery};
+use axum::http::header;
+use axum::response::IntoResponse;
+use bitacora_formats::vocabulary::EVENT_TYPES;
+
+use crate::answers::{ProblemAnswer, SchemaList};
+use crate::http::query::Query;
+use crate::json::JsonWriter;
+use crate::problem::{Code, Problem};
+use crate::resources::description::PROBLEM;
+
+/// The media type of a schema.
+const SCHEMA_JSON: &str = "application/schema+json";
+/// The same for every request of one version of the service.
+const CACHE: &str = "public, max-age=300";
+/// The size of one type in the list, about, bytes.
+const LISTED_BYTES: usize = 320;
+
+/// The types of events, by name.
+#[utoipa::path(
+    get,
+    path = "/v1/schemas",
+    tag = "schemas",
+    operation_id = "listSchemas",
+    responses(
+        (status = 200, description = "Every type of the vocabulary", body = SchemaList),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn list(RawQuery(parameters): RawQuery) -> Result<impl IntoResponse, Problem> {
+    static LIST: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(written_list()));
+    Query::parse(parameters.as_deref())?.finish()?;
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, CACHE)];
+    Ok((headers, LIST.clone()))
+}
+
+/// Returns the JSON Schema (draft 2020-12) of the data of one type.
+#[utoipa::path(
+    get,
+    path = "/v1/schemas/{type}",
+    tag = "schemas",
+    operation_id = "showSchema",
+    params(("type" = String, Path, description = "The type of event, such as `tool.completed`")),
+    responses(
+        (status = 200, description = "Its schema", body = Object, content_type = SCHEMA_JSON),
+        (status = "4XX", description = "Refused; nothing was changed", body = ProblemAnswer, content_type = PROBLEM),
+    )
+)]
+pub(crate) async fn show(
+    kind: Result<Path<String>, axum::extract::rejection::PathRejection>,
+    RawQuery(parameters): RawQuery,
+) -> Result<impl IntoResponse, Problem> {
+    static SCHEMAS: LazyLock<BTreeMap<&str, Bytes>> = LazyLock::new(|| {
+        EVENT_TYPES.iter().map(|listed| (listed.kind, Bytes::from(listed.schema().to_string()))).collect()
+    });
+    Query::parse(parameters.as_deref())?.finish()?;
+    let schema = kind.ok().and_then(|Path(kind)| SCHEMAS.get(kind.as_str()).cloned());
+    let Some(schema) = schema else {
+        return Err(Problem::new(
+            Code::NoSuchResource,
+            "the vocabulary has no such type; /v1/schemas lists those it has",
+        ));
+    };
+    Ok(([(header::CONTENT_TYPE, SCHEMA_JSON), (header::CACHE_CONTROL, CACHE)], schema))
+}
+
+fn written_list() -> Vec<u8> {
+    let mut json = JsonWriter::with_capacity(LISTED_BYTES * EVENT_TYPES.len());
+    json.begin_object();
+    json.key("schemas");
+    json.begin_array();
+    for listed in EVENT_TYPES {
+        json.begin_object();
+        json.text_member("type", listed.kind);
+        json.number_member("version", listed.version.into());
+        json.text_member("writtenBy", listed.writer.as_str());
+        json.text_member("description", listed.description);
+        json.text_member("schema", &listed.schema_id());
+        json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+    json.into_bytes()
+}
